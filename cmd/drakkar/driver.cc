@@ -144,7 +144,7 @@ class DriverProcess final : public Part {
         .loop = loop_,
         .address = http_endpoint_,
         .metrics = metrics_,
-        .not_ready = [this] { return driver_.driver()->NotReadyReason(); },
+        .check_ready = [this] { return driver_.driver()->CheckReady(); },
         .before_metrics = [this] { driver_.driver()->UpdateMetrics(); }});
     auto started = endpoint_->Start();
     if (!started.ok()) return std::move(started).error().Prefixed("--http-endpoint");

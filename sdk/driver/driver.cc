@@ -333,15 +333,19 @@ void Driver::Report(const Error& error, bool recoverable) {
   options_.plugin.HandleError(error, recoverable);
 }
 
-std::string Driver::NotReadyReason() const {
-  if (stopped_) return "the driver was stopped";
+Result<void> Driver::CheckReady() const {
+  if (stopped_) return Unavailable("the driver was stopped");
   if (registrar_ != nullptr) {
     const auto& status = registrar_->status();
-    if (!status) return "no node has taken the driver in yet";
-    if (!status->plugin_registered) return "the node refused the driver: " + status->error;
+    if (!status) return Unavailable("no node has registered the driver yet");
+    if (!status->plugin_registered) {
+      return FailedPrecondition("the node refused the driver: " + status->error);
+    }
   }
-  if (slices_ != nullptr && !slices_->IsSettled()) return "devices are still being published";
-  return "";
+  if (slices_ != nullptr && !slices_->IsSettled()) {
+    return Unavailable("devices are still being published");
+  }
+  return Ok();
 }
 
 void Driver::UpdateMetrics() {

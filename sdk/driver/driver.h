@@ -137,8 +137,9 @@ class Driver final : public MetadataUpdater {
   std::optional<rpc::RegistrationStatus> registration_status() const;
   const std::string& registrar_socket_path() const { return registrar_path_; }
   const std::string& plugin_socket_path() const { return plugin_path_; }
-  // What the driver still waits for, "" if nothing: a node that took it in, devices on the server.
-  std::string NotReadyReason() const;
+  // Ok once a node has registered the driver and its devices are published; otherwise the error
+  // says what the driver is waiting for.
+  Result<void> CheckReady() const;
   // Sets the metrics that are states rather than counts, before they are read.
   void UpdateMetrics();
   // Null before the first PublishResources.

@@ -545,7 +545,8 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
                               "method=\"NodePrepareResources\"} 1"));
   EXPECT_THAT(text, HasSubstr("dra_driver_claim_errors_total{method=\"NodePrepareResources\"} 1"));
   EXPECT_THAT(text, HasSubstr("dra_driver_registered 0"));
-  EXPECT_EQ(driver_->NotReadyReason(), "no node has taken the driver in yet");
+  ASSERT_FALSE(driver_->CheckReady().ok());
+  EXPECT_EQ(driver_->CheckReady().error().message, "no node has registered the driver yet");
 }
 
 // Prepares "slow" only when it is released.

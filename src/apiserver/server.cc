@@ -176,7 +176,7 @@ struct ApiServer::Impl {
                 [this](const UserInfo& user, std::string_view verb, std::string_view path) {
                   // Anybody may ask whether we are well and what we are.
                   if (IsPublicPath(path)) return true;
-                  return !rbac.CheckPath(user, verb, path).has_value();
+                  return rbac.CheckPath(user, verb, path).allowed;
                 },
             .health_checks = HealthChecks(),
             .documents = Documents(),

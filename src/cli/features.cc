@@ -61,17 +61,16 @@ Result<const features::Framework*> ReadCatalog(const Arguments& arguments) {
   return InvalidArgument(StrCat("--catalog must be kep or kubernetes, not ", Quote(name)));
 }
 
-// Nothing if the flag is fine.
-std::string AgentProblem(const Arguments& arguments) {
+Result<void> CheckAgent(const Arguments& arguments) {
   const std::string& agent = arguments.Text("agent");
-  if (agent == "kubelet" || agent == "drakkar") return {};
-  return StrCat("--agent must be kubelet or drakkar, not ", Quote(agent));
+  if (agent == "kubelet" || agent == "drakkar") return Ok();
+  return InvalidArgument(StrCat("--agent must be kubelet or drakkar, not ", Quote(agent)));
 }
 
 int RunDiscover(const Arguments& arguments, Console& console) {
   if (!CheckOutput(arguments, console)) return kExitUsage;
-  if (const std::string problem = AgentProblem(arguments); !problem.empty()) {
-    console.Error(problem);
+  if (const Result<void> checked = CheckAgent(arguments); !checked.ok()) {
+    console.Error(checked.error().message);
     return kExitUsage;
   }
   Result<const features::Framework*> framework = ReadCatalog(arguments);
@@ -257,9 +256,7 @@ Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console&
   node.input.runtime_features = arguments.Text("runtime-features");
   node.input.version = arguments.Text("version");
   node.input.agent = arguments.Text("agent");
-  if (std::string problem = AgentProblem(arguments); !problem.empty()) {
-    return InvalidArgument(std::move(problem));
-  }
+  RETURN_IF_ERROR(CheckAgent(arguments));
   const std::string& path = arguments.Text("kubelet-config");
   if (path.empty()) return node;
   Result<std::string> text = path == "-" ? console.ReadInput() : console.files().ReadFile(path);

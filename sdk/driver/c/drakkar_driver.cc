@@ -131,21 +131,20 @@ Result<drakkar_driver_options> ReadOptions(const drakkar_driver_options* given) 
   return options;
 }
 
-// Empty if they can work.
-std::string CheckOptions(const drakkar_driver_options* options) {
+Result<void> CheckOptions(const drakkar_driver_options* options) {
   const bool prepares = options->prepare != nullptr || options->prepare_all != nullptr;
   const bool unprepares = options->unprepare != nullptr || options->unprepare_all != nullptr;
-  if (options->driver_name == nullptr) return "driver_name must be set";
+  if (options->driver_name == nullptr) return InvalidArgument("driver_name must be set");
   if (options->without_node == 0 && !(prepares && unprepares)) {
-    return "prepare and unprepare must be set, or prepare_all and unprepare_all";
+    return InvalidArgument("prepare and unprepare must be set, or prepare_all and unprepare_all");
   }
   if ((options->without_node != 0) != (options->node_name == nullptr)) {
-    return "node_name must be set, or without_node";
+    return InvalidArgument("node_name must be set, or without_node");
   }
   if (options->taint_unhealthy != 0 && options->health_service == 0) {
-    return "taint_unhealthy needs health_service";
+    return InvalidArgument("taint_unhealthy needs health_service");
   }
-  return "";
+  return Ok();
 }
 
 using PodCallback = int (*)(void*, drakkar_driver*, const drakkar_pod*, drakkar_error*);
@@ -195,7 +194,7 @@ struct drakkar_driver {
         driver::DriverEndpoint::Options{.loop = loop,
                                         .address = options.http_endpoint,
                                         .metrics = metrics,
-                                        .not_ready = [this] { return driver->NotReadyReason(); },
+                                        .check_ready = [this] { return driver->CheckReady(); },
                                         .before_metrics = [this] { driver->UpdateMetrics(); }});
     return endpoint->Start();
   }
@@ -274,7 +273,9 @@ drakkar_driver* drakkar_driver_start(const drakkar_driver_options* options, drak
   Guarded(error, [&] {
     const Result<drakkar_driver_options> known = ReadOptions(options);
     if (!known.ok()) return Fail(error, known.error().message);
-    if (const std::string wrong = CheckOptions(&*known); !wrong.empty()) return Fail(error, wrong);
+    if (const Result<void> checked = CheckOptions(&*known); !checked.ok()) {
+      return Fail(error, checked.error().message);
+    }
     auto driver = std::make_unique<drakkar_driver>(*known);
     Result<void> opened;
     driver->thread.RunSync([&] {

@@ -10,9 +10,13 @@ const net::Headers& PlainText() {
   return headers;
 }
 
-void Answer(net::ResponseWriter& writer, const std::string& problem) {
-  if (problem.empty()) return writer.Send(200, PlainText(), std::string("ok"));
-  writer.Send(503, PlainText(), problem + "\n");
+Result<void> Run(const std::function<Result<void>()>& check) {
+  return check ? check() : Ok();
+}
+
+void Answer(net::ResponseWriter& writer, const Result<void>& checked) {
+  if (checked.ok()) return writer.Send(200, PlainText(), std::string("ok"));
+  writer.Send(503, PlainText(), checked.error().message + "\n");
 }
 
 }  // namespace
@@ -44,12 +48,11 @@ void DriverEndpoint::Handle(net::ServerRequest request,
     return writer->Send(405, PlainText(), std::string("only GET is served here\n"));
   }
   if (request.path == "/healthz" || request.path == "/livez") {
-    return Answer(*writer, options_.unhealthy ? options_.unhealthy() : "");
+    return Answer(*writer, Run(options_.check_health));
   }
   if (request.path == "/readyz") {
-    const std::string problem = options_.unhealthy ? options_.unhealthy() : "";
-    if (!problem.empty()) return Answer(*writer, problem);
-    return Answer(*writer, options_.not_ready ? options_.not_ready() : "");
+    const Result<void> healthy = Run(options_.check_health);
+    return Answer(*writer, healthy.ok() ? Run(options_.check_ready) : healthy);
   }
   if (request.path == "/metrics") {
     if (options_.before_metrics) options_.before_metrics();

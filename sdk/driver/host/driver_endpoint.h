@@ -20,9 +20,9 @@ class DriverEndpoint final : public net::RequestHandler {
     UvLoop& loop;
     std::string address;  // "127.0.0.1:8080", "[::1]:8080", ":8080"; port 0 is any free one
     Metrics& metrics;
-    // What is wrong, or "". Asked at each request.
-    std::function<std::string()> unhealthy;
-    std::function<std::string()> not_ready;
+    // Asked at each request; an error is the answer. May be empty.
+    std::function<Result<void>()> check_health;
+    std::function<Result<void>()> check_ready;
     // Before metrics are written, to set what is not counted as it happens. May be empty.
     std::function<void()> before_metrics;
   };

@@ -110,10 +110,12 @@ Result<void> DriverHost::OpenEndpoint() {
       .loop = loop_,
       .address = flags_.http_endpoint,
       .metrics = metrics_,
-      .unhealthy = [this] { return failure_; },
-      .not_ready = [this]() -> std::string {
-        return driver_ == nullptr ? "the driver is starting" : driver_->NotReadyReason();
-      },
+      .check_health = [this] { return health_; },
+      .check_ready =
+          [this] {
+            return driver_ == nullptr ? Unavailable("the driver is starting")
+                                      : driver_->CheckReady();
+          },
       .before_metrics =
           [this] {
             if (driver_ != nullptr) driver_->UpdateMetrics();
@@ -141,12 +143,12 @@ int DriverHost::Run(const StartFunction& start) {
   driver_.reset();
   interrupt.reset();
   terminate.reset();
-  return failure_.empty() ? 0 : 1;
+  return health_.ok() ? 0 : 1;
 }
 
 void DriverHost::End(const Error* error) {
   if (error != nullptr) {
-    failure_ = error->message;
+    health_ = *error;
     kLog.Error("the driver cannot go on", {{"error", error->message}});
   }
   loop_.Stop();

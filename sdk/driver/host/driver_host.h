@@ -55,7 +55,7 @@ class DriverHost {
   std::unique_ptr<rpc::Transport> transport_;
   std::unique_ptr<Driver> driver_;
   std::unique_ptr<class DriverEndpoint> endpoint_;
-  std::string failure_;
+  Result<void> health_;  // the error that ended the run
 };
 
 // The whole main function of a simple driver: runs `plugin` as the flags say. `on_started` is

@@ -48,14 +48,14 @@ TEST(ListenAddress, NeedsAPort) {
 TEST(DriverEndpoint, ServesHealthReadinessAndMetrics) {
   UvLoop loop;
   Metrics metrics;
-  std::string unhealthy;
-  std::string not_ready = "no node has taken the driver in yet";
+  Result<void> health;
+  Result<void> ready = Unavailable("no node has registered the driver yet");
   auto endpoint = std::make_unique<DriverEndpoint>(DriverEndpoint::Options{
       .loop = loop,
       .address = "127.0.0.1:0",
       .metrics = metrics,
-      .unhealthy = [&] { return unhealthy; },
-      .not_ready = [&] { return not_ready; },
+      .check_health = [&] { return health; },
+      .check_ready = [&] { return ready; },
       .before_metrics = [&] { metrics.GetGauge("dra_driver_registered", "x").Set(1); }});
   ASSERT_TRUE(endpoint->Start().ok());
   auto client = std::make_unique<net::HttpClient>(loop, net::HttpClientOptions{});
@@ -71,11 +71,11 @@ TEST(DriverEndpoint, ServesHealthReadinessAndMetrics) {
     return text;
   };
   EXPECT_EQ(get("/healthz"), "200 ok");
-  EXPECT_EQ(get("/readyz"), "503 no node has taken the driver in yet\n");
-  not_ready.clear();
+  EXPECT_EQ(get("/readyz"), "503 no node has registered the driver yet\n");
+  ready = Ok();
   EXPECT_EQ(get("/readyz"), "200 ok");
   EXPECT_THAT(get("/metrics"), HasSubstr("dra_driver_registered 1"));
-  unhealthy = "broken";
+  health = Internal("broken");
   EXPECT_EQ(get("/healthz"), "503 broken\n");
   EXPECT_THAT(get("/nothing"), HasSubstr("404"));
   client.reset();

@@ -28,17 +28,20 @@ std::int64_t Microseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
-// What is wrong with a device, or "".
-std::string CheckDevice(const PreparedDevice& device) {
-  if (device.pool_name.empty()) return "the driver returned a device without a pool name";
-  if (device.device_name.empty()) return "the driver returned a device without a name";
+Result<void> CheckDevice(const PreparedDevice& device) {
+  if (device.pool_name.empty()) {
+    return FailedPrecondition("the driver returned a device without a pool name");
+  }
+  if (device.device_name.empty()) {
+    return FailedPrecondition("the driver returned a device without a name");
+  }
   for (const std::string& id : device.cdi_device_ids) {
     if (auto parsed = cdi::ParseQualifiedName(id); !parsed.ok()) {
-      return StrCat("the driver returned a bad CDI device id for device ", device.device_name, ": ",
-                    parsed.error().message);
+      return parsed.error().Prefixed(
+          StrCat("the driver returned a bad CDI device id for device ", device.device_name));
     }
   }
-  return "";
+  return Ok();
 }
 
 // As the node is told; requests by their base name.
@@ -119,7 +122,8 @@ rpc::PrepareResults NodeService::Complete(const std::vector<api::ObjectPtr>& cla
     answer.error = std::move(found->second.error);
     std::vector<PreparedDevice>& devices = found->second.devices;
     for (const PreparedDevice& device : devices) {
-      if (answer.error.empty()) answer.error = CheckDevice(device);
+      if (!answer.error.empty()) break;
+      if (auto checked = CheckDevice(device); !checked.ok()) answer.error = checked.error().message;
     }
     if (answer.error.empty() && options_.write_metadata) {
       if (auto written = options_.metadata.Prepare(*claim, devices); !written.ok()) {

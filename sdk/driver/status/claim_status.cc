@@ -66,8 +66,8 @@ Result<void> Check(const AllocatedDeviceStatus& device) {
     return InvalidArgument(StrCat("more than ", kMaxDeviceIps, " addresses"));
   }
   for (const std::string& ip : device.network ? device.network->ips : std::vector<std::string>()) {
-    if (const std::string problem = api::InterfaceAddressProblem(ip); !problem.empty()) {
-      return InvalidArgument(StrCat("the IP address ", Quote(ip), " ", problem));
+    if (const auto checked = api::CheckInterfaceAddress(ip); !checked.ok()) {
+      return InvalidArgument(StrCat("the IP address ", Quote(ip), " ", checked.error().message));
     }
   }
   return Ok();

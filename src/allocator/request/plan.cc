@@ -31,21 +31,23 @@ Selection Ask(const std::vector<std::shared_ptr<const Expression>>& selectors,
   return Selection::kYes;
 }
 
-std::optional<std::string> FirstError(
-    const std::vector<std::shared_ptr<const Expression>>& selectors, std::string_view driver,
-    const device::DeviceId& id, const device::Device& device) {
+// Evaluates selectors up to the first that fails or says no.
+Result<void> Evaluate(const std::vector<std::shared_ptr<const Expression>>& selectors,
+                      std::string_view driver, const device::DeviceId& id,
+                      const device::Device& device) {
   for (std::size_t i = 0; i < selectors.size(); ++i) {
     if (selectors[i]->compile_error()) {
-      return StrCat("selector #", i, ": CEL compile error: ", *selectors[i]->compile_error());
+      return InvalidArgument(
+          StrCat("selector #", i, ": CEL compile error: ", *selectors[i]->compile_error()));
     }
     const Result<bool> matches = selectors[i]->Matches(driver, device);
     if (!matches.ok()) {
-      return StrCat("selector #", i, " on device ", id.ToString(),
-                    ": CEL runtime error: ", WithHint(matches.error().message));
+      return InvalidArgument(StrCat("selector #", i, " on device ", id.ToString(),
+                                    ": CEL runtime error: ", WithHint(matches.error().message)));
     }
-    if (!*matches) return std::nullopt;
+    if (!*matches) return Ok();
   }
-  return std::nullopt;
+  return Ok();
 }
 
 // The derived attribute with this name, or nothing.
@@ -142,12 +144,13 @@ std::int32_t Plan::ValueOf(const ClaimPlan& claim, Alternative& alternative, std
 std::string SelectionError(const Alternative& alternative, std::string_view claim,
                            std::string_view driver, const device::DeviceId& id,
                            const device::Device& device) {
-  if (const auto error = FirstError(alternative.class_selectors, driver, id, device)) {
-    return StrCat("class ", alternative.class_name, ": ", *error);
+  if (const auto evaluated = Evaluate(alternative.class_selectors, driver, id, device);
+      !evaluated.ok()) {
+    return StrCat("class ", alternative.class_name, ": ", evaluated.error().message);
   }
-  const auto error = FirstError(alternative.selectors, driver, id, device);
-  CHECK(error.has_value());  // expressions are pure: what failed once fails again
-  return StrCat("claim ", claim, ": ", *error);
+  const auto evaluated = Evaluate(alternative.selectors, driver, id, device);
+  CHECK(!evaluated.ok());  // expressions are pure: what failed once fails again
+  return StrCat("claim ", claim, ": ", evaluated.error().message);
 }
 
 std::string DerivedError(const ClaimPlan& claim, const Alternative& alternative, std::size_t n,

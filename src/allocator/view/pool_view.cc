@@ -45,23 +45,25 @@ struct Gathered {
   SliceTargets targets;
 };
 
-std::string DuplicateDevice(const std::vector<Gathered>& slices) {
+Result<void> CheckDeviceNames(const std::vector<Gathered>& slices) {
   std::set<std::string_view> names;
   for (const Gathered& gathered : slices) {
     for (const device::Device& device : gathered.slice->devices) {
-      if (!names.insert(device.name).second) return StrCat("duplicate device name ", device.name);
+      if (!names.insert(device.name).second)
+        return InvalidArgument(StrCat("duplicate device name ", device.name));
     }
   }
-  return "";
+  return Ok();
 }
 
 // Numbers the counters of a pool and translates what devices consume into those numbers.
 class CounterTable {
  public:
-  std::string Add(const std::vector<const device::Slice*>& slices, PoolView& view) {
+  Result<void> Add(const std::vector<const device::Slice*>& slices, PoolView& view) {
     for (const device::Slice* slice : slices) {
       for (const device::CounterSet& set : slice->shared_counters) {
-        if (sets_.contains(set.name)) return StrCat("duplicate counter set name ", set.name);
+        if (sets_.contains(set.name))
+          return InvalidArgument(StrCat("duplicate counter set name ", set.name));
         Set& entry = sets_[set.name];
         entry.number = static_cast<std::uint32_t>(sets_.size() - 1);
         for (const device::Counter& counter : set.counters) {
@@ -72,25 +74,26 @@ class CounterTable {
       }
     }
     view.counter_set_count = sets_.size();
-    return "";
+    return Ok();
   }
 
-  std::string Translate(const device::Device& device, CounterNeed& need) const {
+  Result<void> Translate(const device::Device& device, CounterNeed& need) const {
     for (const device::CounterConsumption& consumption : device.consumes_counters) {
       const auto set = sets_.find(consumption.counter_set);
       if (set == sets_.end()) {
-        return StrCat("counter set ", consumption.counter_set, " not found");
+        return InvalidArgument(StrCat("counter set ", consumption.counter_set, " not found"));
       }
       need.sets.push_back({set->second.number, &consumption.compatibility_groups});
       for (const device::Counter& counter : consumption.counters) {
         const auto found = set->second.counters.find(counter.name);
         if (found == set->second.counters.end()) {
-          return StrCat("counter ", counter.name, " not found in counter set ", set->first);
+          return InvalidArgument(
+              StrCat("counter ", counter.name, " not found in counter set ", set->first));
         }
         need.amounts.push_back({found->second, &counter.value});
       }
     }
-    return "";
+    return Ok();
   }
 
  private:
@@ -101,27 +104,24 @@ class CounterTable {
   std::map<std::string_view, Set> sets_;
 };
 
-std::string AddCounters(const std::vector<Gathered>& device_slices,
-                        const std::vector<const device::Slice*>& counter_slices,
-                        const std::vector<const device::Slice*>& elsewhere, PoolView& view) {
+Result<void> AddCounters(const std::vector<Gathered>& device_slices,
+                         const std::vector<const device::Slice*>& counter_slices,
+                         const std::vector<const device::Slice*>& elsewhere, PoolView& view) {
   CounterTable table;
-  std::string reason = table.Add(counter_slices, view);
-  if (!reason.empty()) return reason;
+  RETURN_IF_ERROR(table.Add(counter_slices, view));
   for (const Gathered& gathered : device_slices) {
     for (const device::Device& device : gathered.slice->devices) {
-      reason = table.Translate(device, view.counter_needs.emplace_back());
-      if (!reason.empty()) return reason;
+      RETURN_IF_ERROR(table.Translate(device, view.counter_needs.emplace_back()));
     }
   }
   for (const device::Slice* slice : elsewhere) {
     for (const device::Device& device : slice->devices) {
       PoolView::Elsewhere entry{device.name, {}};
-      reason = table.Translate(device, entry.need);
-      if (!reason.empty()) return reason;
+      RETURN_IF_ERROR(table.Translate(device, entry.need));
       if (!entry.need.sets.empty()) view.elsewhere.push_back(std::move(entry));
     }
   }
-  return "";
+  return Ok();
 }
 
 bool IsForOneNode(const device::Pool& pool) {
@@ -242,12 +242,12 @@ std::shared_ptr<PoolView> BuildPoolView(const device::Pool& pool, const PoolTarg
     (counters ? counter_slices : elsewhere).push_back(slice);
   }
 
-  std::string reason = DuplicateDevice(device_slices);
-  if (reason.empty() && features.partitionable_devices) {
-    reason = AddCounters(device_slices, counter_slices, elsewhere, *view);
+  Result<void> valid = CheckDeviceNames(device_slices);
+  if (valid.ok() && features.partitionable_devices) {
+    valid = AddCounters(device_slices, counter_slices, elsewhere, *view);
   }
-  if (!reason.empty()) {
-    MarkUnusable(*view, PoolView::Status::kInvalid, std::move(reason));
+  if (!valid.ok()) {
+    MarkUnusable(*view, PoolView::Status::kInvalid, std::move(valid).error().message);
     return view;
   }
   for (const Gathered& gathered : device_slices) {

@@ -100,7 +100,7 @@ std::optional<V6> CanonicalV6(std::string_view text) {
 
 }  // namespace
 
-std::string InterfaceAddressProblem(std::string_view address) {
+Result<void> CheckInterfaceAddress(std::string_view address) {
   const std::size_t slash = address.find('/');
   std::string canonical;
   if (slash != std::string_view::npos) {
@@ -118,9 +118,11 @@ std::string InterfaceAddressProblem(std::string_view address) {
     }
   }
   if (canonical.empty()) {
-    return "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+    return InvalidArgument(
+        "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)");
   }
-  return canonical == address ? "" : StrCat("must be in canonical form (", Quote(canonical), ")");
+  if (canonical == address) return Ok();
+  return InvalidArgument(StrCat("must be in canonical form (", Quote(canonical), ")"));
 }
 
 }  // namespace drakkar::api

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <string>
 #include <string_view>
+
+#include "base/result/result.h"
 
 namespace drakkar::api {
 
-// What Kubernetes finds wrong with an address of a network interface ("10.9.8.7/24"), in its words;
-// "" if it is fine.
-std::string InterfaceAddressProblem(std::string_view address);
+// Checks the address of a network interface ("10.9.8.7/24"). The error is worded as Kubernetes
+// words it: "must be ...".
+Result<void> CheckInterfaceAddress(std::string_view address);
 
 }  // namespace drakkar::api

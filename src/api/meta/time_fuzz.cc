@@ -32,6 +32,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CHECK(ParseDuration(FormatDuration(*duration)).value() == *duration);
     CHECK(!FormatAge(*duration).empty());
   }
-  static_cast<void>(InterfaceAddressProblem(text));
+  static_cast<void>(CheckInterfaceAddress(text));
   return 0;
 }

@@ -166,48 +166,47 @@ bool IsIdentifier(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-// What is wrong with the name of an attribute, or "".
-std::string NameProblem(std::string_view name) {
+Result<void> CheckAttributeName(std::string_view name) {
   const std::size_t slash = name.find('/');
   std::string_view identifier = name;
   if (slash != std::string_view::npos) {
     const std::string_view domain = name.substr(0, slash);
     identifier = name.substr(slash + 1);
     if (domain.size() > kMaxDomainBytes || !api::CheckDnsSubdomain(domain).empty()) {
-      return StrCat("the part before the slash must be a DNS subdomain of at most ",
-                    kMaxDomainBytes, " bytes");
+      return InvalidArgument(StrCat("the part before the slash must be a DNS subdomain of at most ",
+                                    kMaxDomainBytes, " bytes"));
     }
   }
   if (!IsIdentifier(identifier) || identifier.size() > kMaxIdentifierBytes) {
-    return StrCat("a name is letters, digits and '_', not beginning with a digit, at most ",
-                  kMaxIdentifierBytes, " bytes, with or without a domain and a slash before it");
+    return InvalidArgument(
+        StrCat("a name is letters, digits and '_', not beginning with a digit, at most ",
+               kMaxIdentifierBytes, " bytes, with or without a domain and a slash before it"));
   }
-  return "";
+  return Ok();
 }
 
-std::string TextProblem(const std::string& text) {
-  if (text.size() > kMaxTextBytes)
-    return StrCat("must not have more than ", kMaxTextBytes, " bytes");
-  return IsValidUtf8(text) ? "" : "must be UTF-8";
-}
-
-struct ValueProblem {
-  std::string operator()(std::int64_t) const { return ""; }
-  std::string operator()(bool) const { return ""; }
-  std::string operator()(const std::string& text) const { return TextProblem(text); }
-  std::string operator()(const Version& version) const {
-    if (auto parsed = api::Semver::Parse(version.text); !parsed.ok()) {
-      return StrCat("must be a semantic version such as 1.2.3, not ", Quote(version.text));
+struct CheckValue {
+  Result<void> operator()(std::int64_t) const { return Ok(); }
+  Result<void> operator()(bool) const { return Ok(); }
+  Result<void> operator()(const std::string& text) const {
+    if (text.size() > kMaxTextBytes) {
+      return InvalidArgument(StrCat("must not have more than ", kMaxTextBytes, " bytes"));
     }
-    return TextProblem(version.text);
+    if (!IsValidUtf8(text)) return InvalidArgument("must be UTF-8");
+    return Ok();
+  }
+  Result<void> operator()(const Version& version) const {
+    if (auto parsed = api::Semver::Parse(version.text); !parsed.ok()) {
+      return InvalidArgument(
+          StrCat("must be a semantic version such as 1.2.3, not ", Quote(version.text)));
+    }
+    return (*this)(version.text);
   }
   template <typename T>
-  std::string operator()(const std::vector<T>& items) const {
-    if (items.empty()) return "must have at least one value";
-    for (const T& item : items) {
-      if (std::string problem = (*this)(item); !problem.empty()) return problem;
-    }
-    return "";
+  Result<void> operator()(const std::vector<T>& items) const {
+    if (items.empty()) return InvalidArgument("must have at least one value");
+    for (const T& item : items) RETURN_IF_ERROR((*this)(item));
+    return Ok();
   }
 };
 
@@ -262,10 +261,11 @@ Result<void> ValidateDevice(const Device& device) {
   }
   std::size_t values = 0;
   for (const auto& [name, value] : device.attributes) {
-    std::string problem = NameProblem(name);
-    if (problem.empty()) problem = std::visit(ValueProblem(), value);
-    if (!problem.empty())
-      return BadDevice(device, StrCat("attribute ", Quote(name), ": ", problem));
+    Result<void> checked = CheckAttributeName(name);
+    if (checked.ok()) checked = std::visit(CheckValue(), value);
+    if (!checked.ok()) {
+      return BadDevice(device, StrCat("attribute ", Quote(name), ": ", checked.error().message));
+    }
     values += std::visit(ValueCount(), value);
   }
   if (values > kMaxAttributeValues) {
@@ -285,8 +285,8 @@ Result<void> ValidateDevice(const Device& device) {
   std::set<std::string_view> seen;
   for (const std::string& ip : network.ips) {
     if (!seen.insert(ip).second) return BadDevice(device, "the IP address " + ip + " comes twice");
-    if (const std::string problem = api::InterfaceAddressProblem(ip); !problem.empty()) {
-      return BadDevice(device, StrCat("the IP address ", Quote(ip), " ", problem));
+    if (const auto checked = api::CheckInterfaceAddress(ip); !checked.ok()) {
+      return BadDevice(device, StrCat("the IP address ", Quote(ip), " ", checked.error().message));
     }
   }
   if (network.hardware_address.size() > kMaxHardwareAddressBytes) {

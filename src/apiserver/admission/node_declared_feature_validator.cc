@@ -27,41 +27,42 @@ bool Declares(const api::Object& node, std::string_view wanted) {
   return false;
 }
 
-std::string NotSupportedBy(std::string_view node) {
-  return StrCat("node ", Quote(node), " does not support ", kNodeAllocatable, " feature");
+Error NotSupportedBy(std::string_view node) {
+  return FailedPrecondition(
+      StrCat("node ", Quote(node), " does not support ", kNodeAllocatable, " feature"));
 }
 
-// The nodes of a slice or of one device of it, which say so in the same fields: why one of them may
-// not have such a device; nothing if all may.
-std::optional<std::string> WhyNotThere(api::Value where, std::string_view device,
-                                       const StrategyContext& context) {
+// Checks that every node which `where` selects may have such a device. `where` is a slice's spec or
+// one of its devices: both select nodes with the same fields.
+Result<void> CheckNodes(api::Value where, std::string_view device, const StrategyContext& context) {
   if (const std::string name(where["nodeName"].str()); !name.empty()) {
     const api::ObjectPtr node = context.lookup("", "nodes", name);
     if (node == nullptr) {
-      return StrCat("node ", Quote(name), " not found for device ", Quote(device));
+      return NotFound(StrCat("node ", Quote(name), " not found for device ", Quote(device)));
     }
     if (!Declares(*node, kNodeAllocatable)) return NotSupportedBy(name);
-    return std::nullopt;
+    return Ok();
   }
   const api::Value selector = where["nodeSelector"];
   if (!selector.has_value() && !where["allNodes"].boolean()) {
-    return StrCat("device ", Quote(device),
-                  " in ResourceSlice has NodeAllocatableResources but does not map to any nodes");
+    return FailedPrecondition(
+        StrCat("device ", Quote(device),
+               " in ResourceSlice has NodeAllocatableResources but does not map to any nodes"));
   }
   device::NodeSelector wanted;
   if (selector.has_value()) {
     Result<device::NodeSelector> read = device::NodeSelectorFromApi(selector);
-    if (!read.ok()) return StrCat("failed to create node selector: ", read.error().message);
+    if (!read.ok()) return read.error().Prefixed("failed to create node selector");
     wanted = std::move(*read);
   }
-  if (!context.find_first) return std::nullopt;
+  if (!context.find_first) return Ok();
   const api::ObjectPtr without = context.find_first("", "nodes", [&](const api::Object& node) {
     if (Declares(node, kNodeAllocatable)) return false;
     if (!selector.has_value()) return true;
     const Result<bool> matches = device::Matches(wanted, node.root());
     return matches.ok() && *matches;
   });
-  if (without == nullptr) return std::nullopt;
+  if (without == nullptr) return Ok();
   return NotSupportedBy(without->name());
 }
 
@@ -73,9 +74,11 @@ std::optional<Failure> CheckSlice(const Request& request, api::Value slice,
   bool is_slice_checked = false;  // all devices are where the slice is
   for (api::Value device : spec["devices"].elements()) {
     if (device["nodeAllocatableResources"].empty() || is_slice_checked) continue;
-    const std::optional<std::string> why =
-        WhyNotThere(per_device ? device : spec, device["name"].str(), context);
-    if (why) return ForbiddenFailure(*request.kind, request.name, *why);
+    const Result<void> checked =
+        CheckNodes(per_device ? device : spec, device["name"].str(), context);
+    if (!checked.ok()) {
+      return ForbiddenFailure(*request.kind, request.name, checked.error().message);
+    }
     is_slice_checked = !per_device;
   }
   return std::nullopt;

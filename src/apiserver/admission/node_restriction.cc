@@ -13,7 +13,6 @@ namespace drakkar::apiserver {
 namespace {
 
 using api::Value;
-using Refusal = std::optional<std::string>;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 
@@ -27,6 +26,11 @@ struct Question {
   Value before;              // absent on create
 };
 
+template <typename... Parts>
+Error Refused(const Parts&... parts) {
+  return {ErrorCode::kForbidden, StrCat(parts...)};
+}
+
 bool Changed(const Question& q, api::FieldName member) {
   const Value now = q.object["status"][member];
   const Value then = q.before["status"][member];
@@ -36,118 +40,118 @@ bool Changed(const Question& q, api::FieldName member) {
 }
 
 // A mirror pod goes with its node.
-Refusal CheckMirrorOwner(const Question& q) {
+Result<void> CheckMirrorOwner(const Question& q) {
   const std::string node = Quote(q.node);
   const Value owners = q.object["metadata"]["ownerReferences"];
   if (owners.size() > 1) {
-    return StrCat("node ", node,
-                  " can only create pods with a single owner reference set to itself");
+    return Refused("node ", node,
+                   " can only create pods with a single owner reference set to itself");
   }
   const Value owner = owners.at(0);
   if (owner["apiVersion"].str() != "v1" || owner["kind"].str() != "Node" ||
       owner["name"].str() != q.node) {
-    return StrCat("node ", node, " can only create pods with an owner reference set to itself");
+    return Refused("node ", node, " can only create pods with an owner reference set to itself");
   }
   if (!owner["controller"].boolean()) {
-    return StrCat("node ", node,
-                  " can only create pods with a controller owner reference set to itself");
+    return Refused("node ", node,
+                   " can only create pods with a controller owner reference set to itself");
   }
   if (owner["blockOwnerDeletion"].boolean()) {
-    return StrCat("node ", node, " must not set blockOwnerDeletion on an owner reference");
+    return Refused("node ", node, " must not set blockOwnerDeletion on an owner reference");
   }
   const api::ObjectPtr self = q.context.lookup("", "nodes", std::string(q.node));
   const std::string_view uid = self == nullptr ? std::string_view() : self->uid();
   if (self == nullptr || owner["uid"].str() != uid) {
-    return StrCat("node ", q.node, " UID mismatch: expected ", Quote(uid), " got ",
-                  Quote(owner["uid"].str()));
+    return Refused("node ", q.node, " UID mismatch: expected ", Quote(uid), " got ",
+                   Quote(owner["uid"].str()));
   }
-  return std::nullopt;
+  return Ok();
 }
 
-Refusal CheckMirrorPod(const Question& q) {
+Result<void> CheckMirrorPod(const Question& q) {
   const std::string node = Quote(q.node);
   if (!q.object["metadata"]["annotations"].Entry(api::kMirrorAnnotation).exists()) {
-    return StrCat("pod does not have ", Quote(api::kMirrorAnnotation), " annotation, node ", node,
-                  " can only create mirror pods");
+    return Refused("pod does not have ", Quote(api::kMirrorAnnotation), " annotation, node ", node,
+                   " can only create mirror pods");
   }
   if (q.object["spec"]["nodeName"].str() != q.node) {
-    return StrCat("node ", node, " can only create pods with spec.nodeName set to itself");
+    return Refused("node ", node, " can only create pods with spec.nodeName set to itself");
   }
-  if (Refusal refusal = CheckMirrorOwner(q)) return refusal;
+  RETURN_IF_ERROR(CheckMirrorOwner(q));
   // A mirror pod says what runs already; it must not pull anything into the node's reach.
   const Value spec = q.object["spec"];
   if (!spec["serviceAccountName"].str().empty()) {
-    return StrCat("node ", node, " can not create pods that reference a service account");
+    return Refused("node ", node, " can not create pods that reference a service account");
   }
   for (Value volume : spec["volumes"].elements()) {
     for (Value source : volume["projected"]["sources"].elements()) {
       for (const api::FieldName each :
            api::FieldNames{"clusterTrustBundle", "podCertificate", "serviceAccountToken"}) {
         if (!source[each].has_value()) continue;
-        return StrCat("node ", node, " can not create pods that reference ", ToLower(each), "s");
+        return Refused("node ", node, " can not create pods that reference ", ToLower(each), "s");
       }
     }
   }
   if (!spec["resourceClaims"].empty()) {
-    return StrCat("node ", node, " can not create pods that reference resourceclaims");
+    return Refused("node ", node, " can not create pods that reference resourceclaims");
   }
   // By the very list that the node authorizer goes by: what gives a right is refused here.
   for (const std::string& reference : ReferencesOf(api::Object(q.tree))) {
     const std::string_view resource = std::string_view(reference).substr(0, reference.find('/'));
     if (resource == "pods") continue;  // itself
-    return StrCat("node ", node, " can not create pods that reference ", resource);
+    return Refused("node ", node, " can not create pods that reference ", resource);
   }
-  return std::nullopt;
+  return Ok();
 }
 
-Refusal CheckPodStatus(const Question& q) {
+Result<void> CheckPodStatus(const Question& q) {
   const std::string node = Quote(q.node);
   if (q.before["spec"]["nodeName"].str() != q.node) {
-    return StrCat("node ", node,
-                  " can only update pod status for pods with spec.nodeName set to itself");
+    return Refused("node ", node,
+                   " can only update pod status for pods with spec.nodeName set to itself");
   }
   const Value labels = q.object["metadata"]["labels"];
   const Value labels_before = q.before["metadata"]["labels"];
   if (!(labels.empty() && labels_before.empty()) && !api::Equal(labels, labels_before)) {
-    return StrCat("node ", node, " cannot update labels through pod status");
+    return Refused("node ", node, " cannot update labels through pod status");
   }
   if (Changed(q, "resourceClaimStatuses")) {
-    return StrCat("node ", node, " cannot update resource claim statues");
+    return Refused("node ", node, " cannot update resource claim statues");
   }
   if (Changed(q, "extendedResourceClaimStatus")) {
-    return StrCat("node ", node, " cannot update extended resource claim status");
+    return Refused("node ", node, " cannot update extended resource claim status");
   }
   if (Changed(q, "nodeAllocatableResourceClaimStatuses")) {
-    return StrCat("node ", node, " cannot update node allocatable resource claim statuses");
+    return Refused("node ", node, " cannot update node allocatable resource claim statuses");
   }
-  return std::nullopt;
+  return Ok();
 }
 
-Refusal CheckPod(const Question& q) {
+Result<void> CheckPod(const Question& q) {
   const std::string node = Quote(q.node);
   const std::string& subresource = q.request.subresource;
   if (subresource == "status") return CheckPodStatus(q);
   if (subresource == "eviction") {
     if (q.before.exists() && q.before["spec"]["nodeName"].str() != q.node) {
-      return StrCat("node ", node, " can only evict pods with spec.nodeName set to itself");
+      return Refused("node ", node, " can only evict pods with spec.nodeName set to itself");
     }
-    return std::nullopt;
+    return Ok();
   }
   if (!subresource.empty()) {
-    return StrCat("unexpected pod subresource ", Quote(subresource),
-                  ", only 'status' and 'eviction' are allowed");
+    return Refused("unexpected pod subresource ", Quote(subresource),
+                   ", only 'status' and 'eviction' are allowed");
   }
   switch (q.request.verb) {
     case Verb::kCreate:
       return CheckMirrorPod(q);
     case Verb::kDelete:
       if (q.before["spec"]["nodeName"].str() != q.node) {
-        return StrCat("node ", node, " can only delete pods with spec.nodeName set to itself");
+        return Refused("node ", node, " can only delete pods with spec.nodeName set to itself");
       }
-      return std::nullopt;
+      return Ok();
     default:
-      return StrCat("unexpected operation ", Quote(VerbName(q.request.verb)), ", node ", node,
-                    " can only create and delete mirror pods");
+      return Refused("unexpected operation ", Quote(VerbName(q.request.verb)), ", node ", node,
+                     " can only create and delete mirror pods");
   }
 }
 
@@ -201,73 +205,70 @@ std::string ChangedRestrictedLabels(Value now, Value then) {
   return Join(changed, ", ");
 }
 
-Refusal CheckNode(const Question& q) {
+Result<void> CheckNode(const Question& q) {
   const std::string node = Quote(q.node);
   const std::string_view named = q.request.verb == Verb::kCreate
                                      ? q.object["metadata"]["name"].str()
                                      : std::string_view(q.request.name);
   if (named != q.node) {
-    return StrCat("node ", node, " is not allowed to modify node ", Quote(named));
+    return Refused("node ", node, " is not allowed to modify node ", Quote(named));
   }
   if (q.request.verb == Verb::kDelete) {
-    return StrCat("node ", node, " is not allowed to delete itself");
+    return Refused("node ", node, " is not allowed to delete itself");
   }
   // An owner takes its objects with it: a node could choose one, be deleted with it, and come back
   // without the labels and taints it was given (CVE-2025-5187).
   const Value owners = q.object["metadata"]["ownerReferences"];
   const Value owners_before = q.before["metadata"]["ownerReferences"];
   if (!(owners.empty() && owners_before.empty()) && !api::Equal(owners, owners_before)) {
-    return StrCat("node ", node, " is not allowed to modify ownerReferences");
+    return Refused("node ", node, " is not allowed to modify ownerReferences");
   }
   const std::string labels =
       ChangedRestrictedLabels(q.object["metadata"]["labels"], q.before["metadata"]["labels"]);
   if (!labels.empty()) {
-    return StrCat("node ", node,
-                  q.request.verb == Verb::kCreate ? " is not allowed to set the following labels: "
-                                                  : " is not allowed to modify labels: ",
-                  labels);
+    return Refused("node ", node,
+                   q.request.verb == Verb::kCreate ? " is not allowed to set the following labels: "
+                                                   : " is not allowed to modify labels: ",
+                   labels);
   }
   if (q.request.verb != Verb::kCreate) {
     const Value now = q.object["spec"]["taints"];
     const Value then = q.before["spec"]["taints"];
     if (!(now.empty() && then.empty()) && !api::Equal(now, then)) {
-      return StrCat("node ", node, " is not allowed to modify taints");
+      return Refused("node ", node, " is not allowed to modify taints");
     }
   }
-  return std::nullopt;
+  return Ok();
 }
 
-Refusal CheckLease(const Question& q) {
+Result<void> CheckLease(const Question& q) {
   if (q.request.namespace_ != kLeaseNamespace) {
-    return StrCat("can only access leases in the ", Quote(kLeaseNamespace), " system namespace");
+    return Refused("can only access leases in the ", Quote(kLeaseNamespace), " system namespace");
   }
   const std::string_view named = q.request.verb == Verb::kCreate
                                      ? q.object["metadata"]["name"].str()
                                      : std::string_view(q.request.name);
   if (named != q.node) {
-    return std::string("can only access node lease with the same name as the requesting node");
+    return Refused("can only access node lease with the same name as the requesting node");
   }
-  return std::nullopt;
+  return Ok();
 }
 
-Refusal CheckSlice(const Question& q) {
+Result<void> CheckSlice(const Question& q) {
   switch (q.request.verb) {
     case Verb::kCreate:
-      if (q.object["spec"]["nodeName"].str() == q.node) return std::nullopt;
-      return std::string(
-          "can only create ResourceSlice with the same NodeName as the requesting node");
+      if (q.object["spec"]["nodeName"].str() == q.node) return Ok();
+      return Refused("can only create ResourceSlice with the same NodeName as the requesting node");
     case Verb::kDelete:
     case Verb::kDeleteCollection:
-      if (q.before["spec"]["nodeName"].str() == q.node) return std::nullopt;
-      return std::string(
-          "can only delete ResourceSlice with the same NodeName as the requesting node");
+      if (q.before["spec"]["nodeName"].str() == q.node) return Ok();
+      return Refused("can only delete ResourceSlice with the same NodeName as the requesting node");
     default:
       if (q.before["spec"]["nodeName"].str() == q.node &&
           q.object["spec"]["nodeName"].str() == q.node) {
-        return std::nullopt;
+        return Ok();
       }
-      return std::string(
-          "can only update ResourceSlice with the same NodeName as the requesting node");
+      return Refused("can only update ResourceSlice with the same NodeName as the requesting node");
   }
 }
 
@@ -289,7 +290,7 @@ bool IsOnePodPerNode(const UserInfo& user, const StrategyContext& context) {
 
 // Slices of a node are written from that node only, and the node part of a driver writes nothing
 // else (docs/decisions/driver-confinement.md). "arbitrary-node:<verb>" lifts that.
-Refusal CheckSliceOfDriver(const Question& q) {
+Result<void> CheckSliceOfDriver(const Question& q) {
   const UserInfo& user = q.request.user;
   bool is_own = !q.node.empty();
   bool is_anothers = false;
@@ -299,18 +300,19 @@ Refusal CheckSliceOfDriver(const Question& q) {
     is_own = is_own && node == q.node;
     is_anothers = is_anothers || (!node.empty() && node != q.node);
   }
-  if (is_own) return std::nullopt;
-  if (!is_anothers && !IsNodeDriver(user) && !IsOnePodPerNode(user, q.context)) return std::nullopt;
+  if (is_own) return Ok();
+  if (!is_anothers && !IsNodeDriver(user) && !IsOnePodPerNode(user, q.context)) return Ok();
   const std::string verb = StrCat("arbitrary-node:", VerbName(q.request.verb));
-  if (!q.context.authorize(verb, "resource.k8s.io", "resourceslices", "", "", q.request.name)) {
-    return std::nullopt;
+  if (q.context.authorize(verb, "resource.k8s.io", "resourceslices", "", "", q.request.name)
+          .allowed) {
+    return Ok();
   }
-  return StrCat("user ", Quote(user.name), " acts from node ", Quote(q.node), " and can only ",
-                VerbName(q.request.verb),
-                " ResourceSlices with that nodeName; others take the verb ", Quote(verb));
+  return Refused("user ", Quote(user.name), " acts from node ", Quote(q.node), " and can only ",
+                 VerbName(q.request.verb),
+                 " ResourceSlices with that nodeName; others take the verb ", Quote(verb));
 }
 
-Refusal CheckAll(const Question& q) {
+Result<void> CheckAll(const Question& q) {
   const api::KindSchema& kind = *q.request.kind;
   if (kind.group.empty() && kind.kind == "Pod") return CheckPod(q);
   if (kind.group.empty() && kind.kind == "Node") return CheckNode(q);
@@ -318,10 +320,10 @@ Refusal CheckAll(const Question& q) {
   if (kind.group == "resource.k8s.io" && kind.kind == "ResourceSlice") return CheckSlice(q);
   if (kind.group == "storage.k8s.io" && kind.kind == "CSINode") {
     if (q.object.exists() && q.object["metadata"]["name"].str() != q.node) {
-      return std::string("can only access CSINode with the same name as the requesting node");
+      return Refused("can only access CSINode with the same name as the requesting node");
     }
   }
-  return std::nullopt;
+  return Ok();
 }
 
 }  // namespace
@@ -342,9 +344,9 @@ std::optional<Failure> NodeRestriction::Admit(const Request& request, api::Draft
   const api::TreePtr tree = object == nullptr ? nullptr : object->Freeze();
   const Question question{
       request, context, name, tree, tree == nullptr ? api::Value() : tree->root(), before};
-  const Refusal refusal = node.is_node ? CheckAll(question) : CheckSliceOfDriver(question);
-  if (!refusal) return std::nullopt;
-  return ForbiddenFailure(*request.kind, request.name, *refusal);
+  const Result<void> checked = node.is_node ? CheckAll(question) : CheckSliceOfDriver(question);
+  if (checked.ok()) return std::nullopt;
+  return ForbiddenFailure(*request.kind, request.name, checked.error().message);
 }
 
 }  // namespace drakkar::apiserver

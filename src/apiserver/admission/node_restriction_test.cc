@@ -14,9 +14,11 @@ namespace {
 // Allows everything but "arbitrary-node:" verbs, unless told to allow these as well.
 class ArbitraryNodes final : public Authorizer {
  public:
-  std::optional<std::string> Check(const Attributes& attributes) override {
-    if (!attributes.verb.starts_with("arbitrary-node:") || allowed) return std::nullopt;
-    return std::string("no");
+  Decision Check(const Attributes& attributes) override {
+    if (!attributes.verb.starts_with("arbitrary-node:") || allowed) {
+      return Decision::Allow();
+    }
+    return Decision::Deny("no");
   }
   bool allowed = false;
 };

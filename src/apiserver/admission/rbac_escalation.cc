@@ -61,8 +61,10 @@ std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft*
     const std::string_view role_kind = after["roleRef"]["kind"].str();
     const std::string role(after["roleRef"]["name"].str());
     const bool cluster = role_kind == "ClusterRole";
-    if (!context.authorize("bind", kGroup, cluster ? "clusterroles" : "roles", "",
-                           request.namespace_, role)) {
+    if (context
+            .authorize("bind", kGroup, cluster ? "clusterroles" : "roles", "", request.namespace_,
+                       role)
+            .allowed) {
       return std::nullopt;
     }
     // What the role will allow once there is one cannot be known now.
@@ -75,7 +77,8 @@ std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft*
         api::Equal(after["aggregationRule"], before["aggregationRule"])) {
       return std::nullopt;
     }
-    if (!context.authorize("escalate", kGroup, kind.plural, "", request.namespace_, request.name)) {
+    if (context.authorize("escalate", kGroup, kind.plural, "", request.namespace_, request.name)
+            .allowed) {
       return std::nullopt;
     }
     for (api::Value rule : after["rules"].elements()) granted.push_back(api::CopyTree(rule));

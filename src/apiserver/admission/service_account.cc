@@ -99,16 +99,17 @@ bool IsAmong(std::string_view name, api::Value references) {
   return false;
 }
 
-// The first secret that a pod names and its account does not list, in words; for accounts that are
-// annotated to allow no others.
-std::optional<std::string> FindForeignSecret(api::Value spec, const api::Object& account) {
+// For accounts that are annotated to allow no other secrets than those they list. The error names
+// the first other one.
+Result<void> CheckSecrets(api::Value spec, const api::Object& account) {
   const api::Value allowed = account["secrets"];
   const std::string because = StrCat(" is not allowed because service account ", account.name(),
                                      " does not reference that ");
   for (api::Value volume : spec["volumes"].elements()) {
     const std::string_view name = volume["secret"]["secretName"].str();
     if (name.empty() || IsAmong(name, allowed)) continue;
-    return StrCat("volume with secret.secretName=", Quote(name), because, "secret");
+    return FailedPrecondition(
+        StrCat("volume with secret.secretName=", Quote(name), because, "secret"));
   }
   struct List {
     api::FieldName field;
@@ -120,15 +121,16 @@ std::optional<std::string> FindForeignSecret(api::Value spec, const api::Object&
       for (api::Value variable : container["env"].elements()) {
         const std::string_view name = variable["valueFrom"]["secretKeyRef"]["name"].str();
         if (name.empty() || IsAmong(name, allowed)) continue;
-        return StrCat(what, container["name"].str(), " with envVar ", variable["name"].str(),
-                      " referencing secret.secretName=", Quote(name), because, "secret");
+        return FailedPrecondition(
+            StrCat(what, container["name"].str(), " with envVar ", variable["name"].str(),
+                   " referencing secret.secretName=", Quote(name), because, "secret"));
       }
       for (api::Value source : container["envFrom"].elements()) {
         const std::string_view name = source["secretRef"]["name"].str();
         if (name.empty() || IsAmong(name, allowed)) continue;
-        return StrCat(what, container["name"].str(),
-                      " with envFrom referencing secret.secretName=", Quote(name), because,
-                      "secret");
+        return FailedPrecondition(
+            StrCat(what, container["name"].str(),
+                   " with envFrom referencing secret.secretName=", Quote(name), because, "secret"));
       }
     }
   }
@@ -136,11 +138,12 @@ std::optional<std::string> FindForeignSecret(api::Value spec, const api::Object&
   for (api::Value secret : spec["imagePullSecrets"].elements()) {
     const std::string_view name = secret["name"].str();
     if (!IsAmong(name, account["imagePullSecrets"])) {
-      return StrCat("imagePullSecrets[", index, "].name=", Quote(name), because, "imagePullSecret");
+      return FailedPrecondition(
+          StrCat("imagePullSecrets[", index, "].name=", Quote(name), because, "imagePullSecret"));
     }
     ++index;
   }
-  return std::nullopt;
+  return Ok();
 }
 
 bool AllowsOnlyItsSecrets(const api::Object& account) {
@@ -156,21 +159,22 @@ bool IsMirror(api::Draft& object) {
   return annotations != nullptr && annotations->HasEntry(api::kMirrorAnnotation);
 }
 
-std::optional<std::string> WhyNoMirrorPod(const api::TreePtr& tree) {
+Result<void> CheckMirrorPod(const api::TreePtr& tree) {
   const api::Value spec = tree->root()["spec"];
   if (!spec["serviceAccountName"].str().empty()) {
-    return "a mirror pod may not reference service accounts";
+    return FailedPrecondition("a mirror pod may not reference service accounts");
   }
   for (const std::string& reference : ReferencesOf(api::Object(tree))) {
-    if (reference.starts_with("secrets/")) return "a mirror pod may not reference secrets";
+    if (reference.starts_with("secrets/"))
+      return FailedPrecondition("a mirror pod may not reference secrets");
   }
   for (api::Value volume : spec["volumes"].elements()) {
     for (api::Value source : volume["projected"]["sources"].elements()) {
       if (!source["serviceAccountToken"].has_value()) continue;
-      return "a mirror pod may not use ServiceAccountToken volume projections";
+      return FailedPrecondition("a mirror pod may not use ServiceAccountToken volume projections");
     }
   }
-  return std::nullopt;
+  return Ok();
 }
 
 }  // namespace
@@ -189,8 +193,8 @@ std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, ap
   };
   // A mirror pod shows a node's static pod, so nothing is added to it.
   if (IsMirror(*object)) {
-    const std::optional<std::string> why = WhyNoMirrorPod(object->Freeze());
-    return why ? std::optional(forbid(*why)) : std::nullopt;
+    const Result<void> checked = CheckMirrorPod(object->Freeze());
+    return checked.ok() ? std::nullopt : std::optional(forbid(checked.error().message));
   }
   if (spec["serviceAccountName"].str().empty()) spec["serviceAccountName"] = kDefaultAccount;
   const std::string name(spec["serviceAccountName"].str());
@@ -202,8 +206,8 @@ std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, ap
                          ": serviceaccount ", Quote(name), " not found"));
   }
   if (AllowsOnlyItsSecrets(*account)) {
-    if (const auto foreign = FindForeignSecret(spec.Freeze()->root(), *account)) {
-      return forbid(*foreign);
+    if (const auto checked = CheckSecrets(spec.Freeze()->root(), *account); !checked.ok()) {
+      return forbid(checked.error().message);
     }
   }
   if (ShouldMount(spec, *account)) MountToken(spec, (*object)["metadata"]["uid"].str());

@@ -57,22 +57,22 @@ api::FieldErrors CheckSpec(std::string_view kind, Value spec) {
 
 std::optional<Failure> AccessReviews::ReviewAccess(const UserInfo& user, Value spec,
                                                    Draft& status) {
-  std::optional<std::string> why;
+  Decision decision;
   if (const Value path = spec["nonResourceAttributes"]; path.has_value()) {
-    why = rbac_.CheckPath(user, path["verb"].str(), path["path"].str());
+    decision = rbac_.CheckPath(user, path["verb"].str(), path["path"].str());
   } else {
     const Value asked = spec["resourceAttributes"];
-    why = authorizer_.Check({.user = user,
-                             .verb = asked["verb"].str(),
-                             .group = asked["group"].str(),
-                             .resource = asked["resource"].str(),
-                             .subresource = asked["subresource"].str(),
-                             .namespace_ = asked["namespace"].str(),
-                             .name = asked["name"].str(),
-                             .field_selector = asked["fieldSelector"]["rawSelector"].str()});
+    decision = authorizer_.Check({.user = user,
+                                  .verb = asked["verb"].str(),
+                                  .group = asked["group"].str(),
+                                  .resource = asked["resource"].str(),
+                                  .subresource = asked["subresource"].str(),
+                                  .namespace_ = asked["namespace"].str(),
+                                  .name = asked["name"].str(),
+                                  .field_selector = asked["fieldSelector"]["rawSelector"].str()});
   }
-  status["allowed"] = !why.has_value();
-  if (why && !why->empty()) status["reason"] = *why;
+  status["allowed"] = decision.allowed;
+  if (!decision.reason.empty()) status["reason"] = decision.reason;
   return std::nullopt;
 }
 

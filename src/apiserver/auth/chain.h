@@ -8,8 +8,8 @@
 
 namespace drakkar::apiserver {
 
-// Asks one authorizer after the other; the first that allows decides. If none does, the reasons of
-// all are given, a line each.
+// Asks the authorizers in order; the first that allows decides. If none does, the denial has the
+// reasons of all, a line each.
 class AuthorizerChain final : public Authorizer {
  public:
   // They must outlive the chain. `on_decision` is told what became of each question; may be null.
@@ -17,20 +17,20 @@ class AuthorizerChain final : public Authorizer {
                            std::function<void(bool allowed)> on_decision = {})
       : authorizers_(std::move(authorizers)), on_decision_(std::move(on_decision)) {}
 
-  std::optional<std::string> Check(const Attributes& attributes) override {
+  Decision Check(const Attributes& attributes) override {
     std::string reasons;
     for (Authorizer* each : authorizers_) {
-      std::optional<std::string> reason = each->Check(attributes);
-      if (!reason) {
+      const Decision decision = each->Check(attributes);
+      if (decision.allowed) {
         if (on_decision_) on_decision_(true);
-        return std::nullopt;
+        return decision;
       }
-      if (reason->empty()) continue;
+      if (decision.reason.empty()) continue;
       if (!reasons.empty()) reasons += '\n';
-      reasons += *reason;
+      reasons += decision.reason;
     }
     if (on_decision_) on_decision_(false);
-    return reasons;
+    return Decision::Deny(std::move(reasons));
   }
 
  private:

@@ -44,15 +44,15 @@ struct Wanted {
 };
 
 std::optional<Failure> Check(Core& core, const UserInfo& user, const Wanted& wanted) {
-  const std::optional<std::string> why = core.Authorize({.user = user,
-                                                         .verb = "impersonate",
-                                                         .group = wanted.group,
-                                                         .resource = wanted.resource,
-                                                         .subresource = wanted.subresource,
-                                                         .namespace_ = wanted.namespace_,
-                                                         .name = wanted.name,
-                                                         .field_selector = {}});
-  if (!why) return std::nullopt;
+  const Decision decision = core.Authorize({.user = user,
+                                            .verb = "impersonate",
+                                            .group = wanted.group,
+                                            .resource = wanted.resource,
+                                            .subresource = wanted.subresource,
+                                            .namespace_ = wanted.namespace_,
+                                            .name = wanted.name,
+                                            .field_selector = {}});
+  if (decision.allowed) return std::nullopt;
   const std::string resource = wanted.subresource.empty()
                                    ? std::string(wanted.resource)
                                    : StrCat(wanted.resource, "/", wanted.subresource);
@@ -60,7 +60,7 @@ std::optional<Failure> Check(Core& core, const UserInfo& user, const Wanted& wan
                             Quote(resource), " in API group ", Quote(wanted.group));
   text += wanted.namespace_.empty() ? std::string(" at the cluster scope")
                                     : StrCat(" in the namespace ", Quote(wanted.namespace_));
-  if (!why->empty()) text += StrCat(": ", *why);
+  if (!decision.reason.empty()) text += StrCat(": ", decision.reason);
   return api::StatusForbidden({wanted.group, wanted.resource}, wanted.name, text);
 }
 

@@ -65,10 +65,10 @@ bool NodeAuthorizer::FollowPods() {
   return pods_ != nullptr;
 }
 
-std::optional<std::string> NodeAuthorizer::Check(const Attributes& attributes) {
+Decision NodeAuthorizer::Check(const Attributes& attributes) {
   const NodeIdentity node = IdentifyNode(attributes.user);
-  if (!node.is_node) return std::string();
-  if (node.name.empty()) return std::string("unknown node for user");
+  if (!node.is_node) return Decision::Deny();
+  if (node.name.empty()) return Decision::Deny("unknown node for user");
   const std::string_view resource = attributes.resource;
   if (attributes.group.empty()) {
     if (resource == "secrets" || resource == "configmaps") {
@@ -94,143 +94,140 @@ std::optional<std::string> NodeAuthorizer::Check(const Attributes& attributes) {
   return CheckCommon(attributes);
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckReferenced(std::string_view node,
-                                                        const Attributes& attributes,
-                                                        bool only_get) {
+Decision NodeAuthorizer::CheckReferenced(std::string_view node, const Attributes& attributes,
+                                         bool only_get) {
   if (only_get ? attributes.verb != "get" : !OneOf(attributes.verb, {"get", "list", "watch"})) {
-    return std::string(only_get ? "can only get individual resources of this type"
-                                : "can only read resources of this type");
+    return Decision::Deny(only_get ? "can only get individual resources of this type"
+                                   : "can only read resources of this type");
   }
-  if (!attributes.subresource.empty()) return std::string("cannot read subresource");
+  if (!attributes.subresource.empty()) return Decision::Deny("cannot read subresource");
   std::string_view name = attributes.name;
   if (name.empty()) name = DemandedValue(attributes.field_selector, "metadata.name");
-  if (name.empty()) return std::string("No Object name found");
+  if (name.empty()) return Decision::Deny("No Object name found");
   if (attributes.namespace_.empty()) {
-    return std::string("can only read namespaced object of this type");
+    return Decision::Deny("can only read namespaced object of this type");
   }
   if (!FollowPods() || !references_.Has(node, attributes.resource, attributes.namespace_, name)) {
-    return StrCat(kNoRelation, node, "' and this object");
+    return Decision::Deny(StrCat(kNoRelation, node, "' and this object"));
   }
-  return std::nullopt;
+  return Decision::Allow();
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckToken(std::string_view node,
-                                                   const Attributes& attributes) {
+Decision NodeAuthorizer::CheckToken(std::string_view node, const Attributes& attributes) {
   if (attributes.verb == "get" && attributes.subresource.empty()) {
     // For image credentials: the accounts of its own pods.
     return CheckReferenced(node, attributes, true);
   }
   if (attributes.verb != "create" || attributes.subresource != "token") {
-    return std::string("can only get individual resources of this type");
+    return Decision::Deny("can only get individual resources of this type");
   }
   if (attributes.name.empty() || !FollowPods() ||
       !references_.Has(node, "serviceaccounts", attributes.namespace_, attributes.name)) {
-    return StrCat(kNoRelation, node, "' and this object");
+    return Decision::Deny(StrCat(kNoRelation, node, "' and this object"));
   }
-  return std::nullopt;
+  return Decision::Allow();
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckLease(std::string_view node,
-                                                   const Attributes& attributes) const {
+Decision NodeAuthorizer::CheckLease(std::string_view node, const Attributes& attributes) const {
   if (!OneOf(attributes.verb, {"get", "create", "update", "patch", "delete"})) {
-    return std::string("can only get, create, update, patch, or delete a node lease");
+    return Decision::Deny("can only get, create, update, patch, or delete a node lease");
   }
   if (attributes.namespace_ != kLeaseNamespace) {
-    return StrCat("can only access leases in the ", Quote(kLeaseNamespace), " system namespace");
+    return Decision::Deny(
+        StrCat("can only access leases in the ", Quote(kLeaseNamespace), " system namespace"));
   }
   // What is created has no name in the request; NodeRestriction looks at the object.
   if (attributes.verb != "create" && attributes.name != node) {
-    return std::string("can only access node lease with the same name as the requesting node");
+    return Decision::Deny("can only access node lease with the same name as the requesting node");
   }
-  return std::nullopt;
+  return Decision::Allow();
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckCsiNode(std::string_view node,
-                                                     const Attributes& attributes) const {
+Decision NodeAuthorizer::CheckCsiNode(std::string_view node, const Attributes& attributes) const {
   if (!attributes.subresource.empty()) {
-    return std::string("cannot authorize CSINode subresources");
+    return Decision::Deny("cannot authorize CSINode subresources");
   }
   if (!OneOf(attributes.verb, {"get", "create", "update", "patch", "delete"})) {
-    return std::string("can only get, create, update, patch, or delete a CSINode");
+    return Decision::Deny("can only get, create, update, patch, or delete a CSINode");
   }
   if (attributes.verb != "create" && attributes.name != node) {
-    return std::string("can only access CSINode with the same name as the requesting node");
+    return Decision::Deny("can only access CSINode with the same name as the requesting node");
   }
-  return std::nullopt;
+  return Decision::Allow();
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckSlice(std::string_view node,
-                                                   const Attributes& attributes) const {
+Decision NodeAuthorizer::CheckSlice(std::string_view node, const Attributes& attributes) const {
   if (!attributes.subresource.empty()) {
-    return std::string("cannot authorize ResourceSlice subresources");
+    return Decision::Deny("cannot authorize ResourceSlice subresources");
   }
-  if (attributes.verb == "create") return std::nullopt;  // then NodeRestriction
+  if (attributes.verb == "create") return Decision::Allow();  // then NodeRestriction
   if (OneOf(attributes.verb, {"get", "update", "patch", "delete"})) {
     const api::ObjectPtr slice = core_ == nullptr ? nullptr
                                                   : core_->Find("resource.k8s.io", "resourceslices",
                                                                 std::string(attributes.name));
     if (slice == nullptr || (*slice)["spec"]["nodeName"].str() != node) {
-      return StrCat(kNoRelation, node, "' and this object");
+      return Decision::Deny(StrCat(kNoRelation, node, "' and this object"));
     }
-    return std::nullopt;
+    return Decision::Allow();
   }
   if (OneOf(attributes.verb, {"list", "watch", "deletecollection"})) {
-    if (DemandedValue(attributes.field_selector, "spec.nodeName") == node) return std::nullopt;
-    return std::string(
+    if (DemandedValue(attributes.field_selector, "spec.nodeName") == node) return Decision::Allow();
+    return Decision::Deny(
         "can only list/watch/deletecollection resourceslices with nodeName field selector");
   }
-  return std::string(
+  return Decision::Deny(
       "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, "
       "update, patch, delete, deletecollection");
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckNode(std::string_view node,
-                                                  const Attributes& attributes) const {
+Decision NodeAuthorizer::CheckNode(std::string_view node, const Attributes& attributes) const {
   if (!attributes.subresource.empty() && attributes.subresource != "status") {
-    return std::string("cannot access this subresource of nodes");
+    return Decision::Deny("cannot access this subresource of nodes");
   }
   if (OneOf(attributes.verb, {"list", "watch"})) {
-    if (DemandedValue(attributes.field_selector, "metadata.name") == node) return std::nullopt;
-    return StrCat("node '", node, "' cannot read all nodes, only its own Node object");
+    if (DemandedValue(attributes.field_selector, "metadata.name") == node) return Decision::Allow();
+    return Decision::Deny(
+        StrCat("node '", node, "' cannot read all nodes, only its own Node object"));
   }
   if (OneOf(attributes.verb, {"get", "update", "patch"})) {
-    if (attributes.name == node) return std::nullopt;
-    return StrCat("node '", node, "' cannot ", attributes.verb == "get" ? "read '" : "modify '",
-                  attributes.name, "', only its own Node object");
+    if (attributes.name == node) return Decision::Allow();
+    return Decision::Deny(StrCat("node '", node, "' cannot ",
+                                 attributes.verb == "get" ? "read '" : "modify '", attributes.name,
+                                 "', only its own Node object"));
   }
   // Registering; NodeRestriction looks at the name.
-  if (attributes.verb == "create" && attributes.subresource.empty()) return std::nullopt;
-  return std::string("nodes may only be created, read, updated and patched by themselves");
+  if (attributes.verb == "create" && attributes.subresource.empty()) return Decision::Allow();
+  return Decision::Deny("nodes may only be created, read, updated and patched by themselves");
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckPod(std::string_view node,
-                                                 const Attributes& attributes) {
+Decision NodeAuthorizer::CheckPod(std::string_view node, const Attributes& attributes) {
   const std::string_view verb = attributes.verb;
   if (attributes.subresource.empty()) {
-    if (verb == "create") return std::nullopt;  // mirror pods; then NodeRestriction
+    if (verb == "create") return Decision::Allow();  // mirror pods; then NodeRestriction
     if (OneOf(verb, {"list", "watch"})) {
-      if (DemandedValue(attributes.field_selector, "spec.nodeName") == node) return std::nullopt;
-      return std::string("can only list/watch pods with spec.nodeName field selector");
+      if (DemandedValue(attributes.field_selector, "spec.nodeName") == node)
+        return Decision::Allow();
+      return Decision::Deny("can only list/watch pods with spec.nodeName field selector");
     }
   }
   bool known = false;
   if (attributes.subresource.empty()) known = OneOf(verb, {"get", "delete"});
   if (attributes.subresource == "status") known = OneOf(verb, {"get", "update", "patch"});
   if (attributes.subresource == "eviction") known = verb == "create";
-  if (!known) return std::string("nodes may read, delete and evict pods and write their status");
+  if (!known) return Decision::Deny("nodes may read, delete and evict pods and write their status");
   if (attributes.name.empty() || !FollowPods() ||
       !references_.Has(node, "pods", attributes.namespace_, attributes.name)) {
-    return StrCat(kNoRelation, node, "' and this object");
+    return Decision::Deny(StrCat(kNoRelation, node, "' and this object"));
   }
-  return std::nullopt;
+  return Decision::Allow();
 }
 
-NodeAuthorizer::Verdict NodeAuthorizer::CheckCommon(const Attributes& attributes) const {
+Decision NodeAuthorizer::CheckCommon(const Attributes& attributes) const {
   const std::uint32_t bit = PolicyRule::BitOf(attributes.verb);
   for (const PolicyRule& rule : rules_) {
-    if (rule.Allows(attributes, bit)) return std::nullopt;
+    if (rule.Allows(attributes, bit)) return Decision::Allow();
   }
-  return std::string();
+  return Decision::Deny();
 }
 
 }  // namespace drakkar::apiserver

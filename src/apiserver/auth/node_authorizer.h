@@ -27,20 +27,18 @@ class NodeAuthorizer final : public Authorizer {
   void Attach(Core& core);
   void Detach();
 
-  std::optional<std::string> Check(const Attributes& attributes) override;
+  Decision Check(const Attributes& attributes) override;
 
  private:
-  using Verdict = std::optional<std::string>;
-
   bool FollowPods();
-  Verdict CheckReferenced(std::string_view node, const Attributes& attributes, bool only_get);
-  Verdict CheckToken(std::string_view node, const Attributes& attributes);
-  Verdict CheckLease(std::string_view node, const Attributes& attributes) const;
-  Verdict CheckCsiNode(std::string_view node, const Attributes& attributes) const;
-  Verdict CheckSlice(std::string_view node, const Attributes& attributes) const;
-  Verdict CheckNode(std::string_view node, const Attributes& attributes) const;
-  Verdict CheckPod(std::string_view node, const Attributes& attributes);
-  Verdict CheckCommon(const Attributes& attributes) const;
+  Decision CheckReferenced(std::string_view node, const Attributes& attributes, bool only_get);
+  Decision CheckToken(std::string_view node, const Attributes& attributes);
+  Decision CheckLease(std::string_view node, const Attributes& attributes) const;
+  Decision CheckCsiNode(std::string_view node, const Attributes& attributes) const;
+  Decision CheckSlice(std::string_view node, const Attributes& attributes) const;
+  Decision CheckNode(std::string_view node, const Attributes& attributes) const;
+  Decision CheckPod(std::string_view node, const Attributes& attributes);
+  Decision CheckCommon(const Attributes& attributes) const;
 
   Core* core_ = nullptr;
   PodReferences references_;

@@ -15,17 +15,16 @@ class NodeAuthorizerTest : public CoreFixture {
     Create(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}})");
   }
 
-  std::optional<std::string> Ask(std::string_view node, std::string_view verb,
-                                 std::string_view group, std::string_view resource,
-                                 std::string_view namespace_, std::string_view name,
-                                 std::string_view selector = "", std::string_view sub = "") {
+  Decision Ask(std::string_view node, std::string_view verb, std::string_view group,
+               std::string_view resource, std::string_view namespace_, std::string_view name,
+               std::string_view selector = "", std::string_view sub = "") {
     const UserInfo user = NodeUser(node);
     return nodes_.Check({user, verb, group, resource, sub, namespace_, name, selector});
   }
   bool May(std::string_view node, std::string_view verb, std::string_view group,
            std::string_view resource, std::string_view namespace_, std::string_view name,
            std::string_view selector = "", std::string_view sub = "") {
-    return !Ask(node, verb, group, resource, namespace_, name, selector, sub).has_value();
+    return Ask(node, verb, group, resource, namespace_, name, selector, sub).allowed;
   }
 
   void CreatePod(std::string_view name, std::string_view node, std::string_view extra = "") {
@@ -39,12 +38,12 @@ class NodeAuthorizerTest : public CoreFixture {
 
 TEST_F(NodeAuthorizerTest, SaysNothingAboutOthers) {
   const UserInfo user = PlainUser("system:node:n");  // not in the group
-  EXPECT_EQ(nodes_.Check({user, "get", "", "nodes", "", "", "n", ""}), "");
+  EXPECT_EQ(nodes_.Check({user, "get", "", "nodes", "", "", "n", ""}), Decision::Deny());
 }
 
 TEST_F(NodeAuthorizerTest, ReadsOnlyWhatItsPodsName) {
   EXPECT_EQ(Ask("n1", "get", "", "secrets", "default", "s"),
-            "no relationship found between node 'n1' and this object");
+            Decision::Deny("no relationship found between node 'n1' and this object"));
   CreatePod("p", "n1",
             R"(,"imagePullSecrets":[{"name":"s"}],
                "resourceClaims":[{"name":"r","resourceClaimName":"c"}],
@@ -57,9 +56,9 @@ TEST_F(NodeAuthorizerTest, ReadsOnlyWhatItsPodsName) {
   EXPECT_FALSE(May("n1", "get", "resource.k8s.io", "resourceclaims", "other", "c"));
   EXPECT_FALSE(May("n1", "list", "", "secrets", "default", ""));
   EXPECT_EQ(Ask("n1", "delete", "", "secrets", "default", "s"),
-            "can only read resources of this type");
+            Decision::Deny("can only read resources of this type"));
   EXPECT_EQ(Ask("n1", "update", "resource.k8s.io", "resourceclaims", "default", "c"),
-            "can only get individual resources of this type");
+            Decision::Deny("can only get individual resources of this type"));
   Delete("v1", "Pod", "default", "p");
   EXPECT_FALSE(May("n1", "get", "", "secrets", "default", "s")) << "the pod is gone";
 }
@@ -85,13 +84,13 @@ TEST_F(NodeAuthorizerTest, ReachesItsOwnNodeLeaseAndPods) {
   EXPECT_TRUE(May("n1", "patch", "", "nodes", "", "n1", "", "status"));
   EXPECT_TRUE(May("n1", "watch", "", "nodes", "", "", "metadata.name=n1"));
   EXPECT_EQ(Ask("n1", "get", "", "nodes", "", "n2"),
-            "node 'n1' cannot read 'n2', only its own Node object");
+            Decision::Deny("node 'n1' cannot read 'n2', only its own Node object"));
   EXPECT_FALSE(May("n1", "list", "", "nodes", "", ""));
   EXPECT_TRUE(May("n1", "update", "coordination.k8s.io", "leases", "kube-node-lease", "n1"));
   EXPECT_EQ(Ask("n1", "update", "coordination.k8s.io", "leases", "kube-node-lease", "n2"),
-            "can only access node lease with the same name as the requesting node");
+            Decision::Deny("can only access node lease with the same name as the requesting node"));
   EXPECT_EQ(Ask("n1", "get", "coordination.k8s.io", "leases", "default", "n1"),
-            "can only access leases in the \"kube-node-lease\" system namespace");
+            Decision::Deny("can only access leases in the \"kube-node-lease\" system namespace"));
   EXPECT_TRUE(May("n1", "watch", "", "pods", "", "", "spec.nodeName=n1"));
   EXPECT_FALSE(May("n1", "watch", "", "pods", "", "", "spec.nodeName=n2"));
   EXPECT_FALSE(May("n1", "watch", "", "pods", "", "", "spec.nodeName!=n1"));
@@ -111,13 +110,15 @@ TEST_F(NodeAuthorizerTest, ReachesItsOwnSlices) {
   EXPECT_TRUE(May("n1", "create", kGroup, "resourceslices", "", ""));
   EXPECT_TRUE(May("n1", "update", kGroup, "resourceslices", "", "s1"));
   EXPECT_EQ(Ask("n2", "delete", kGroup, "resourceslices", "", "s1"),
-            "no relationship found between node 'n2' and this object");
+            Decision::Deny("no relationship found between node 'n2' and this object"));
   EXPECT_FALSE(May("n1", "get", kGroup, "resourceslices", "", "s2"));
   EXPECT_TRUE(May("n1", "list", kGroup, "resourceslices", "", "", "spec.nodeName=n1"));
   EXPECT_TRUE(May("n1", "deletecollection", kGroup, "resourceslices", "", "",
                   "spec.driver=d,spec.nodeName=n1"));
-  EXPECT_EQ(Ask("n1", "watch", kGroup, "resourceslices", "", ""),
-            "can only list/watch/deletecollection resourceslices with nodeName field selector");
+  EXPECT_EQ(
+      Ask("n1", "watch", kGroup, "resourceslices", "", ""),
+      Decision::Deny(
+          "can only list/watch/deletecollection resourceslices with nodeName field selector"));
 }
 
 TEST_F(NodeAuthorizerTest, ServiceAccountsOfItsPodsGetTokens) {

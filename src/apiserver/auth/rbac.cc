@@ -176,8 +176,8 @@ bool RbacAuthorizer::ForEachGrant(const UserInfo& user, Visit visit) const {
                              [&](const std::string& group) { return look(groups_, group); });
 }
 
-std::optional<std::string> RbacAuthorizer::Check(const Attributes& asked) {
-  if (IsMaster(asked.user)) return std::nullopt;
+Decision RbacAuthorizer::Check(const Attributes& asked) {
+  if (IsMaster(asked.user)) return Decision::Allow();
   Refresh();
   Attributes attributes = asked;
   // Whoever may read one object by its name may also list and watch just that one.
@@ -200,13 +200,12 @@ std::optional<std::string> RbacAuthorizer::Check(const Attributes& asked) {
     return std::ranges::any_of(
         grant.role->rules, [&](const PolicyRule& rule) { return rule.Allows(attributes, bit); });
   });
-  if (allowed) return std::nullopt;
-  return reason;
+  return allowed ? Decision::Allow() : Decision::Deny(std::move(reason));
 }
 
-std::optional<std::string> RbacAuthorizer::CheckPath(const UserInfo& user, std::string_view verb,
-                                                     std::string_view path) {
-  if (IsMaster(user)) return std::nullopt;
+Decision RbacAuthorizer::CheckPath(const UserInfo& user, std::string_view verb,
+                                   std::string_view path) {
+  if (IsMaster(user)) return Decision::Allow();
   Refresh();
   const std::uint32_t bit = PolicyRule::BitOf(verb);
   const bool allowed = ForEachGrant(user, [&](const Grant& grant) {
@@ -215,8 +214,7 @@ std::optional<std::string> RbacAuthorizer::CheckPath(const UserInfo& user, std::
       return rule.AllowsPath(verb, bit, path);
     });
   });
-  if (allowed) return std::nullopt;
-  return std::string();
+  return allowed ? Decision::Allow() : Decision::Deny();
 }
 
 std::vector<api::TreePtr> RbacAuthorizer::RulesFor(const UserInfo& user,
@@ -257,7 +255,7 @@ bool RbacAuthorizer::Covers(const UserInfo& user, std::string_view namespace_, a
   // Every single right in the rule must be one of the user's.
   for (api::Value verb : rule["verbs"].elements()) {
     for (api::Value path : rule["nonResourceURLs"].elements()) {
-      if (CheckPath(user, verb.str(), path.str())) return false;
+      if (!CheckPath(user, verb.str(), path.str()).allowed) return false;
     }
     for (api::Value group : rule["apiGroups"].elements()) {
       for (api::Value each : rule["resources"].elements()) {
@@ -273,12 +271,12 @@ bool RbacAuthorizer::Covers(const UserInfo& user, std::string_view namespace_, a
                           .name = {},
                           .field_selector = {}};
         if (rule["resourceNames"].empty()) {
-          if (Check(wanted)) return false;
+          if (!Check(wanted).allowed) return false;
           continue;
         }
         for (api::Value name : rule["resourceNames"].elements()) {
           wanted.name = name.str();
-          if (Check(wanted)) return false;
+          if (!Check(wanted).allowed) return false;
         }
       }
     }

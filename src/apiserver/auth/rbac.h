@@ -28,10 +28,9 @@ class RbacAuthorizer final : public Authorizer {
   void Attach(const Core& core);
   void Detach();
 
-  std::optional<std::string> Check(const Attributes& attributes) override;
+  Decision Check(const Attributes& attributes) override;
   // For paths that are no resources; verbs are "get", "post" ... in lower case.
-  std::optional<std::string> CheckPath(const UserInfo& user, std::string_view verb,
-                                       std::string_view path);
+  Decision CheckPath(const UserInfo& user, std::string_view verb, std::string_view path);
 
   // The rules of everything bound to the user, in the namespace and everywhere.
   std::vector<api::TreePtr> RulesFor(const UserInfo& user, std::string_view namespace_);

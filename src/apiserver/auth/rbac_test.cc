@@ -23,7 +23,8 @@ class RbacTest : public CoreFixture {
     const std::size_t slash = resource.find('/');
     const std::string_view sub =
         slash == std::string_view::npos ? std::string_view() : resource.substr(slash + 1);
-    return !rbac_.Check({user, verb, group, resource.substr(0, slash), sub, namespace_, name, {}});
+    return rbac_.Check({user, verb, group, resource.substr(0, slash), sub, namespace_, name, {}})
+        .allowed;
   }
 
   void CreateRole(std::string_view kind, std::string_view name, std::string_view rules) {
@@ -58,8 +59,8 @@ TEST_F(RbacTest, OnlyMastersMayDoAnythingWithoutRules) {
   EXPECT_TRUE(May(AdminUser(), "delete", "", "nodes", "", "n"));
   EXPECT_FALSE(May(PlainUser("u"), "get", "", "pods", "default", "p"));
   RbacAuthorizer detached;
-  EXPECT_FALSE(detached.Check({AdminUser(), "get", "", "pods", "", "", "", ""}).has_value());
-  EXPECT_TRUE(detached.Check({PlainUser("u"), "get", "", "pods", "", "", "", ""}).has_value());
+  EXPECT_TRUE(detached.Check({AdminUser(), "get", "", "pods", "", "", "", ""}).allowed);
+  EXPECT_FALSE(detached.Check({PlainUser("u"), "get", "", "pods", "", "", "", ""}).allowed);
 }
 
 TEST_F(RbacTest, ANamedObjectMayBeListedAndWatchedByItsName) {
@@ -68,7 +69,7 @@ TEST_F(RbacTest, ANamedObjectMayBeListedAndWatchedByItsName) {
   Bind("RoleBinding", "b", "Role", "one", User("u"));
   const UserInfo user = PlainUser("u");
   const auto may = [&](std::string_view verb, std::string_view selector) {
-    return !rbac_.Check({user, verb, "", "configmaps", "", "default", "", selector});
+    return rbac_.Check({user, verb, "", "configmaps", "", "default", "", selector}).allowed;
   };
   EXPECT_TRUE(may("list", "metadata.name=mine"));
   EXPECT_TRUE(may("watch", "metadata.namespace=default, metadata.name==mine"));
@@ -143,9 +144,9 @@ TEST_F(RbacTest, GroupsAndServiceAccountsAreSubjects) {
 TEST_F(RbacTest, ChangesCountAtOnce) {
   const UserInfo user = PlainUser("u");
   Bind("ClusterRoleBinding", "b", "ClusterRole", "later", User("u"));
-  std::optional<std::string> reason =
-      rbac_.Check({user, "get", "", "pods", "", "default", "p", ""});
-  EXPECT_EQ(reason, "RBAC: clusterrole.rbac.authorization.k8s.io \"later\" not found");
+  const Decision decision = rbac_.Check({user, "get", "", "pods", "", "default", "p", ""});
+  EXPECT_FALSE(decision.allowed);
+  EXPECT_EQ(decision.reason, "RBAC: clusterrole.rbac.authorization.k8s.io \"later\" not found");
   CreateRole("ClusterRole", "later",
              R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])");
   EXPECT_TRUE(May(user, "get", "", "pods", "default", "p"));
@@ -245,12 +246,12 @@ TEST_F(RbacTest, RolesOfAnOlderReleaseGetWhatTheyLackUnlessToldNotTo) {
 TEST_F(RbacTest, PathsThatAreNoResourcesHaveRulesToo) {
   EnsurePolicy();
   const UserInfo nobody{.name = "system:anonymous", .groups = {"system:unauthenticated"}};
-  EXPECT_FALSE(rbac_.CheckPath(nobody, "get", "/healthz").has_value());
-  EXPECT_TRUE(rbac_.CheckPath(nobody, "get", "/apis").has_value());
-  EXPECT_FALSE(rbac_.CheckPath(PlainUser("u"), "get", "/apis/apps/v1").has_value());
-  EXPECT_TRUE(rbac_.CheckPath(PlainUser("u"), "post", "/apis").has_value());
-  EXPECT_TRUE(rbac_.CheckPath(PlainUser("u"), "get", "/metrics").has_value());
-  EXPECT_FALSE(rbac_.CheckPath(AdminUser(), "get", "/metrics").has_value());
+  EXPECT_TRUE(rbac_.CheckPath(nobody, "get", "/healthz").allowed);
+  EXPECT_FALSE(rbac_.CheckPath(nobody, "get", "/apis").allowed);
+  EXPECT_TRUE(rbac_.CheckPath(PlainUser("u"), "get", "/apis/apps/v1").allowed);
+  EXPECT_FALSE(rbac_.CheckPath(PlainUser("u"), "post", "/apis").allowed);
+  EXPECT_FALSE(rbac_.CheckPath(PlainUser("u"), "get", "/metrics").allowed);
+  EXPECT_TRUE(rbac_.CheckPath(AdminUser(), "get", "/metrics").allowed);
 }
 
 TEST_F(RbacTest, RefusedRequestsSayWhoMayNotDoWhat) {
@@ -264,15 +265,17 @@ TEST_F(RbacTest, RefusedRequestsSayWhoMayNotDoWhat) {
 
 TEST(AuthorizerChainTest, TheFirstThatAllowsDecides) {
   struct Fixed final : Authorizer {
-    explicit Fixed(std::optional<std::string> given) : answer(std::move(given)) {}
-    std::optional<std::string> Check(const Attributes&) override { return answer; }
-    std::optional<std::string> answer;
+    explicit Fixed(Decision given) : answer(std::move(given)) {}
+    Decision Check(const Attributes&) override { return answer; }
+    Decision answer;
   };
-  Fixed no("first"), silent(""), also_no("second"), yes(std::nullopt);
+  Fixed no(Decision::Deny("first")), silent(Decision::Deny()), also_no(Decision::Deny("second")),
+      yes(Decision::Allow());
   const UserInfo user = PlainUser("u");
   const Authorizer::Attributes attributes{user, "get", "", "pods", "", "", "", ""};
-  EXPECT_EQ(AuthorizerChain({&no, &silent, &also_no}).Check(attributes), "first\nsecond");
-  EXPECT_EQ(AuthorizerChain({&no, &yes}).Check(attributes), std::nullopt);
+  EXPECT_EQ(AuthorizerChain({&no, &silent, &also_no}).Check(attributes),
+            Decision::Deny("first\nsecond"));
+  EXPECT_EQ(AuthorizerChain({&no, &yes}).Check(attributes), Decision::Allow());
 }
 
 }  // namespace

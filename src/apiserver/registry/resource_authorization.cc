@@ -44,21 +44,20 @@ std::optional<std::size_t> FirstAdminResult(Value claim) {
   return std::nullopt;
 }
 
-// Asks the authorizer; a refusal in the words of a request that was refused as a whole.
-std::optional<std::string> Refusal(const StrategyContext& context, std::string_view verb,
-                                   std::string_view subresource, std::string_view namespace_,
-                                   std::string_view name) {
-  const std::optional<std::string> why =
+// Asks the authorizer. A denial is worded as if a whole request had been denied.
+Decision Ask(const StrategyContext& context, std::string_view verb, std::string_view subresource,
+             std::string_view namespace_, std::string_view name) {
+  const Decision decision =
       context.authorize(verb, kGroup, "resourceclaims", subresource, namespace_, name);
-  if (!why) return std::nullopt;
+  if (decision.allowed) return decision;
   std::string text = "resourceclaims.resource.k8s.io ";
   if (!name.empty()) text += StrCat(Quote(name), " ");
   text += StrCat("is forbidden: User ", Quote(context.user.name), " cannot ", verb, " resource ",
                  Quote(StrCat("resourceclaims/", subresource)), " in API group ", Quote(kGroup));
   text += namespace_.empty() ? std::string(" at the cluster scope")
                              : StrCat(" in the namespace ", Quote(namespace_));
-  if (!why->empty()) text += StrCat(": ", *why);
-  return text;
+  if (!decision.reason.empty()) text += StrCat(": ", decision.reason);
+  return Decision::Deny(std::move(text));
 }
 
 bool IsServiceAccount(std::string_view user) {
@@ -108,11 +107,11 @@ void CheckBindingPermission(Findings& out, const FieldPath& path, Value status, 
   if (same("allocation") && same_consumers) return;
   const std::string_view verb = VerbName(context.verb);
   // Which nodes and claims an allocation touches is not known beforehand: all or none.
-  if (const std::optional<std::string> why = Refusal(context, verb, "binding", "", "")) {
+  if (const Decision decision = Ask(context, verb, "binding", "", ""); !decision.allowed) {
     out.Add(FieldError::Forbidden(
         path, StrCat("changing status.allocation or status.reservedFor requires "
                      "resource=\"resourceclaims/binding\", verb=\"",
-                     verb, "\" permission: ", *why)));
+                     verb, "\" permission: ", decision.reason)));
   }
 }
 
@@ -165,18 +164,18 @@ void CheckDriverPermission(Findings& out, const FieldPath& path, Value status, V
   }
   verbs.push_back(StrCat("arbitrary-node:", verb));
   for (const std::string& driver : drivers) {
-    std::optional<std::string> first_refusal;
+    std::optional<std::string> first_reason;
     bool allowed = false;
     for (const std::string& each : verbs) {
-      std::optional<std::string> why = Refusal(context, each, "driver", namespace_, driver);
-      allowed = !why.has_value();
+      Decision decision = Ask(context, each, "driver", namespace_, driver);
+      allowed = decision.allowed;
       if (allowed) break;
-      if (!first_refusal) first_refusal = std::move(why);
+      if (!first_reason) first_reason = std::move(decision.reason);
     }
     if (allowed) continue;
     out.Add(FieldError::Forbidden(
         path, StrCat("changing status.devices requires resource=\"resourceclaims/driver\", ",
-                     "verb=\"[", Join(verbs, " "), "]\" permission: ", *first_refusal)));
+                     "verb=\"[", Join(verbs, " "), "]\" permission: ", *first_reason)));
   }
 }
 

@@ -25,17 +25,19 @@ const SystemClass* FindSystemClass(std::string_view name) {
   return nullptr;
 }
 
-std::string WhyNoSystemClass(api::Value object) {
+Result<void> CheckSystemClass(api::Value object) {
   const std::string_view name = object["metadata"]["name"].str();
   const SystemClass* known = FindSystemClass(name);
-  if (known == nullptr) return StrCat(name, " is not a known system priority class");
+  if (known == nullptr) {
+    return InvalidArgument(StrCat(name, " is not a known system priority class"));
+  }
   if (object["value"].integer() != known->value) {
-    return StrCat("value of ", name, " PriorityClass must be ", known->value);
+    return InvalidArgument(StrCat("value of ", name, " PriorityClass must be ", known->value));
   }
   if (object["globalDefault"].boolean()) {
-    return StrCat("globalDefault of ", name, " PriorityClass must be false");
+    return InvalidArgument(StrCat("globalDefault of ", name, " PriorityClass must be false"));
   }
-  return {};
+  return Ok();
 }
 
 void CheckNotNegative(api::Value spec, api::FieldName field, api::FieldErrors& errors) {
@@ -72,10 +74,11 @@ void PriorityClassStrategy::Default(api::Draft& object, const StrategyContext&) 
 api::FieldErrors PriorityClassStrategy::Validate(api::Value object, const StrategyContext&) const {
   api::FieldErrors errors;
   if (object["metadata"]["name"].str().starts_with(kSystemPrefix)) {
-    if (const std::string why = WhyNoSystemClass(object); !why.empty()) {
+    if (const Result<void> checked = CheckSystemClass(object); !checked.ok()) {
       errors.push_back(Forbidden(
-          "metadata.name", StrCat("priority class names with '", kSystemPrefix,
-                                  "' prefix are reserved for system use only. error: ", why)));
+          "metadata.name",
+          StrCat("priority class names with '", kSystemPrefix,
+                 "' prefix are reserved for system use only. error: ", checked.error().message)));
     }
   } else if (object["value"].integer() > kHighestUserPriority) {
     errors.push_back(Forbidden(

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/meta/object.h"
+#include "apiserver/request/decision.h"
 #include "apiserver/request/request.h"
 #include "base/env/clock.h"
 #include "base/env/random.h"
@@ -27,11 +28,10 @@ struct StrategyContext {
   std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
                                const std::string& key)>
       lookup;
-  // Asks the authorizer about a permission beyond the request's own: nothing if the user has it,
-  // else the reason why not.
-  std::function<std::optional<std::string>(std::string_view verb, std::string_view group,
-                                           std::string_view resource, std::string_view subresource,
-                                           std::string_view namespace_, std::string_view name)>
+  // Asks the authorizer about a permission beyond the request's own.
+  std::function<Decision(std::string_view verb, std::string_view group, std::string_view resource,
+                         std::string_view subresource, std::string_view namespace_,
+                         std::string_view name)>
       authorize;
   // The first object of a resource, in the order of names, that `matches`; null if none does.
   std::function<api::ObjectPtr(std::string_view group, std::string_view plural,

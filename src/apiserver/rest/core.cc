@@ -108,16 +108,16 @@ StrategyContext Core::ContextFor(const Request& request) {
   };
 }
 
-std::optional<std::string> Core::Authorize(const Authorizer::Attributes& attributes) {
-  if (options_.authorizer == nullptr) return std::nullopt;
+Decision Core::Authorize(const Authorizer::Attributes& attributes) {
+  if (options_.authorizer == nullptr) return Decision::Allow();
   return options_.authorizer->Check(attributes);
 }
 
 std::optional<Failure> Core::CheckAuthorized(const Request& request) {
-  std::optional<std::string> why =
+  const Decision decision =
       Authorize({request.user, VerbName(request.verb), request.kind->group, request.kind->plural,
                  request.subresource, request.namespace_, request.name, request.field_selector});
-  if (!why) return std::nullopt;
+  if (decision.allowed) return std::nullopt;
   const std::string resource = request.subresource.empty()
                                    ? std::string(request.kind->plural)
                                    : StrCat(request.kind->plural, "/", request.subresource);
@@ -129,7 +129,7 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
   } else {
     text += " at the cluster scope";
   }
-  if (!why->empty()) text += StrCat(": ", *why);
+  if (!decision.reason.empty()) text += StrCat(": ", decision.reason);
   return ForbiddenFailure(*request.kind, request.name, text);
 }
 

@@ -69,8 +69,7 @@ class Authorizer {
     std::string_view name;
     std::string_view field_selector;
   };
-  // nullopt: allowed. Otherwise the reason, which may be empty.
-  virtual std::optional<std::string> Check(const Attributes& attributes) = 0;
+  virtual Decision Check(const Attributes& attributes) = 0;
 };
 
 // The verbs, once for all kinds, over the store and the watch caches. Transport-independent:
@@ -171,7 +170,7 @@ class Core {
   void ForEachCache(
       const std::function<void(const api::KindSchema&, const WatchCache&)>& each) const;
 
-  std::optional<std::string> Authorize(const Authorizer::Attributes& attributes);
+  Decision Authorize(const Authorizer::Attributes& attributes);
   // The 403 of a request its user may not make.
   std::optional<Failure> CheckAuthorized(const Request& request);
 

@@ -112,28 +112,31 @@ bool IsCanonicalUuid(std::string_view id) {
   return true;
 }
 
-// What is wrong with a UUID in any of the forms that are understood (36 characters, the same with
-// "urn:uuid:" or in braces, or 32 digits); empty if nothing is.
-std::string UuidProblem(std::string_view id) {
+// Checks a UUID in any of the accepted forms: 36 characters, the same with "urn:uuid:" or in
+// braces, or 32 digits.
+Result<void> CheckUuid(std::string_view id) {
   constexpr std::string_view kUrn = "urn:uuid:";
   if (id.size() == 36 + kUrn.size()) {
     if (ToLower(id.substr(0, kUrn.size())) != kUrn) {
-      return StrCat("invalid urn prefix: ", Quote(id.substr(0, kUrn.size())));
+      return InvalidArgument(StrCat("invalid urn prefix: ", Quote(id.substr(0, kUrn.size()))));
     }
     id.remove_prefix(kUrn.size());
   } else if (id.size() == 38) {
-    if (id.front() != '{' || id.back() != '}') return "invalid bracketed UUID format";
+    if (id.front() != '{' || id.back() != '}') {
+      return InvalidArgument("invalid bracketed UUID format");
+    }
     id = id.substr(1, 36);
   } else if (id.size() == 32) {
-    return std::ranges::all_of(id, IsHex) ? "" : "invalid UUID format";
+    if (!std::ranges::all_of(id, IsHex)) return InvalidArgument("invalid UUID format");
+    return Ok();
   } else if (id.size() != 36) {
-    return StrCat("invalid UUID length: ", id.size());
+    return InvalidArgument(StrCat("invalid UUID length: ", id.size()));
   }
   for (std::size_t i = 0; i < id.size(); ++i) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? id[i] != '-' : !IsHex(id[i])) return "invalid UUID format";
+    if (dash ? id[i] != '-' : !IsHex(id[i])) return InvalidArgument("invalid UUID format");
   }
-  return "";
+  return Ok();
 }
 
 }  // namespace
@@ -221,9 +224,10 @@ void CheckLabelKeyName(Findings& out, const FieldPath& path, std::string_view na
 }
 
 void CheckShareId(Findings& out, const FieldPath& path, std::string_view id, Covered covered) {
-  if (const std::string problem = UuidProblem(id); !problem.empty()) {
-    out.Add(FieldError::Invalid(path, id, StrCat("error validating uid: ", problem)), kUuid,
-            covered);
+  if (const Result<void> checked = CheckUuid(id); !checked.ok()) {
+    out.Add(
+        FieldError::Invalid(path, id, StrCat("error validating uid: ", checked.error().message)),
+        kUuid, covered);
   } else if (!IsCanonicalUuid(id)) {
     out.Add(FieldError::Invalid(path, id,
                                 "uid must be in RFC 4122 normalized form, "
@@ -298,8 +302,8 @@ void DeclareFullyQualifiedName(Findings& out, const FieldPath& path, std::string
 }
 
 void CheckInterfaceAddress(Findings& out, const FieldPath& path, std::string_view address) {
-  const std::string problem = api::InterfaceAddressProblem(address);
-  if (!problem.empty()) out.Add(FieldError::Invalid(path, address, problem));
+  const Result<void> checked = api::CheckInterfaceAddress(address);
+  if (!checked.ok()) out.Add(FieldError::Invalid(path, address, checked.error().message));
 }
 
 void DeclareLabelKey(Findings& out, const FieldPath& path, std::string_view name, bool beta) {

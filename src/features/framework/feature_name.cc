@@ -29,26 +29,27 @@ bool IsWellFormed(std::string_view name) {
 
 }  // namespace
 
-std::optional<std::string> FeatureNameProblem(std::string_view name) {
+Result<void> CheckFeatureName(std::string_view name) {
   if (name.size() > kMaxFeatureNameBytes) {
-    return StrCat("invalid feature name ", Quote(name), ": must be no more than ",
-                  kMaxFeatureNameBytes, " characters");
+    return InvalidArgument(StrCat("invalid feature name ", Quote(name), ": must be no more than ",
+                                  kMaxFeatureNameBytes, " characters"));
   }
   if (!IsWellFormed(name)) {
-    return StrCat("invalid feature name ", Quote(name),
-                  ": must start with an UpperCamelCase segment, with subsequent segments separated "
-                  "by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only "
-                  "alphanumeric characters and slashes");
+    return InvalidArgument(
+        StrCat("invalid feature name ", Quote(name),
+               ": must start with an UpperCamelCase segment, with subsequent segments separated "
+               "by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only "
+               "alphanumeric characters and slashes"));
   }
-  return std::nullopt;
+  return Ok();
 }
 
 CleanNames CleanFeatureNames(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   CleanNames clean;
   for (std::string& name : names) {
-    if (std::optional<std::string> problem = FeatureNameProblem(name)) {
-      clean.dropped.push_back(std::move(*problem));
+    if (Result<void> checked = CheckFeatureName(name); !checked.ok()) {
+      clean.dropped.push_back(std::move(checked).error().message);
     } else if (!clean.names.empty() && clean.names.back() == name) {
       clean.dropped.push_back(StrCat("duplicate feature name ", Quote(name)));
     } else {

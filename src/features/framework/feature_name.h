@@ -1,18 +1,19 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/result/result.h"
 
 namespace drakkar::features {
 
 constexpr std::size_t kMaxFeatureNameBytes = 253;
 
-// What is wrong with the name of a declared feature, in the words of the API server; nothing if it
-// is fine. A name is `MyFeature` or `MyFeature/mySubFeature`.
-std::optional<std::string> FeatureNameProblem(std::string_view name);
+// Checks the name of a declared feature, `MyFeature` or `MyFeature/mySubFeature`. The error is
+// worded as the API server words it.
+Result<void> CheckFeatureName(std::string_view name);
 
 // A list as the API takes it: valid names in ascending byte order, each once. What cannot be kept
 // comes back with the reason, for the log.

@@ -76,14 +76,16 @@ const Version k137 = VersionOf({1, 37});
 
 TEST(FeatureName, FollowsTheRulesOfTheApi) {
   for (const char* good : {"A", "MyFeature", "MyFeature2/subFeature", "A/b/C3"}) {
-    EXPECT_FALSE(FeatureNameProblem(good)) << good;
+    EXPECT_TRUE(CheckFeatureName(good).ok()) << good;
   }
   for (const char* bad : {"", "myFeature", "2Feature", "My-Feature", "My_Feature", "My/", "/My",
                           "My//Sub", "My/2sub", "My feature", "My/s\xc3\xa9"}) {
-    EXPECT_THAT(FeatureNameProblem(bad).value_or(""), HasSubstr("UpperCamelCase")) << bad;
+    const Result<void> checked = CheckFeatureName(bad);
+    ASSERT_FALSE(checked.ok()) << bad;
+    EXPECT_THAT(checked.error().message, HasSubstr("UpperCamelCase"));
   }
-  EXPECT_FALSE(FeatureNameProblem(std::string(253, 'A')));
-  EXPECT_EQ(FeatureNameProblem(std::string(254, 'A')).value_or(""),
+  EXPECT_TRUE(CheckFeatureName(std::string(253, 'A')).ok());
+  EXPECT_EQ(CheckFeatureName(std::string(254, 'A')).error().message,
             "invalid feature name \"" + std::string(254, 'A') +
                 "\": must be no more than 253 characters");
 }

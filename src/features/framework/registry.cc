@@ -30,9 +30,7 @@ Result<std::shared_ptr<const Registry>> Registry::Create(FeatureList features) {
             [](const NameEntry& a, const NameEntry& b) { return a.name < b.name; });
   const NameEntry* previous = nullptr;
   for (const NameEntry& entry : registry->by_name_) {
-    if (std::optional<std::string> problem = FeatureNameProblem(entry.name)) {
-      return InvalidArgument(std::move(*problem));
-    }
+    RETURN_IF_ERROR(CheckFeatureName(entry.name));
     if (previous != nullptr && previous->name == entry.name) {
       return InvalidArgument(StrCat("feature ", Quote(entry.name), " is registered twice"));
     }

@@ -57,9 +57,9 @@ class GrpcPeer final : public net::Socket::Handler {
   std::unique_ptr<net::Socket> socket_;
   const std::map<std::string, int> statuses_;
   const std::unique_ptr<rpc::grpc::ServerSession> session_ =
-      rpc::grpc::NewServerSession([this](std::string_view) -> std::optional<std::string> {
-        if (statuses_.empty()) return "unknown service grpc.health.v1.Health";
-        return std::nullopt;
+      rpc::grpc::NewServerSession([this](std::string_view) -> Result<void> {
+        if (statuses_.empty()) return NotFound("unknown service grpc.health.v1.Health");
+        return Ok();
       });
 };
 

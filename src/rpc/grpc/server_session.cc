@@ -44,8 +44,8 @@ std::string_view Shorten(std::string_view text) {
 
 class Session final : public ServerSession, private net::http2::Nghttp2Session {
  public:
-  Session(RefuseMethod refuse_method, IsStreaming is_streaming)
-      : refuse_method_(std::move(refuse_method)), is_streaming_(std::move(is_streaming)) {
+  Session(CheckMethod check_method, IsStreaming is_streaming)
+      : check_method_(std::move(check_method)), is_streaming_(std::move(is_streaming)) {
     net::SessionLimits limits;
     limits.max_header_bytes = kMaxHeaderBytes;
     Init(Side::kServer, limits,
@@ -172,8 +172,8 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
       }
     }
     if (shut_down_) return End(stream, call, {kUnavailable, "the server is stopping"});
-    if (std::optional<std::string> unknown = refuse_method_(call.method)) {
-      return End(stream, call, {kUnimplemented, std::move(*unknown)});
+    if (Result<void> served = check_method_(call.method); !served.ok()) {
+      return End(stream, call, {kUnimplemented, std::move(served).error().message});
     }
     call.streaming = is_streaming_ && is_streaming_(call.method);
   }
@@ -291,7 +291,7 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     if (code != 0) ResetStream(stream.id, NGHTTP2_INTERNAL_ERROR);
   }
 
-  const RefuseMethod refuse_method_;
+  const CheckMethod check_method_;
   const IsStreaming is_streaming_;
   std::unordered_map<StreamId, Call> calls_;
   std::vector<Event> events_;
@@ -303,9 +303,9 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
 
 }  // namespace
 
-std::unique_ptr<ServerSession> NewServerSession(ServerSession::RefuseMethod refuse_method,
+std::unique_ptr<ServerSession> NewServerSession(ServerSession::CheckMethod check_method,
                                                 ServerSession::IsStreaming is_streaming) {
-  return std::make_unique<Session>(std::move(refuse_method), std::move(is_streaming));
+  return std::make_unique<Session>(std::move(check_method), std::move(is_streaming));
 }
 
 }  // namespace drakkar::rpc::grpc

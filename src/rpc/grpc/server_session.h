@@ -41,8 +41,8 @@ class ServerSession {
     std::string request = {};
     std::optional<Duration> timeout = {};
   };
-  // The message that refuses an unknown method; nullopt for one that is served.
-  using RefuseMethod = std::function<std::optional<std::string>(std::string_view method)>;
+  // Ok if `method` is served. Otherwise the call ends with Unimplemented and the error's message.
+  using CheckMethod = std::function<Result<void>(std::string_view method)>;
   // Whether the method takes a stream of messages.
   using IsStreaming = std::function<bool(std::string_view method)>;
 
@@ -69,7 +69,7 @@ class ServerSession {
 };
 
 // Without `is_streaming` no method takes a stream.
-std::unique_ptr<ServerSession> NewServerSession(ServerSession::RefuseMethod refuse_method,
+std::unique_ptr<ServerSession> NewServerSession(ServerSession::CheckMethod check_method,
                                                 ServerSession::IsStreaming is_streaming = {});
 
 }  // namespace drakkar::rpc::grpc

@@ -74,9 +74,9 @@ Seen FramesOf(std::string_view bytes) {
   return seen;
 }
 
-std::optional<std::string> RefuseUnknown(std::string_view method) {
-  if (method == "/t.T/M") return std::nullopt;
-  return StrCat("unknown method ", method);
+Result<void> CheckMethod(std::string_view method) {
+  if (method == "/t.T/M") return Ok();
+  return Error{ErrorCode::kUnimplemented, StrCat("unknown method ", method)};
 }
 
 class GrpcSession : public ::testing::Test {
@@ -117,7 +117,7 @@ class GrpcSession : public ::testing::Test {
   }
   // The status that a call made by hand, on stream 1 of a connection of its own, ends with.
   Status StatusOf(std::string_view bytes) {
-    server = NewServerSession(&RefuseUnknown);
+    server = NewServerSession(&CheckMethod);
     client = NewClientSession();
     ends.clear();
     Start();
@@ -151,7 +151,7 @@ class GrpcSession : public ::testing::Test {
   }
 
   std::unique_ptr<ClientSession> client = NewClientSession();
-  std::unique_ptr<ServerSession> server = NewServerSession(&RefuseUnknown);
+  std::unique_ptr<ServerSession> server = NewServerSession(&CheckMethod);
   std::vector<ServerSession::Event> calls;
   std::vector<std::string> messages;
   std::vector<std::pair<StreamId, Status>> ends;
@@ -261,11 +261,11 @@ TEST_F(GrpcSession, BytesThatAreNoHttp2EndTheConnection) {
   client->Send(last, kNoLimit);
   EXPECT_TRUE(client->IsFinished());
   EXPECT_FALSE(client->IsReady());
-  server = NewServerSession(&RefuseUnknown);
+  server = NewServerSession(&CheckMethod);
   // Data on a stream that was never opened; a frame longer than allowed.
   Answer(Hello() + Frame(kData, 0, 5, "x"));
   EXPECT_TRUE(server->IsFinished());
-  server = NewServerSession(&RefuseUnknown);
+  server = NewServerSession(&CheckMethod);
   Answer(Hello() + std::string("\xff\xff\xff\0\0\0\0\0\1", 9));
   EXPECT_TRUE(server->IsFinished());
 }

@@ -64,11 +64,11 @@ class ServerConnection final : public Connection {
       : Connection(context, std::move(socket), /*tls=*/nullptr),
         loop_(context->loop),
         server_(&server),
-        session_(grpc::NewServerSession([this](std::string_view method) { return Refuse(method); },
-                                        [this](std::string_view method) {
-                                          return server_ != nullptr &&
-                                                 server_->streaming.contains(method);
-                                        })) {}
+        session_(grpc::NewServerSession(
+            [this](std::string_view method) { return CheckMethod(method); },
+            [this](std::string_view method) {
+              return server_ != nullptr && server_->streaming.contains(method);
+            })) {}
 
   // The server stops: services get no more callbacks for their calls.
   void Stop() {
@@ -130,10 +130,10 @@ class ServerConnection final : public Connection {
     if (server_ != nullptr) server_->connections.erase(this);
   }
 
-  std::optional<std::string> Refuse(std::string_view method) const {
-    if (server_ == nullptr) return "the server is stopping";
-    if (server_->handlers.contains(method)) return std::nullopt;
-    return UnknownMethodText(server_->served, method);
+  Result<void> CheckMethod(std::string_view method) const {
+    if (server_ == nullptr) return Unavailable("the server is stopping");
+    if (server_->handlers.contains(method)) return Ok();
+    return Error{ErrorCode::kUnimplemented, UnknownMethodText(server_->served, method)};
   }
 
   void Begin(grpc::ServerSession::Event& event);
