@@ -127,28 +127,6 @@ std::string MetadataStore::UpdatePath(const ClaimRecord& record, const std::stri
 
 // --- prepare ---
 
-void MetadataStore::Expect(const api::ObjectPtr& claim) {
-  auto plan = PlanClaim(*claim, places_);
-  if (!plan.ok()) return;  // Prepare says so
-  // It will ask for these, too: let the kernel have them at hand.
-  static_cast<void>(records_.Find(plan->record.namespace_name, plan->record.name));
-  for (const auto& [request, spec] : plan->specs) {
-    static_cast<void>(options_.files.Exists(places_.MetadataPath(plan->record, request)));
-    static_cast<void>(options_.files.Exists(places_.SpecPath(plan->record, request)));
-  }
-  if (expected_.size() == kMaxExpected) expected_.pop_front();
-  expected_.emplace_back(claim, *std::move(plan));
-}
-
-Result<ClaimPlan> MetadataStore::TakePlan(const api::Object& claim) {
-  const auto known = std::ranges::find_if(
-      expected_, [&](const auto& entry) { return entry.first.get() == &claim; });
-  if (known == expected_.end()) return PlanClaim(claim, places_);
-  ClaimPlan plan = std::move(known->second);
-  expected_.erase(known);
-  return plan;
-}
-
 Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
     const ClaimPlan& plan, const std::vector<PreparedDevice>& devices) const {
   WantedRequests wanted;
@@ -225,11 +203,13 @@ Result<void> MetadataStore::Describe(const ClaimRecord& record, Wanted& wanted) 
   return Ok();
 }
 
-Result<void> MetadataStore::Prepare(const api::Object& claim,
-                                    std::vector<PreparedDevice>& devices) {
-  ASSIGN_OR_RETURN(ClaimPlan plan, TakePlan(claim));
-  ASSIGN_OR_RETURN(WantedRequests wanted, FindRequests(plan, devices));
-  ClaimRecord& record = plan.record;
+Result<void> MetadataStore::Prepare(const api::Object& claim, std::vector<PreparedDevice>& devices,
+                                    std::optional<ClaimPlan> plan) {
+  if (!plan) {
+    ASSIGN_OR_RETURN(plan, Plan(claim));
+  }
+  ASSIGN_OR_RETURN(WantedRequests wanted, FindRequests(*plan, devices));
+  ClaimRecord& record = plan->record;
   // The metadata is complete and in order before the first file is touched.
   for (auto& [name, request] : wanted) RETURN_IF_ERROR(Describe(record, request));
   if (wanted.empty()) return Ok();
@@ -264,7 +244,7 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
   RETURN_IF_ERROR(records_.Write(record, known));
   for (const auto& [name, request] : wanted) {
     auto done = PrepareRequest(finished, known, name, request);
-    if (done.ok()) done = WriteSpec(finished, name, plan.specs);
+    if (done.ok()) done = WriteSpec(finished, name, plan->specs);
     if (!done.ok()) {
       return std::move(done).error().Prefixed("request " + Quote(request.reference));
     }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,16 +65,17 @@ class MetadataStore {
   // An error if none of the versions is known.
   static Result<std::unique_ptr<MetadataStore>> Create(Options options);
 
-  // Prepare of this very object comes soon, or never: works out what it needs of it. Changes
-  // nothing. The latest kMaxExpected are remembered.
-  static constexpr std::size_t kMaxExpected = 16;
-  void Expect(const api::ObjectPtr& claim);
+  // What Prepare needs to know of a claim, for a caller that has the claim before its devices.
+  // Touches no files.
+  Result<ClaimPlan> Plan(const api::Object& claim) const { return PlanClaim(claim, places_); }
 
   // Writes metadata and mounts for each request of the claim that this driver has devices of, and
   // adds the CDI ids of the mounts to `devices`: to one that belongs to that request alone, or as
   // an entry of its own, so that no container sees what is for a request it does not use.
-  // A request without metadata gets an empty file.
-  Result<void> Prepare(const api::Object& claim, std::vector<PreparedDevice>& devices);
+  // A request without metadata gets an empty file. `plan` is what Plan(claim) returned; without it
+  // Prepare plans itself.
+  Result<void> Prepare(const api::Object& claim, std::vector<PreparedDevice>& devices,
+                       std::optional<ClaimPlan> plan = std::nullopt);
 
   // See MetadataUpdater.
   Result<void> Update(const RequestReference& request, const std::vector<PreparedDevice>& devices);
@@ -115,7 +115,6 @@ class MetadataStore {
 
   std::string UpdatePath(const ClaimRecord& record, const std::string& request) const;
 
-  Result<ClaimPlan> TakePlan(const api::Object& claim);
   Result<WantedRequests> FindRequests(const ClaimPlan& plan,
                                       const std::vector<PreparedDevice>& devices) const;
   // Fills in the document, and checks what the API would not take.
@@ -152,7 +151,6 @@ class MetadataStore {
   const ClaimRecords records_;
   std::unique_ptr<FileLock> lock_;
   int lock_depth_ = 0;
-  std::deque<std::pair<api::ObjectPtr, ClaimPlan>> expected_;  // at most kMaxExpected
 };
 
 }  // namespace drakkar::driver

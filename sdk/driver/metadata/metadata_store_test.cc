@@ -129,12 +129,13 @@ class MetadataStoreTest : public ::testing::Test {
   std::vector<PreparedDevice> devices_;
 };
 
-TEST_F(MetadataStoreTest, ExpectingAClaimChangesNothingAndPreparingItIsAsEver) {
+TEST_F(MetadataStoreTest, PreparingWithAPlanWritesTheSameFiles) {
   const api::ObjectPtr claim = MakeSharedClaim({ResultJson("gpu", "gpu-0")});
-  store_->Expect(claim);
+  Result<ClaimPlan> plan = store_->Plan(*claim);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
   ExpectClean();
   devices_ = {Prepared("gpu", "gpu-0", "Longship")};
-  ASSERT_TRUE(store_->Prepare(*claim, devices_).ok());
+  ASSERT_TRUE(store_->Prepare(*claim, devices_, *std::move(plan)).ok());
   EXPECT_EQ(Model(), "Longship");
   const std::string file = Text(kFile);
   const std::vector<std::string> specs = List("/cdi");
@@ -146,19 +147,8 @@ TEST_F(MetadataStoreTest, ExpectingAClaimChangesNothingAndPreparingItIsAsEver) {
   EXPECT_EQ(Text("/cdi/" + specs.front()), spec);
 }
 
-TEST_F(MetadataStoreTest, OnlyTheLatestExpectedClaimsAreRemembered) {
-  std::vector<std::weak_ptr<const api::Object>> expected;
-  for (std::size_t i = 0; i < MetadataStore::kMaxExpected + 1; ++i) {
-    const api::ObjectPtr claim = MakeSharedClaim({ResultJson("gpu", "gpu-0")});
-    store_->Expect(claim);
-    expected.push_back(claim);
-  }
-  EXPECT_TRUE(expected.front().expired());
-  EXPECT_FALSE(expected.back().expired());
-  // One that cannot be prepared is not remembered, either: Prepare says what is wrong with it.
-  const api::ObjectPtr bad = MakeSharedClaim({ResultJson("No Label", "gpu-0")});
-  store_->Expect(bad);
-  EXPECT_EQ(bad.use_count(), 1);
+TEST_F(MetadataStoreTest, AClaimWithABadRequestNameHasNoPlan) {
+  EXPECT_FALSE(store_->Plan(*MakeSharedClaim({ResultJson("No Label", "gpu-0")})).ok());
 }
 
 TEST_F(MetadataStoreTest, PrepareWritesTheFileBelowTheDriversDirectory) {

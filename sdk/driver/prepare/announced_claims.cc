@@ -8,8 +8,21 @@
 namespace drakkar::driver {
 namespace {
 
-// Nothing unless the node said of each what it says.
-std::optional<std::vector<Result<api::ObjectPtr>>> ReadPassedOn(
+AnnouncedClaims::Answers ToAnswers(std::vector<Result<api::ObjectPtr>> objects) {
+  AnnouncedClaims::Answers answers;
+  answers.reserve(objects.size());
+  for (Result<api::ObjectPtr>& object : objects) {
+    if (object.ok()) {
+      answers.push_back(AnnouncedClaims::Claim{*std::move(object), std::nullopt});
+    } else {
+      answers.push_back(std::move(object).error());
+    }
+  }
+  return answers;
+}
+
+// Nothing unless the node sent the object of every claim.
+std::optional<AnnouncedClaims::Answers> ReadSentObjects(
     const std::vector<rpc::AnnouncedClaim>& announced) {
   std::vector<Result<api::ObjectPtr>> claims;
   for (const rpc::AnnouncedClaim& claim : announced) {
@@ -23,7 +36,7 @@ std::optional<std::vector<Result<api::ObjectPtr>>> ReadPassedOn(
     }
     claims.push_back(CheckClaim(claim.reference, std::move(object)));
   }
-  return claims;
+  return ToAnswers(std::move(claims));
 }
 
 }  // namespace
@@ -44,46 +57,51 @@ void AnnouncedClaims::Announce(std::vector<rpc::AnnouncedClaim> announced, rpc::
   std::vector<rpc::ClaimReference> claims;
   for (const rpc::AnnouncedClaim& claim : announced) claims.push_back(claim.reference);
   std::string key = KeyOf(claims);
-  // A second announcement is of a second call: what was read for the first may be too old for it.
+  // A second announcement is for a second call, which needs a newer read than the first.
   batches_.erase(key);
   if (claims.empty() || batches_.size() >= kMaxBatches) return done();
   auto batch = std::make_shared<Batch>(std::move(done));
-  batch->forget = loop_.RunAfter(kKeptFor, [this, key] { batches_.erase(key); });
+  batch->expiry = loop_.RunAfter(kKeptFor, [this, key] { batches_.erase(key); });
   batches_.emplace(std::move(key), batch);
-  if (auto passed_on = ReadPassedOn(announced)) return Keep(*batch, *std::move(passed_on));
-  fetcher_.FetchEach(claims, [this, batch, claims](std::vector<Result<api::ObjectPtr>> answers) {
+  if (auto sent = ReadSentObjects(announced)) return Keep(*batch, *std::move(sent));
+  FetchNow(claims, [this, batch, claims](Answers answers) {
     if (batch->waiting) return Deliver(std::move(answers), claims, std::move(batch->waiting));
     Keep(*batch, std::move(answers));
   });
 }
 
-void AnnouncedClaims::Keep(Batch& batch, std::vector<Result<api::ObjectPtr>> answers) {
-  for (const Result<api::ObjectPtr>& claim : answers) {
-    if (claim.ok()) on_at_hand_(*claim);
+void AnnouncedClaims::FetchNow(std::vector<rpc::ClaimReference> claims, EachDone done) {
+  fetcher_.FetchEach(std::move(claims),
+                     [done = std::move(done)](std::vector<Result<api::ObjectPtr>> objects) {
+                       done(ToAnswers(std::move(objects)));
+                     });
+}
+
+void AnnouncedClaims::Keep(Batch& batch, Answers answers) {
+  for (Result<Claim>& claim : answers) {
+    if (claim.ok()) claim->plan = plan_ahead_(*claim->object);
   }
   batch.answers = std::move(answers);
 }
 
-void AnnouncedClaims::FetchEach(std::vector<rpc::ClaimReference> claims,
-                                ClaimFetcher::EachDone done) {
+void AnnouncedClaims::FetchEach(std::vector<rpc::ClaimReference> claims, EachDone done) {
   loop_.AssertInLoop();
   const auto found = batches_.find(KeyOf(claims));
-  if (found == batches_.end()) return fetcher_.FetchEach(std::move(claims), std::move(done));
+  if (found == batches_.end()) return FetchNow(std::move(claims), std::move(done));
   const std::shared_ptr<Batch> batch = std::move(found->second);
   batches_.erase(found);
-  batch->forget = nullptr;
+  batch->expiry = nullptr;
   if (batch->answers)
     return Deliver(*std::move(batch->answers), std::move(claims), std::move(done));
   batch->waiting = std::move(done);
 }
 
-void AnnouncedClaims::Deliver(std::vector<Result<api::ObjectPtr>> answers,
-                              std::vector<rpc::ClaimReference> claims,
-                              ClaimFetcher::EachDone done) {
+void AnnouncedClaims::Deliver(Answers answers, std::vector<rpc::ClaimReference> claims,
+                              EachDone done) {
   const bool complete =
       std::ranges::all_of(answers, [](const auto& answer) { return answer.ok(); });
   if (complete) return done(std::move(answers));
-  fetcher_.FetchEach(std::move(claims), std::move(done));
+  FetchNow(std::move(claims), std::move(done));
 }
 
 }  // namespace drakkar::driver

@@ -9,51 +9,58 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "sdk/driver/metadata/claim_plan.h"
 #include "sdk/driver/prepare/claim_fetcher.h"
 
 namespace drakkar::driver {
 
-// Has claims at hand while the node is still writing down that it will have them prepared. The node
-// announces them after it has read and checked them itself, and passes on what they say; what it
-// leaves out is read here. The call that follows gets that: it is never older than the node's own
-// reading for this call, nor than kKeptFor, and serves one call. Where the node passed on something
-// else than was asked for, or a read failed, the call reads.
+// Fetches claims ahead of the call that prepares them, while the node is still syncing its
+// checkpoint. The node announces claims after it has read and checked them itself and sends their
+// objects along; objects that it leaves out are fetched here. The call that follows uses them. They
+// are never older than the node's own read for this call, nor than kKeptFor, and serve one call. If
+// the node sent other objects than the call asks for, or a read failed, the call fetches them.
 //
-// Loop-bound. Bounds: kMaxBatches announcements; what comes beyond is read by the call, as without
-// one.
+// Loop-bound. Bounds: kMaxBatches announcements; a call beyond that fetches its claims, as if they
+// had not been announced.
 class AnnouncedClaims {
  public:
   static constexpr Duration kKeptFor = std::chrono::seconds(1);
   static constexpr std::size_t kMaxBatches = 256;
 
-  // `on_at_hand` gets each claim that is at hand before its call comes.
-  AnnouncedClaims(EventLoop& loop, ClaimFetcher& fetcher,
-                  std::function<void(const api::ObjectPtr&)> on_at_hand)
-      : loop_(loop), fetcher_(fetcher), on_at_hand_(std::move(on_at_hand)) {}
+  struct Claim {
+    api::ObjectPtr object;
+    std::optional<ClaimPlan> plan;  // if it was made ahead of the call
+  };
+  using Answers = std::vector<Result<Claim>>;
+  using EachDone = std::function<void(Answers)>;
+  // Plans the metadata of a claim before its call comes. May return nothing.
+  using PlanAhead = std::function<std::optional<ClaimPlan>(const api::Object& claim)>;
 
-  // `done` runs when the announcement has served its call, or is forgotten.
+  AnnouncedClaims(EventLoop& loop, ClaimFetcher& fetcher, PlanAhead plan_ahead)
+      : loop_(loop), fetcher_(fetcher), plan_ahead_(std::move(plan_ahead)) {}
+
+  // `done` runs when the announcement has served its call or has expired.
   void Announce(std::vector<rpc::AnnouncedClaim> announced, rpc::AnnounceDone done);
-  // As ClaimFetcher::FetchEach.
-  void FetchEach(std::vector<rpc::ClaimReference> claims, ClaimFetcher::EachDone done);
+  // One answer for each claim, in order; errors are those of ClaimFetcher::FetchEach.
+  void FetchEach(std::vector<rpc::ClaimReference> claims, EachDone done);
 
  private:
   struct Batch {
     explicit Batch(rpc::AnnounceDone when_over) : over(std::move(when_over)) {}
     ~Batch() { over(); }
     rpc::AnnounceDone over;
-    std::optional<std::vector<Result<api::ObjectPtr>>>
-        answers;                     // nothing while they are being read
-    ClaimFetcher::EachDone waiting;  // the call, if it came before them
-    TimerHandle forget;
+    std::optional<Answers> answers;  // nothing while they are being fetched
+    EachDone waiting;                // the call, if it came before them
+    TimerHandle expiry;
   };
   static std::string KeyOf(const std::vector<rpc::ClaimReference>& claims);
-  void Keep(Batch& batch, std::vector<Result<api::ObjectPtr>> answers);
-  void Deliver(std::vector<Result<api::ObjectPtr>> answers, std::vector<rpc::ClaimReference> claims,
-               ClaimFetcher::EachDone done);
+  void FetchNow(std::vector<rpc::ClaimReference> claims, EachDone done);
+  void Keep(Batch& batch, Answers answers);
+  void Deliver(Answers answers, std::vector<rpc::ClaimReference> claims, EachDone done);
 
   EventLoop& loop_;
   ClaimFetcher& fetcher_;
-  const std::function<void(const api::ObjectPtr&)> on_at_hand_;
+  const PlanAhead plan_ahead_;
   std::map<std::string, std::shared_ptr<Batch>> batches_;
 };
 

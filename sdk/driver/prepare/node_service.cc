@@ -83,9 +83,9 @@ class AnswerFromAnyThread {
   std::unique_ptr<Done> done_;
 };
 
-std::vector<std::string> UidsOf(const std::vector<api::ObjectPtr>& claims) {
+std::vector<std::string> UidsOf(const std::vector<AnnouncedClaims::Claim>& claims) {
   std::vector<std::string> uids;
-  for (const api::ObjectPtr& claim : claims) uids.emplace_back(claim->uid());
+  for (const AnnouncedClaims::Claim& claim : claims) uids.emplace_back(claim.object->uid());
   return uids;
 }
 
@@ -100,21 +100,25 @@ std::vector<std::string> UidsOf(const std::vector<rpc::ClaimReference>& claims) 
 NodeService::NodeService(Options options)
     : options_(std::move(options)),
       fetcher_(options_.client),
-      announced_(options_.loop, fetcher_, [this](const api::ObjectPtr& claim) {
-        if (options_.write_metadata) options_.metadata.Expect(claim);
-      }) {
+      announced_(options_.loop, fetcher_,
+                 [this](const api::Object& claim) -> std::optional<ClaimPlan> {
+                   if (!options_.write_metadata) return std::nullopt;
+                   Result<ClaimPlan> plan = options_.metadata.Plan(claim);
+                   if (!plan.ok()) return std::nullopt;  // Prepare reports the error
+                   return *std::move(plan);
+                 }) {
   if (!options_.lock_file.empty()) lock_ = std::make_unique<FileLock>(options_.lock_file);
 }
 
 NodeService::~NodeService() = default;
 
 // One answer for each claim that was asked for, and no other.
-rpc::PrepareResults NodeService::Complete(const std::vector<api::ObjectPtr>& claims,
+rpc::PrepareResults NodeService::Complete(std::vector<AnnouncedClaims::Claim> claims,
                                           PrepareResults results) {
   rpc::PrepareResults complete;
-  for (const api::ObjectPtr& claim : claims) {
-    rpc::PrepareResult& answer = complete[std::string(claim->uid())];
-    const auto found = results.find(std::string(claim->uid()));
+  for (AnnouncedClaims::Claim& claim : claims) {
+    rpc::PrepareResult& answer = complete[std::string(claim.object->uid())];
+    const auto found = results.find(std::string(claim.object->uid()));
     if (found == results.end()) {
       answer.error = "the driver returned no result for the claim";
       continue;
@@ -126,7 +130,8 @@ rpc::PrepareResults NodeService::Complete(const std::vector<api::ObjectPtr>& cla
       if (auto checked = CheckDevice(device); !checked.ok()) answer.error = checked.error().message;
     }
     if (answer.error.empty() && options_.write_metadata) {
-      if (auto written = options_.metadata.Prepare(*claim, devices); !written.ok()) {
+      auto written = options_.metadata.Prepare(*claim.object, devices, std::move(claim.plan));
+      if (!written.ok()) {
         answer.error = written.error().Prefixed("write device metadata").message;
       }
     }
@@ -206,10 +211,10 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
   auto answer = std::make_shared<rpc::PrepareDone>(std::move(done));
   announced_.FetchEach(claims, [this, answer, request_id, begun,
-                                claims](std::vector<Result<api::ObjectPtr>> answers) {
+                                claims](AnnouncedClaims::Answers answers) {
     const MonotonicTime fetched = options_.loop.clock().Monotonic();
     // A claim that cannot be had fails alone; the plugin gets the others.
-    std::vector<api::ObjectPtr> found;
+    std::vector<AnnouncedClaims::Claim> found;
     rpc::PrepareResults failed;
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (answers[i].ok()) {
@@ -227,16 +232,19 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
                  claims = std::move(found)](Result<Turn> turn) mutable {
       if (!turn.ok()) return (*answer)(std::move(turn).error());
       if (options_.on_prepare) {
-        for (const api::ObjectPtr& claim : claims) options_.on_prepare(*claim);
+        for (const AnnouncedClaims::Claim& claim : claims) options_.on_prepare(*claim.object);
       }
+      std::vector<api::ObjectPtr> objects;
+      for (const AnnouncedClaims::Claim& claim : claims) objects.push_back(claim.object);
       PrepareDone prepared = [this, service = lifetime_.Observe(), answer = std::move(answer),
-                              failed = std::move(failed), claims, request_id, begun, fetched,
+                              failed = std::move(failed), claims = std::move(claims), request_id,
+                              begun, fetched,
                               turn = *std::move(turn)](Result<PrepareResults> results) mutable {
         if (!service.alive()) {
           (*answer)(Unavailable("the driver was stopped"));
         } else if (results.ok()) {
           const MonotonicTime answered = options_.loop.clock().Monotonic();
-          rpc::PrepareResults complete = Complete(claims, *std::move(results));
+          rpc::PrepareResults complete = Complete(std::move(claims), *std::move(results));
           complete.merge(failed);
           kLog.Debug("prepared", {{"requestID", request_id},
                                   {"fetchMicroseconds", Microseconds(fetched - begun)},
@@ -250,7 +258,8 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
         turn.reset();
       };
       options_.plugin.PrepareResourceClaims(
-          claims, AnswerFromAnyThread<PrepareResults>(options_.loop, std::move(prepared)));
+          std::move(objects),
+          AnswerFromAnyThread<PrepareResults>(options_.loop, std::move(prepared)));
     };
     Enqueue(
         {.claim_uids = std::move(uids), .is_alone = options_.serialize, .call = std::move(call)});

@@ -76,7 +76,7 @@ class NodeService final : public rpc::DraPluginService {
   absl::AnyInvocable<void(Result<Results>)> Counted(const char* method,
                                                     absl::AnyInvocable<void(Result<Results>)> done);
   void Count(const char* method, Duration took, bool ok, std::size_t failed_claims);
-  rpc::PrepareResults Complete(const std::vector<api::ObjectPtr>& claims, PrepareResults results);
+  rpc::PrepareResults Complete(std::vector<AnnouncedClaims::Claim> claims, PrepareResults results);
   rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,
                                  rpc::UnprepareResults results);
   void Enqueue(Waiting waiting);
