@@ -235,7 +235,7 @@ class GetRun {
         accept, [&](std::string_view line) {
           Result<TreePtr> event = api::ParseJson(line);
           if (!event.ok()) {
-            failure = event.error().Prefixed("an event of the watch");
+            failure = event.error().Prefixed("watch event");
             return false;
           }
           const Value root = (*event)->root();

@@ -14,7 +14,7 @@ using Access = AccessReviewer::Access;
 using Refusal = AccessReviewer::Refusal;
 using User = AccessReviewer::User;
 
-// Whoever is in it may do everything, whatever the server says or whether it answers.
+// Members may do everything, whether or not the server can be asked.
 constexpr std::string_view kMasters = "system:masters";
 constexpr std::string_view kBearer = "Bearer ";
 
@@ -23,10 +23,10 @@ Refusal Unauthorized() {
 }
 
 Refusal Unanswered(const Error& error) {
-  return {500, StrCat("who may see this page cannot be found out: ", error.message)};
+  return {500, StrCat("could not check access: ", error.message)};
 }
 
-// In the words of Kubernetes' components, and for nodes of a kubelet.
+// Worded as Kubernetes components word it and, for nodes, as a kubelet does.
 Refusal Forbidden(const User& user, const std::vector<Access>& any_of) {
   const Access& first = any_of.front();
   if (!first.path.empty()) {
@@ -49,7 +49,7 @@ User UserIn(api::Value user) {
   return read;
 }
 
-// What a decision is kept under. A hash: users name themselves as they like.
+// The cache key of a decision. It is a hash, because user names have no limit.
 std::string IdOf(const User& user, const Access& access) {
   std::string text;
   auto add = [&](std::string_view part) { text += StrCat(part.size(), ":", part); };
@@ -60,7 +60,7 @@ std::string IdOf(const User& user, const Access& access) {
   }
   for (const std::string& group : user.groups) add(group);
   for (const auto& [key, values] : user.extra) {
-    add("");  // no group's name: ends what came before
+    add("");  // ends the list of groups, as no group is named ""
     add(key);
     for (const std::string& value : values) add(value);
   }
@@ -143,7 +143,7 @@ void AccessReviewer::Review(Credentials credentials, std::vector<Access> any_of,
 }
 
 void AccessReviewer::ReviewToken(std::string token, std::vector<Access> any_of, Done done) {
-  std::string id = Sha256Hex(token);  // the token itself is kept nowhere
+  std::string id = Sha256Hex(token);  // the token itself is not stored
   if (const std::optional<User>* user = Find(tokens_, id)) {
     if (!*user) return done(Unauthorized());
     return ReviewAccess(**user, std::move(any_of), std::move(done));

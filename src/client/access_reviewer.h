@@ -15,17 +15,17 @@
 
 namespace drakkar::client {
 
-// Decides by the API server who may use a component's own port, as Kubernetes' components delegate
-// it: a bearer token is resolved by a TokenReview, and a SubjectAccessReview says whether that user
-// (or the one of a client certificate, or nobody) may do what was asked. Answers are kept for
-// kKept.
+// Asks the API server who may use a component's own port, as Kubernetes components do: a
+// TokenReview resolves a bearer token, and a SubjectAccessReview decides whether that user (or the
+// one named by a client certificate, or system:anonymous) may do what it asked for. Answers are
+// cached for kKept.
 //
-// Loop-bound. At most kMaxKept answers of each kind are kept; past that all are dropped.
+// Loop-bound. Caches at most kMaxKept answers of each kind; beyond that it drops them all.
 class AccessReviewer {
  public:
   static constexpr Duration kKept = std::chrono::seconds(10);
   static constexpr std::size_t kMaxKept = 1'024;
-  // Longer ones are no tokens, and are not sent on.
+  // A longer credential is not a token and is not sent to the server.
   static constexpr std::size_t kMaxTokenBytes = 16 * 1024;
 
   struct User {
@@ -38,19 +38,18 @@ class AccessReviewer {
   struct Credentials {
     std::optional<User> certificate;  // who a verified client certificate names
     std::string token;
-    bool invalid = false;  // a certificate that does not verify, or an unknown kind of login
+    bool invalid = false;  // the certificate does not verify, or the scheme is unknown
   };
   static Credentials CredentialsOf(const net::ServerRequest& request);
 
-  // A path that is no resource, or, with an empty path, something of a node: its name and a
-  // subresource such as "metrics".
+  // A non-resource path or, if the path is empty, a subresource of a node such as "metrics".
   struct Access {
     std::string verb = "get";
     std::string path = {};
     std::string node = {};
     std::string subresource = {};
   };
-  // Of a refused request: the HTTP status and a sentence.
+  // The HTTP status and the message for a denied request.
   struct Refusal {
     int status = 0;
     std::string reason;
@@ -59,16 +58,16 @@ class AccessReviewer {
 
   enum class Nobody { kIsAnonymous, kIsRefused };
 
-  // `client` must be allowed to create both kinds of reviews. Who brings no credentials is
-  // system:anonymous, whose rights are asked for, or is refused at once.
+  // `client` must be allowed to create both kinds of reviews. `nobody` decides what happens to a
+  // caller without credentials: it is reviewed as system:anonymous, or denied at once.
   AccessReviewer(EventLoop& loop, Client& client, Nobody nobody = Nobody::kIsAnonymous)
       : loop_(loop), client_(client), nobody_(nobody) {}
   AccessReviewer(const AccessReviewer&) = delete;
   AccessReviewer& operator=(const AccessReviewer&) = delete;
 
-  // Whether the caller may do one of `any_of`, which must not be empty. A certificate counts before
-  // a token. `done` may run before this returns, and does not run any more once the reviewer is
-  // gone.
+  // Reviews whether the caller may do one of `any_of`, which must not be empty. A certificate takes
+  // precedence over a token. `done` may run before this returns; it does not run after the reviewer
+  // is destroyed.
   void Review(Credentials credentials, std::vector<Access> any_of, Done done);
 
  private:
@@ -77,7 +76,7 @@ class AccessReviewer {
     T answer;
     MonotonicTime until{};
   };
-  // A question under way: the accesses from `next` on have not been asked about.
+  // A review in flight; accesses from `next` on have not been reviewed yet.
   struct Question {
     User user;
     std::vector<Access> any_of;
@@ -88,7 +87,7 @@ class AccessReviewer {
   void ReviewToken(std::string token, std::vector<Access> any_of, Done done);
   void ReviewAccess(User user, std::vector<Access> any_of, Done done);
   void Ask(Question question);
-  // Null if there is none that still counts.
+  // Null if there is none or it has expired.
   template <typename T>
   const T* Find(const std::map<std::string, Kept<T>>& kept, const std::string& id) const;
   template <typename T>
@@ -98,7 +97,7 @@ class AccessReviewer {
   Client& client_;
   const Nobody nobody_;
   std::map<std::string, Kept<std::optional<User>>>
-      tokens_;                                   // by the token's hash; nothing: not valid
+      tokens_;                                   // by the token's hash; nothing: invalid
   std::map<std::string, Kept<bool>> decisions_;  // by a hash of user and access
   Lifetime lifetime_;
 };

@@ -100,11 +100,11 @@ TEST_F(AccessReviewerTest, ACertificateIsEnough) {
   EXPECT_EQ(Ask("", AccessReviewer::User{"admin", {"system:masters"}}, "/configz"), "allowed");
 }
 
-TEST_F(AccessReviewerTest, WhoBringsNothingIsAnonymous) {
+TEST_F(AccessReviewerTest, ACallerWithoutCredentialsIsAnonymous) {
   EXPECT_EQ(Ask(""), R"(403 forbidden: User "system:anonymous" cannot get path "/metrics")");
 }
 
-TEST_F(AccessReviewerTest, AnyOneOfTheRightsToANodeIsEnough) {
+TEST_F(AccessReviewerTest, AnyOneOfTheNodePermissionsIsEnough) {
   const auto node = [](std::string verb, std::vector<std::string> subresources,
                        std::string name = "n1") {
     std::vector<AccessReviewer::Access> any_of;
@@ -124,12 +124,12 @@ TEST_F(AccessReviewerTest, AnyOneOfTheRightsToANodeIsEnough) {
             "403 Forbidden (user=reader, verb=get, resource=nodes, subresource(s)=[proxy])");
 }
 
-TEST_F(AccessReviewerTest, WhatATokenSaysAboutItsUserIsPassedOn) {
+TEST_F(AccessReviewerTest, GroupsAndExtrasOfATokensUserAreForwarded) {
   EXPECT_EQ(Ask("good"), "allowed");
   EXPECT_EQ(server_.extra, "n1");
 }
 
-TEST_F(AccessReviewerTest, BadCredentialsAreNotTakenForNone) {
+TEST_F(AccessReviewerTest, BadCredentialsAreRejectedRatherThanIgnored) {
   EXPECT_EQ(Ask({std::nullopt, "", true}, {{.path = "/metrics"}}), "401 Unauthorized");
   EXPECT_EQ(Ask(std::string(AccessReviewer::kMaxTokenBytes + 1, 'x')), "401 Unauthorized");
   EXPECT_EQ(server_.calls, 0);
@@ -144,7 +144,7 @@ TEST_F(AccessReviewerTest, BadCredentialsAreNotTakenForNone) {
   EXPECT_TRUE(AccessReviewer::CredentialsOf(request).invalid);
 }
 
-TEST_F(AccessReviewerTest, APortThatKnowsNobodyRefusesThemWithoutAskingTheServer) {
+TEST_F(AccessReviewerTest, APortThatRequiresCredentialsDeniesAnonymousWithoutAskingTheServer) {
   AccessReviewer strict(loop_, server_, AccessReviewer::Nobody::kIsRefused);
   int status = 0;
   strict.Review({}, {{.path = "/metrics"}},
@@ -153,7 +153,7 @@ TEST_F(AccessReviewerTest, APortThatKnowsNobodyRefusesThemWithoutAskingTheServer
   EXPECT_EQ(server_.calls, 0);
 }
 
-TEST_F(AccessReviewerTest, UsersThatNameThemselvesLikeOthersShareNoAnswers) {
+TEST_F(AccessReviewerTest, UserNamesThatLookLikeOthersShareNoCacheEntries) {
   EXPECT_EQ(Ask("", AccessReviewer::User{"reader", {"a"}}), "allowed");
   const int before = server_.calls;
   Ask("", AccessReviewer::User{"reader", {"a\nb"}});
@@ -161,7 +161,7 @@ TEST_F(AccessReviewerTest, UsersThatNameThemselvesLikeOthersShareNoAnswers) {
   EXPECT_EQ(server_.calls, before + 2);
 }
 
-TEST_F(AccessReviewerTest, AnswersAreKeptForAWhile) {
+TEST_F(AccessReviewerTest, AnswersAreCachedForALimitedTime) {
   EXPECT_EQ(Ask("good"), "allowed");
   EXPECT_EQ(server_.calls, 2);
   EXPECT_EQ(Ask("good"), "allowed");
@@ -171,14 +171,14 @@ TEST_F(AccessReviewerTest, AnswersAreKeptForAWhile) {
   EXPECT_EQ(server_.calls, 4);
 }
 
-TEST_F(AccessReviewerTest, WithoutAnAnswerNobodyIsLetInAndNothingIsKept) {
+TEST_F(AccessReviewerTest, AccessIsDeniedAndNotCachedIfTheServerDoesNotAnswer) {
   server_.down = true;
-  EXPECT_EQ(Ask("good"), "500 who may see this page cannot be found out: connection refused");
+  EXPECT_EQ(Ask("good"), "500 could not check access: connection refused");
   server_.down = false;
   EXPECT_EQ(Ask("good"), "allowed");
 }
 
-TEST_F(AccessReviewerTest, TheNumberOfAnswersIsBounded) {
+TEST_F(AccessReviewerTest, TheNumberOfCachedAnswersIsBounded) {
   for (std::size_t i = 0; i <= AccessReviewer::kMaxKept; ++i) Ask(StrCat("token-", i));
   const int before = server_.calls;
   Ask("token-0");

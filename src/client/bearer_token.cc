@@ -18,7 +18,7 @@ const std::string& BearerToken::Get() {
 
 bool BearerToken::Replace(const std::string& used) {
   if (file_.empty()) return false;
-  // Of several requests that were refused, the first one has read it already.
+  // If several requests were rejected, the first has read the new token already.
   if (token_ == used) Read();
   return token_ != used;
 }
@@ -27,7 +27,8 @@ void BearerToken::Read() {
   read_ = clock_.Monotonic();
   const Result<std::string> text = files_.ReadFile(file_);
   if (!text.ok()) {
-    kLog.Warning("the token stays as it is", {{"error", text.error().message}});
+    kLog.Warning("could not read the token file; keeping the last token",
+                 {{"error", text.error().message}});
     return;
   }
   if (const std::string_view token = Trim(*text); !token.empty()) token_ = token;

@@ -8,25 +8,24 @@
 
 namespace drakkar::client {
 
-// The token a client proves itself with: a fixed one, or that of a file which somebody replaces
-// from time to time, as a node does with the tokens of service accounts (they live for an hour or
-// so).
+// The bearer token of a client: fixed, or read from a file that is rotated, as a node rotates the
+// tokens of service accounts about once an hour.
 //
-// The file is read again when what is known of it is older than kTokenAge, and at once when the
-// server refused the token. While it cannot be read, or is empty, the last good one stays.
-// Loop-bound; a call blocks for the time of one small file.
+// The file is read again once the token is older than kTokenAge, and at once if the server rejected
+// the token. If it cannot be read or is empty, the last good token is kept.
+// Loop-bound; a call blocks while it reads one small file.
 class BearerToken {
  public:
-  // As old as Kubernetes' own clients let it become.
+  // The same as in Kubernetes' clients.
   static constexpr Duration kTokenAge = std::chrono::minutes(1);
 
-  // `token` is what is known now; `file` may be empty: the token never changes.
+  // If `file` is empty, `token` never changes.
   BearerToken(std::string token, std::string file, FileSystem& files, const Clock& clock)
       : token_(std::move(token)), file_(std::move(file)), files_(files), clock_(clock) {}
 
   // For the next request; "" if there is none.
   const std::string& Get();
-  // The server did not take `used`: whether there is another one to try.
+  // The server rejected `used`. True if there is another token to try.
   bool Replace(const std::string& used);
 
  private:

@@ -20,7 +20,7 @@ class BearerTokenTest : public ::testing::Test {
   BearerToken token_{"first", "/token", files_, clock_};
 };
 
-TEST_F(BearerTokenTest, AFileIsReadAgainOnceItsTokenIsOld) {
+TEST_F(BearerTokenTest, TheFileIsReadAgainOnceTheTokenIsOld) {
   EXPECT_EQ(token_.Get(), "first");
   Put("second\n");
   clock_.Advance(59s);
@@ -29,7 +29,7 @@ TEST_F(BearerTokenTest, AFileIsReadAgainOnceItsTokenIsOld) {
   EXPECT_EQ(token_.Get(), "second");
 }
 
-TEST_F(BearerTokenTest, ATokenThatWasRefusedIsReplacedAtOnce) {
+TEST_F(BearerTokenTest, ARejectedTokenIsReplacedAtOnce) {
   EXPECT_EQ(token_.Get(), "first");
   EXPECT_FALSE(token_.Replace("first")) << "the file has no other";
   Put("second");
@@ -39,7 +39,7 @@ TEST_F(BearerTokenTest, ATokenThatWasRefusedIsReplacedAtOnce) {
   EXPECT_TRUE(token_.Replace("first")) << "of a request that was under way meanwhile";
 }
 
-TEST_F(BearerTokenTest, TheLastGoodTokenStaysWhileTheFileCannotBeRead) {
+TEST_F(BearerTokenTest, TheLastGoodTokenIsKeptWhileTheFileCannotBeRead) {
   EXPECT_EQ(token_.Get(), "first");
   ASSERT_TRUE(files_.Remove("/token").ok());
   clock_.Advance(10min);

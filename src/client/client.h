@@ -25,7 +25,7 @@ struct ResourceRef {
   std::string subresource;  // "status", "binding" ... or empty
 };
 
-// What came back from the server. A failure carries the server's Status object when there is one.
+// The server's reply. A failure carries the server's Status object, if there is one.
 struct Reply {
   int http_status = 0;
   api::ObjectPtr object;       // the object, or the Status of a failure; may be null
@@ -83,7 +83,8 @@ struct WatchOptions {
 
 struct WatchCallbacks {
   std::function<void(std::vector<WatchEvent>)> on_events;
-  // The watch is over. kExpired: list again. Anything else: watch again from the last version seen.
+  // The watch has ended. After kExpired list again; after any other error watch again from the last
+  // version seen.
   std::function<void(Error)> on_closed;
 };
 
@@ -93,20 +94,20 @@ class WatchHandle {
   virtual ~WatchHandle() = default;
 };
 
-// What a server serves: each resource once, in the version it prefers. Kinds that our schema does
-// not have are among them, with `schema` null; they live as long as the client.
+// What a server serves: each resource once, in its preferred version. Kinds that our schema does
+// not have are included, with `schema` null; they live as long as the client.
 struct ServedKinds {
   std::vector<const api::KindSchema*> kinds;
-  bool fixed = true;        // stays as it is: there is no need to ask again
-  std::string unreachable;  // "group/version, ..." whose server does not answer; empty: all do
+  bool fixed = true;        // never changes: no need to ask again
+  std::string unreachable;  // "group/version, ..." whose server did not answer; empty: all did
 };
 
-// The API server as its users see it: over HTTP, or, in the same process, as a direct call that
-// passes the same authentication, authorization, admission and validation. One contract test holds
-// for both.
+// A client of the API server: over HTTP, or, in the same process, as a direct call that goes
+// through the same authentication, authorization, admission and validation. One contract test
+// covers both.
 //
-// Loop-bound: calls and callbacks on the loop the client was made for. Callbacks never run inside
-// the call. A destroyed client runs no more callbacks.
+// Loop-bound: calls and callbacks happen on the client's loop. A callback never runs inside the
+// call that it answers, nor after the client is destroyed.
 class Client {
  public:
   virtual ~Client() = default;
@@ -117,7 +118,7 @@ class Client {
                       ReplyCallback done) = 0;
   virtual void Update(ResourceRef ref, api::TreePtr body, WriteOptions options,
                       ReplyCallback done) = 0;
-  // `body` is the patch as JSON text (YAML is fine for kApply).
+  // `body` is the patch as JSON; for kApply it may be YAML.
   virtual void Patch(ResourceRef ref, PatchType type, std::string body, WriteOptions options,
                      ReplyCallback done) = 0;
   virtual void Delete(ResourceRef ref, DeleteOptions options, ReplyCallback done) = 0;
@@ -125,7 +126,8 @@ class Client {
                                 ReplyCallback done) = 0;
   virtual std::unique_ptr<WatchHandle> Watch(ResourceRef ref, WatchOptions options,
                                              WatchCallbacks callbacks) = 0;
-  // Here, for a server of our own build: the kinds of our schema, at once, inside the call.
+  // The default is for a server of our own build: it answers with the kinds of our schema, inside
+  // the call.
   virtual void Discover(std::function<void(Result<ServedKinds>)> done);
 };
 

@@ -17,7 +17,7 @@ void Client::Discover(std::function<void(Result<ServedKinds>)> done) {
   done(std::move(served));
 }
 
-// A KindSchema with the texts that it refers to.
+// A KindSchema with the strings that it refers to.
 struct KindCatalog::Foreign {
   std::string group, version, kind, plural, singular;
   std::vector<std::string> verb_texts;
@@ -56,11 +56,11 @@ const api::KindSchema* KindCatalog::Intern(std::string_view group, std::string_v
 Result<void> KindCatalog::Read(api::Value list, ServedKinds& into) {
   if (list["kind"].str() != "APIGroupDiscoveryList") {
     return InvalidArgument(
-        "the server does not speak aggregated discovery (apidiscovery.k8s.io/v2)");
+        "the server does not support aggregated discovery (apidiscovery.k8s.io/v2)");
   }
   for (api::Value group : list["items"].elements()) {
     const std::string_view name = group["metadata"]["name"].str();
-    std::set<std::string, std::less<>> seen;  // plurals, in a version the server likes better
+    std::set<std::string, std::less<>> seen;  // plurals, in a version the server prefers
     for (api::Value version : group["versions"].elements()) {
       const std::string_view number = version["version"].str();
       if (number.empty()) continue;
@@ -69,9 +69,9 @@ Result<void> KindCatalog::Read(api::Value list, ServedKinds& into) {
         into.unreachable += StrCat(name, "/", number);
       }
       for (api::Value resource : version["resources"].elements()) {
-        // A resource without a kind of its own has only subresources.
+        // A resource without a kind exists only for its subresources.
         if (resource["responseKind"]["kind"].str().empty()) continue;
-        // Nobody could ask for one without a name.
+        // A kind without a plural cannot be requested.
         const std::string_view plural = resource["resource"].str();
         if (plural.empty() || !seen.emplace(plural).second) continue;
         if (into.kinds.size() >= kMaxKinds || foreign_.size() >= kMaxKinds) {

@@ -11,19 +11,19 @@
 
 namespace drakkar::client {
 
-// What to ask /api and /apis for.
+// The Accept header for /api and /apis.
 inline constexpr std::string_view kDiscoveryType =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-// Reads aggregated discovery, and keeps a description of the kinds that our schema does not have
-// (custom resources, kinds of other releases): enough to list, watch and delete them.
+// Reads aggregated discovery and keeps descriptions of kinds that our schema does not have (custom
+// resources, kinds of other releases): enough to list, watch and delete them.
 class KindCatalog {
  public:
   KindCatalog();
   ~KindCatalog();
 
-  // Adds the resources of an APIGroupDiscoveryList to `into`. The server's order of versions is its
-  // preference. At most kMaxKinds are known; an error beyond.
+  // Adds the resources of an APIGroupDiscoveryList to `into`. The server lists versions in order of
+  // preference. Fails if there are more than kMaxKinds.
   Result<void> Read(api::Value list, ServedKinds& into);
 
   static constexpr std::size_t kMaxKinds = 10'000;

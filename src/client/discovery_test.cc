@@ -23,7 +23,7 @@ constexpr std::string_view kGroups = R"({"kind":"APIGroupDiscoveryList","items":
   {"metadata":{"name":"metrics.example.com"},"versions":[
     {"version":"v1beta1","freshness":"Stale","resources":[]}]}]})";
 
-TEST(DiscoveryTest, EachResourceComesOnceInTheVersionTheServerPrefers) {
+TEST(DiscoveryTest, EachResourceIsListedOnceInThePreferredVersion) {
   KindCatalog catalog;
   ServedKinds served;
   ASSERT_TRUE(catalog.Read((*api::ParseJson(kGroups))->root(), served).ok());
@@ -32,7 +32,7 @@ TEST(DiscoveryTest, EachResourceComesOnceInTheVersionTheServerPrefers) {
   EXPECT_EQ(served.unreachable, "metrics.example.com/v1beta1");
 }
 
-TEST(DiscoveryTest, AKindOutsideTheSchemaIsDescribedOnceAndForAll) {
+TEST(DiscoveryTest, AKindOutsideTheSchemaIsDescribedOnlyOnce) {
   KindCatalog catalog;
   ServedKinds served;
   ASSERT_TRUE(catalog.Read((*api::ParseJson(kGroups))->root(), served).ok());
@@ -49,7 +49,7 @@ TEST(DiscoveryTest, AKindOutsideTheSchemaIsDescribedOnceAndForAll) {
   EXPECT_EQ(again.kinds[1], &job);
 }
 
-TEST(DiscoveryTest, WhatHasNoNameOrVersionIsLeftOut) {
+TEST(DiscoveryTest, ResourcesWithoutANameOrVersionAreSkipped) {
   KindCatalog catalog;
   ServedKinds served;
   const auto list = *api::ParseJson(
@@ -61,7 +61,7 @@ TEST(DiscoveryTest, WhatHasNoNameOrVersionIsLeftOut) {
   EXPECT_EQ(served.kinds[0]->plural, "bs");
 }
 
-TEST(DiscoveryTest, AnAnswerThatIsNotAggregatedIsRefused) {
+TEST(DiscoveryTest, ADocumentThatIsNotAggregatedDiscoveryIsRejected) {
   KindCatalog catalog;
   ServedKinds served;
   const auto list = *api::ParseJson(R"({"kind":"APIGroupList","groups":[]})");

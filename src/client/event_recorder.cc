@@ -12,7 +12,7 @@ namespace drakkar::client {
 namespace {
 
 constexpr std::string_view kCombined = "(combined from similar events): ";
-constexpr std::size_t kMaxMessageBytes = 1'024;  // what the API takes
+constexpr std::size_t kMaxMessageBytes = 1'024;  // the limit of the API
 
 const api::KindSchema* EventSchema() {
   static const api::KindSchema* const kind = api::FindKind("", "v1", "Event");
@@ -88,7 +88,7 @@ void EventRecorder::Record(const api::ObjectPtr& object, EventKind kind, std::st
   }
   std::erase_if(about.seen, [](const SeenPtr& seen) { return seen->lost; });
   if (message.size() > kMaxMessageBytes) message.resize(kMaxMessageBytes);
-  std::string_view same = message;  // what another must have to be the same event
+  std::string_view same = message;  // messages with the same prefix are the same event
   SeenPtr seen = Find(about, reason, same);
   const auto has_reason = [&](const SeenPtr& each) { return each->reason == reason; };
   if (seen == nullptr &&
@@ -112,12 +112,12 @@ api::TreePtr EventRecorder::MakeEvent(const api::Object& object, EventKind kind,
                                       std::string_view reason, std::string message,
                                       std::string_view action) {
   const WallTime now = options_.loop.clock().Now();
-  // Names must differ even if the clock does not move.
+  // Names must be unique even if the clock does not advance.
   last_name_ = std::max(last_name_ + 1, static_cast<std::uint64_t>(now.time_since_epoch().count()));
   const std::string& time = FormatSecond(now);
   const api::Value about = object.root()["metadata"];
   const bool namespaced = !object.namespace_().empty();
-  // Member by member: a braced list would copy what is nested in it. What is known is borrowed.
+  // Set one by one: a braced list would copy nested members. Constant members are shared.
   api::Draft metadata = api::Draft::Object();
   metadata["name"] = StrCat(object.name(), ".", Hex(last_name_));
   if (namespaced) {
@@ -199,7 +199,7 @@ void EventRecorder::OnAnswer(const SeenPtr& seen, Reply reply) {
   --in_flight_;
   seen->writing = false;
   if (!reply.ok()) {
-    // It expired, or somebody changed it: the next one starts anew.
+    // It expired or was modified by someone else: the next one creates a new event.
     seen->lost = true;
     ++dropped_;
   } else {

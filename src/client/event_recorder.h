@@ -18,14 +18,14 @@ namespace drakkar::client {
 
 enum class EventKind { kNormal, kWarning };
 
-// Writes Events (core/v1) about objects, best effort: nobody waits for them and losing one harms
-// nothing.
+// Writes Events (core/v1) about objects, best effort: nobody waits for them, and losing one does no
+// harm.
 //
-// The same event about one object again raises the count of the first. More than
-// kMostDifferent different messages with one reason about one object become one event. One object
-// gets kBurst events and then one per kRefill. The kMaxRemembered newest objects are remembered. At
-// most kMaxInFlight writes are under way and kMaxQueued wait; beyond that the oldest waiting is
-// dropped. Loop-bound.
+// A repeated event raises the count of the first. More than kMostDifferent messages with the same
+// reason about one object are aggregated into one event. An object gets a burst of kBurst events
+// and one more per kRefill. The kMaxRemembered newest objects are tracked. At most kMaxInFlight
+// writes are in flight and kMaxQueued wait; beyond that the oldest waiting one is dropped.
+// Loop-bound.
 class EventRecorder {
  public:
   static constexpr std::size_t kMaxInFlight = 256;
@@ -40,7 +40,7 @@ class EventRecorder {
     Client& client;
     std::string component;  // "default-scheduler"
     std::string instance;   // of the component, e.g. "default-scheduler-host1"
-    std::string host = {};  // where it runs, if events are to say so
+    std::string host = {};  // the node it runs on; may be empty
   };
   explicit EventRecorder(Options options);
   EventRecorder(const EventRecorder&) = delete;
@@ -65,11 +65,11 @@ class EventRecorder {
     std::int64_t count = 0;
     bool writing = false;
     bool again = false;  // raised while it was being written
-    bool lost = false;   // could not be written: the next one starts anew
+    bool lost = false;   // the write failed: the next event is a new one
   };
   using SeenPtr = std::shared_ptr<Seen>;
   struct About {                // one object
-    std::vector<SeenPtr> seen;  // kMostDifferent and one for each reason; reasons are constants
+    std::vector<SeenPtr> seen;  // at most kMostDifferent + 1 per reason; reasons are constants
     double tokens = kBurst;
     MonotonicTime refilled{};
   };
@@ -92,8 +92,8 @@ class EventRecorder {
 
   const Options options_;
   const api::TreePtr same_in_all_;                // the members that every event has
-  std::unordered_map<std::string, About> about_;  // by uid; looked up only
-  std::deque<const std::string*> about_order_;    // the keys of it, oldest first
+  std::unordered_map<std::string, About> about_;  // by UID; never iterated
+  std::deque<const std::string*> about_order_;    // its keys, oldest first
   std::deque<Write> queue_;
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;

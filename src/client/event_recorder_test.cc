@@ -61,7 +61,7 @@ class EventRecorderTest : public ::testing::Test {
   EventRecorder recorder_{{.loop = loop_, .client = client_, .component = "s", .instance = "s-1"}};
 };
 
-TEST_F(EventRecorderTest, WritesWhatKubectlShows) {
+TEST_F(EventRecorderTest, WritesTheFieldsThatKubectlShows) {
   Record("no room");
   ASSERT_EQ(client_.created.size(), 1u);
   const api::Value event = client_.created[0]->root();
@@ -75,7 +75,7 @@ TEST_F(EventRecorderTest, WritesWhatKubectlShows) {
   EXPECT_TRUE(event["metadata"]["name"].str().starts_with("p."));
 }
 
-TEST_F(EventRecorderTest, TheSameAgainRaisesTheCount) {
+TEST_F(EventRecorderTest, ARepeatedEventRaisesTheCount) {
   Record("no room");
   Record("no room");
   Record("no room");
@@ -84,7 +84,7 @@ TEST_F(EventRecorderTest, TheSameAgainRaisesTheCount) {
   EXPECT_EQ(client_.updated.back()->root()["count"].integer(), 3);
 }
 
-TEST_F(EventRecorderTest, ManyDifferentMessagesBecomeOne) {
+TEST_F(EventRecorderTest, ManyDifferentMessagesAreAggregated) {
   for (int i = 0; i < 20; ++i) Record(StrCat("reason ", i));
   EXPECT_EQ(client_.created.size(), 11u);
   EXPECT_TRUE(client_.created.back()->root()["message"].str().starts_with(
@@ -101,12 +101,12 @@ TEST_F(EventRecorderTest, OneObjectCannotFloodTheApi) {
   EXPECT_EQ(client_.updated.back()->root()["count"].integer(), EventRecorder::kBurst + 1);
 }
 
-TEST_F(EventRecorderTest, AnEventIsWrittenAtOnce) {
+TEST_F(EventRecorderTest, AnEventIsWrittenWithoutDelay) {
   Record("no room");
   EXPECT_EQ(client_.created.size(), 1u);
 }
 
-TEST_F(EventRecorderTest, AFailedWriteIsForgottenNotRepeated) {
+TEST_F(EventRecorderTest, AFailedWriteIsNotRetried) {
   client_.fail = true;
   Record("no room");
   EXPECT_EQ(recorder_.dropped(), 1u);

@@ -19,10 +19,10 @@
 namespace drakkar::client {
 namespace {
 
-// Longer than any answer but a watch should take; a server that does not answer is one that is
-// gone.
+// Longer than any call but a watch should take. A server that has not answered by then is taken for
+// dead.
 constexpr Duration kCallTimeout = std::chrono::seconds(60);
-// A server that is too busy says when to come again. So often we do, and no later than that.
+// A busy server says when to retry. We retry this often and wait at most this long.
 constexpr int kMaxBusyAnswers = 10;
 constexpr std::int64_t kLongestBusySeconds = 30;
 
@@ -100,8 +100,8 @@ Reply ToReply(Result<net::Response> response, FieldSets field_sets) {
   return reply;
 }
 
-// For how long to wait before the same request is sent again: only if the server says that it has
-// done nothing about it.
+// How long to wait before sending the request again. Nothing unless the server says that it did not
+// process the request.
 std::optional<Duration> BusyPause(const Result<net::Response>& response) {
   if (!response.ok() || (response->status != 429 && response->status < 500)) return std::nullopt;
   const std::optional<std::int64_t> seconds = ParseInt64(response->headers.Get("retry-after"));
@@ -109,8 +109,8 @@ std::optional<Duration> BusyPause(const Result<net::Response>& response) {
   return std::chrono::seconds(std::min(*seconds, kLongestBusySeconds));
 }
 
-// The items of a list, each an object of its own: type and version are the list's where an item
-// leaves them out, as Kubernetes does.
+// Splits a list into objects. Kubernetes leaves kind and apiVersion out of items; they are derived
+// from the list's.
 ListReply ToListReply(Reply reply) {
   ListReply list;
   if (!reply.ok()) {
@@ -157,7 +157,7 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
     }
     std::vector<WatchEvent> events;
     std::optional<Error> error = reader_.Read(bytes, events);
-    // The callback may destroy this watch, but not itself while it runs.
+    // The callback may destroy this watch, and must not be destroyed while it runs.
     const Lifetime::Observer watch = lifetime_.Observe();
     const std::shared_ptr<const WatchCallbacks> callbacks = callbacks_;
     if (!events.empty()) callbacks->on_events(std::move(events));
@@ -249,7 +249,7 @@ class HttpApiClient final : public Client {
         .Add("fieldSelector", options.field_selector)
         .Add("resourceVersion", std::to_string(options.resource_version));
     if (options.bookmarks) query.Add("allowWatchBookmarks", "true");
-    // Who watches tries again, with the token of then.
+    // The caller watches again, with the newer token.
     auto watch = std::make_unique<HttpWatch>(std::move(callbacks), field_sets_,
                                              [this, used = token_.Get()] { token_.Replace(used); });
     watch->Start(http_, MakeRequest(net::Method::kGet, PathOf(ref) + query.text(), "", ""));
@@ -290,7 +290,7 @@ class HttpApiClient final : public Client {
     if (options.limit > 0) query.Add("limit", std::to_string(options.limit));
   }
 
-  // The server wants to read what it is given: type and version are filled in.
+  // The server requires kind and apiVersion in the body.
   static std::string Encode(const ResourceRef& ref, const api::TreePtr& body) {
     if (!body->root()["kind"].str().empty()) return api::WriteJson(body->root());
     api::Draft draft(body);
@@ -352,7 +352,7 @@ class HttpApiClient final : public Client {
   void Send(net::ClientRequest request, int busy_answers_left, ReplyCallback done,
             bool token_replaced = false) {
     net::ClientRequest again = request;
-    // What the server did not even look at may be sent once more, if there is a newer token.
+    // A 401 means that the request was not processed: retry it if there is a newer token.
     http_.Do(std::move(request), [this, again = std::move(again), busy_answers_left, token_replaced,
                                   done = std::move(done)](Result<net::Response> response) mutable {
       if (!token_replaced && response.ok() && response->status == 401 &&
@@ -365,7 +365,7 @@ class HttpApiClient final : public Client {
       const std::uint64_t id = ++last_pause_;
       pauses_[id] = loop_.RunAfter(*pause, [this, id, again = std::move(again), busy_answers_left,
                                             done = std::move(done)]() mutable {
-        // A timer must not be destroyed from within itself.
+        // A timer must not be destroyed from its own task.
         loop_.Post(lifetime_.Guard([this, id] { pauses_.erase(id); }));
         Send(std::move(again), busy_answers_left - 1, std::move(done));
       });
@@ -379,7 +379,7 @@ class HttpApiClient final : public Client {
   const FieldSets field_sets_;
   KindCatalog catalog_;
   std::uint64_t last_pause_ = 0;
-  std::map<std::uint64_t, TimerHandle> pauses_;  // one for each request that waits
+  std::map<std::uint64_t, TimerHandle> pauses_;  // one per waiting request
   net::HttpClient http_;
   Lifetime lifetime_;
 };

@@ -9,13 +9,13 @@
 
 namespace drakkar::client {
 
-// Whether fieldsV1 of managedFields can be looked into. It is of no use to parts of the system, and
-// half of an object.
+// Whether fieldsV1 of managedFields is parsed. Components have no use for it, and it is half of an
+// object.
 enum class FieldSets { kOpaque, kRead };
 
-// A client over HTTP, of our API server or of a kube-apiserver. All calls and watches share its
+// A client over HTTP, for our API server or a kube-apiserver. All calls and watches share its
 // connections. A token that comes from a file (in `files`) is read again before it expires, see
-// BearerToken. Lives on `loop`.
+// BearerToken. Bound to `loop`.
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
                                        std::string user_agent, FileSystem& files = RealFileSystem(),
                                        FieldSets field_sets = FieldSets::kOpaque);
@@ -23,7 +23,7 @@ std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access
 // "/api/v1/namespaces/default/pods/a/status"
 std::string PathOf(const ResourceRef& ref);
 
-// The options for a raw HTTP client with the same access: discovery, logs, exec.
+// Options for a plain HTTP client with the same access: for discovery, logs and exec.
 net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access);
 
 }  // namespace drakkar::client

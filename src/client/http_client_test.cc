@@ -78,14 +78,14 @@ class HttpClientTest : public ::testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-TEST_F(HttpClientTest, ABusyServerIsAskedAgainWhenItSays) {
+TEST_F(HttpClientTest, RetriesABusyServerAfterTheTimeItGives) {
   busy_ = 3;
   const Reply reply = Get();
   EXPECT_TRUE(reply.ok());
   EXPECT_EQ(requests_.size(), 4u);
 }
 
-TEST_F(HttpClientTest, AServerThatStaysBusyIsGivenUp) {
+TEST_F(HttpClientTest, GivesUpOnAServerThatStaysBusy) {
   busy_ = 1'000;
   const Reply reply = Get();
   ASSERT_FALSE(reply.ok());
@@ -93,7 +93,7 @@ TEST_F(HttpClientTest, AServerThatStaysBusyIsGivenUp) {
   EXPECT_EQ(requests_.size(), 11u);
 }
 
-TEST_F(HttpClientTest, ARefusalThatDoesNotSayWhenIsFinal) {
+TEST_F(HttpClientTest, DoesNotRetryWithoutARetryAfterHeader) {
   busy_ = 1;
   says_when_ = false;
   EXPECT_FALSE(Get().ok());
@@ -101,7 +101,7 @@ TEST_F(HttpClientTest, ARefusalThatDoesNotSayWhenIsFinal) {
 }
 
 // The token of a service account is replaced in its file before it expires.
-TEST_F(HttpClientTest, ARefusedTokenIsReadAgainAndTheRequestSentOnceMore) {
+TEST_F(HttpClientTest, ReadsARejectedTokenAgainAndRetriesTheRequest) {
   UseTokenFile("old");
   server_.RunSync([&] { expected_token_ = "new"; });
   EXPECT_EQ(Get().http_status, 401) << "the file has no newer one";
@@ -112,7 +112,7 @@ TEST_F(HttpClientTest, ARefusedTokenIsReadAgainAndTheRequestSentOnceMore) {
   EXPECT_EQ(requests_.size(), 4u);
 }
 
-TEST_F(HttpClientTest, AWatchThatIsRefusedLeavesANewTokenForTheNext) {
+TEST_F(HttpClientTest, ARejectedWatchReadsTheNextToken) {
   UseTokenFile("old");
   server_.RunSync([&] {
     static_cast<void>(files_.ReadFile("/token"));
@@ -136,7 +136,7 @@ TEST_F(HttpClientTest, AWatchThatIsRefusedLeavesANewTokenForTheNext) {
   EXPECT_EQ(requests_.size(), before + 1);
 }
 
-TEST_F(HttpClientTest, AWatchMayBeGivenUpWhileItsEventsAreDelivered) {
+TEST_F(HttpClientTest, AWatchMayBeDestroyedWhileItsEventsAreDelivered) {
   // An event, and behind it what ends the watch, in one piece.
   server_.RunSync([&] {
     body_ = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\nno event\n";
@@ -159,7 +159,7 @@ TEST_F(HttpClientTest, AWatchMayBeGivenUpWhileItsEventsAreDelivered) {
   server_.RunSync([&] { EXPECT_FALSE(closed); });
 }
 
-TEST_F(HttpClientTest, AClientDestroyedWhileItWaitsAsksNoMore) {
+TEST_F(HttpClientTest, AClientDestroyedWhileWaitingDoesNotRetry) {
   busy_ = 1'000;
   when_ = "60";
   int answers = 0;

@@ -58,7 +58,7 @@ void Informer::OnListed(std::uint64_t generation, ListReply reply) {
     return;
   }
   if (!reply.ok()) {
-    kLog.Warning("list failed, trying again", {{"error", reply.error->message}});
+    kLog.Warning("list failed; retrying", {{"error", reply.error->message}});
     RetryLater(&Informer::List);
     return;
   }
@@ -130,7 +130,7 @@ void Informer::Put(api::ObjectPtr object) {
   api::ObjectPtr before = slot;
   if (before != nullptr) {
     if (before->resource_version() == object->resource_version()) return;
-    // Another uid is another object that reused the name while we were not looking.
+    // A different UID is a different object that reused the name between two lists.
     if (before->uid() != object->uid()) {
       for (const InformerHandlers& handlers : handlers_) {
         if (handlers.on_delete) handlers.on_delete(before);

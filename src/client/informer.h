@@ -21,21 +21,20 @@ struct InformerHandlers {
   std::function<void(const api::ObjectPtr& last)> on_delete;
 };
 
-// A local, current copy of a collection: one list, then a watch, and again after a failure (with
-// backoff) or when the server has forgotten the version (a new list, reported as the differences).
-// Objects are shared with the server's cache where that is in the same process.
+// A local copy of a collection, kept current by a list and then a watch. After a failure it backs
+// off and watches again; if the version has expired it lists again and reports the differences.
+// Objects are shared with the server's cache if that is in the same process.
 //
-// Guarantees: handlers see each object's versions in order, each at most once, deletions included
-// (with the last version known); nothing is reported twice across a relist.
-// Loop-bound. Its size is the collection's.
+// Handlers see each object's versions in order, each at most once, and deletions with the last
+// known version. Nothing is reported twice across a relist. Loop-bound. As large as the collection.
 class Informer {
  public:
   struct Options {
     ResourceRef collection;
     std::string label_selector;
     std::string field_selector;
-    // A server that does not know the kind has no objects of it: that counts as a list, and it is
-    // asked again every kMissingPause.
+    // If the server does not know the kind, the collection counts as empty and synced. The server
+    // is asked again every kMissingPause.
     bool may_be_missing = false;
   };
   static constexpr Duration kMissingPause = std::chrono::minutes(1);
@@ -47,16 +46,16 @@ class Informer {
   void AddHandlers(InformerHandlers handlers);
   void Start();
 
-  // True after the first list; its objects have been reported by then.
+  // True after the first list, once its objects have been reported.
   bool has_synced() const { return synced_; }
-  // Runs once, when has_synced becomes true (at the next turn of the loop if it already is).
+  // Runs once, when has_synced becomes true; if it already is, in the next turn of the loop.
   void OnSynced(std::function<void()> callback);
 
   // Null if there is none. `qualified_name` is "namespace/name" or "name".
   api::ObjectPtr Find(std::string_view qualified_name) const;
   const IndexedMap<api::ObjectPtr>::Ordered& objects() const { return objects_.ordered(); }
   const api::KindSchema& kind() const { return *options_.collection.kind; }
-  // Where the copy is; grows.
+  // The version of the copy; never goes back.
   std::int64_t resource_version() const { return resource_version_; }
 
  private:
@@ -79,7 +78,7 @@ class Informer {
   std::int64_t resource_version_ = 0;
   bool synced_ = false;
   Backoff backoff_;
-  std::uint64_t generation_ = 0;  // of the list under way: a late answer of an older one is dropped
+  std::uint64_t generation_ = 0;  // of the list in flight; answers to older ones are dropped
   std::vector<std::function<void()>> synced_callbacks_;
   std::unique_ptr<WatchHandle> watch_;
   TimerHandle retry_;

@@ -16,7 +16,7 @@ Value FindNamed(Value list, std::string_view name, api::FieldName body) {
   return Value();
 }
 
-// Files are named as seen from the kubeconfig.
+// Paths are relative to the kubeconfig file.
 std::string PathFrom(const std::string& base, std::string_view path) {
   return path.front() == '/' ? std::string(path) : JoinPath(base, path);
 }
@@ -46,21 +46,21 @@ Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
   if (!text.ok()) return text.error().Prefixed("kubeconfig");
   Result<std::vector<api::TreePtr>> documents = api::ParseYaml(*text);
   if (!documents.ok()) return wrong(documents.error().message);
-  if (documents->size() != 1) return wrong("it must be one YAML document");
+  if (documents->size() != 1) return wrong("must be a single YAML document");
   const Value root = documents->front()->root();
   const std::string_view name = context.empty() ? root["current-context"].str() : context;
-  if (name.empty()) return wrong("it has no current-context: name one with --context");
+  if (name.empty()) return wrong("current-context is not set; choose a context with --context");
   const Value chosen = FindNamed(root["contexts"], name, "context");
-  if (!chosen.exists()) return wrong(StrCat("there is no context ", Quote(name)));
+  if (!chosen.exists()) return wrong(StrCat("context ", Quote(name), " not found"));
   const Value cluster = FindNamed(root["clusters"], chosen["cluster"].str(), "cluster");
   if (!cluster.exists()) {
-    return wrong(StrCat("there is no cluster ", Quote(chosen["cluster"].str())));
+    return wrong(StrCat("cluster ", Quote(chosen["cluster"].str()), " not found"));
   }
   const Value user = FindNamed(root["users"], chosen["user"].str(), "user");
 
   ClusterAccess access;
   access.server = cluster["server"].str();
-  if (access.server.empty()) return wrong("the cluster has no server");
+  if (access.server.empty()) return wrong("the cluster has no server address");
   while (access.server.ends_with('/')) access.server.pop_back();
   access.insecure_skip_verify = cluster["insecure-skip-tls-verify"].boolean();
   access.server_name = cluster["tls-server-name"].str();
@@ -74,7 +74,7 @@ Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
   access.token = user["token"].str();
   if (const std::string_view path_of_token = user["tokenFile"].str(); !path_of_token.empty()) {
     access.token_file = PathFrom(base, path_of_token);
-    // As in Kubernetes the file counts more than a token beside it, but need not be there then.
+    // As in Kubernetes, the file takes precedence over a token beside it, but may then be missing.
     const Result<std::string> token = files.ReadFile(access.token_file);
     if (token.ok()) {
       access.token = Trim(*token);

@@ -7,22 +7,22 @@
 
 namespace drakkar::client {
 
-// Where the API server is and how to prove who we are: one context of a kubeconfig file, with the
-// files it names read in.
+// The address of the API server and the credentials for it: one context of a kubeconfig file, with
+// the files it names read in.
 struct ClusterAccess {
   std::string server;  // "https://127.0.0.1:6443"
   std::string ca_pem;
   std::string client_certificate_pem;
   std::string client_key_pem;
   std::string token;
-  // Not empty: the token is that of this file, now and later. See BearerToken.
+  // If set, the token is read from this file, now and whenever it is rotated. See BearerToken.
   std::string token_file;
   std::string server_name;  // checked instead of the host in `server`
   bool insecure_skip_verify = false;
   std::string namespace_;  // "default" if the context names none
 };
 
-// `context` empty: the file's current one. Errors name the file and what is wrong in it.
+// If `context` is empty, the file's current context is used. Errors name the file and the problem.
 Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
                                      const std::string& context = {});
 

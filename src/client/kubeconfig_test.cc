@@ -27,7 +27,7 @@ class KubeconfigTest : public ::testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(KubeconfigTest, ATokenFileIsNamedAsSeenFromTheKubeconfigAndRemembered) {
+TEST_F(KubeconfigTest, ATokenFileIsRelativeToTheKubeconfig) {
   ASSERT_TRUE(files_.WriteFile("/etc/x/token", "secret\n", 0600).ok());
   auto access = Load("{tokenFile: token}");
   ASSERT_TRUE(access.ok()) << access.error().message;

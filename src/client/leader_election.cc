@@ -13,7 +13,7 @@ namespace drakkar::client {
 namespace {
 
 constexpr Logger kLog("leader-election");
-// Candidates do not come at the same moment.
+// Spreads the attempts of candidates.
 constexpr double kJitter = 1.2;
 
 std::int64_t WholeSeconds(Duration duration) {
@@ -25,7 +25,7 @@ std::int64_t WholeSeconds(Duration duration) {
 Result<void> CheckLeaderElection(const LeaderElectionConfig& config) {
   if (!config.leader_elect) return Ok();
   if (config.lease_name.empty() || config.lease_namespace.empty()) {
-    return InvalidArgument("leader election needs the name and the namespace of a Lease");
+    return InvalidArgument("leader election: the name and namespace of the Lease must be set");
   }
   if (config.retry_period <= Duration::zero()) {
     return InvalidArgument("leader election: retryPeriod must be greater than zero");
@@ -110,7 +110,7 @@ void LeaderElector::Start() {
 
 void LeaderElector::Try() {
   const std::uint64_t attempt = ++attempt_;
-  // An answer that does not come is not waited for longer than this.
+  // Retry even if the answer never arrives.
   retry_ = options_.loop.RunAfter(options_.config.renew_deadline, [this] { Try(); });
   options_.client.Get({api::FindKind("coordination.k8s.io", "v1", "Lease"),
                        options_.config.lease_namespace, options_.config.lease_name, ""},
@@ -128,7 +128,7 @@ void LeaderElector::TryLater() {
 
 void LeaderElector::OnRead(Reply reply) {
   if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) {
-    kLog.Warning("the lease cannot be read", {{"error", reply.error->message}});
+    kLog.Warning("could not read the lease", {{"error", reply.error->message}});
     TryLater();
     return;
   }
@@ -139,7 +139,7 @@ void LeaderElector::OnRead(Reply reply) {
   const std::optional<LeaseRecord> next = contest_.OnRead(seen, now, options_.loop.clock().Now());
   if (!next) {
     if (announced_) {
-      Lose();  // taken from us
+      Lose();  // another instance took it
     } else {
       TryLater();
     }
@@ -164,7 +164,7 @@ void LeaderElector::Write(const LeaseRecord& record, ReplyCallback done) {
 
 void LeaderElector::OnWritten(const LeaseRecord& record, MonotonicTime proposed, Reply reply) {
   if (!reply.ok()) {
-    // A conflict means that somebody was quicker; the next read shows who.
+    // After a conflict the next read shows who won.
     TryLater();
     return;
   }
@@ -174,7 +174,8 @@ void LeaderElector::OnWritten(const LeaseRecord& record, MonotonicTime proposed,
   TryLater();
   if (announced_) return;
   announced_ = true;
-  kLog.Info("leading", {{"lease", options_.config.lease_name}, {"identity", options_.identity}});
+  kLog.Info("started leading",
+            {{"lease", options_.config.lease_name}, {"identity", options_.identity}});
   options_.on_started();
 }
 
@@ -187,9 +188,9 @@ void LeaderElector::Lose() {
   if (ended_) return;
   ended_ = true;
   retry_.reset();
-  kLog.Error("not leading any more",
+  kLog.Error("stopped leading",
              {{"lease", options_.config.lease_name}, {"holder", contest_.holder()}});
-  // May destroy this, and with it the timer that is running.
+  // Posted, because it may destroy this and with it the timer that is running.
   options_.loop.Post(lifetime_.Guard([on_lost = options_.on_lost] {
     if (on_lost) on_lost();
   }));

@@ -12,7 +12,7 @@
 
 namespace drakkar::client {
 
-// How several instances agree on who is active; the defaults are Kubernetes'.
+// How instances elect the active one. The defaults are those of Kubernetes.
 struct LeaderElectionConfig {
   bool leader_elect = true;
   Duration lease_duration = std::chrono::seconds(15);
@@ -21,10 +21,10 @@ struct LeaderElectionConfig {
   std::string lease_namespace = "kube-system";
   std::string lease_name;
 };
-// lease > renew > 1.2 * retry, all positive, and a name; one sentence if not.
+// Requires lease > renew > 1.2 * retry, all positive, and a name.
 Result<void> CheckLeaderElection(const LeaderElectionConfig& config);
 
-// What a Lease says.
+// The spec of a Lease.
 struct LeaseRecord {
   std::string holder;
   Duration duration{};
@@ -37,26 +37,27 @@ LeaseRecord ReadLease(const api::Object& lease);
 api::TreePtr WriteLease(const LeaseRecord& record, const LeaderElectionConfig& config,
                         const api::Object* old);
 
-// The rules of the contest for one Lease, without I/O: what is read and what was written in, what
-// to write out. A record of somebody else counts from when we first saw it, by our own clock, so
-// clocks need not agree.
+// The rules of the election for one Lease, without I/O: given what was read, it decides what to
+// write. The expiry of another holder's record is counted from when we first saw it, by our own
+// clock, so clocks need not agree.
 class LeaseContest {
  public:
   LeaseContest(LeaderElectionConfig config, std::string identity)
       : config_(std::move(config)), identity_(std::move(identity)) {}
 
-  // The Lease as read (none: it does not exist). What to write, or none: somebody else leads.
+  // Takes the Lease as read, nothing if it does not exist. Returns the record to write, or nothing
+  // if another instance leads.
   std::optional<LeaseRecord> OnRead(const std::optional<LeaseRecord>& seen, MonotonicTime now,
                                     WallTime wall);
-  // Our record, proposed at `proposed`, is in the API.
+  // Our record, proposed at `proposed`, was written.
   void OnWritten(const LeaseRecord& written, MonotonicTime proposed);
-  // What a leader that steps down writes.
+  // The record that a leader writes when it steps down.
   LeaseRecord Release(WallTime wall) const;
 
   bool is_leader() const { return is_leader_; }
-  // A leader must not act after this.
+  // When leadership ends unless it is renewed.
   MonotonicTime deadline() const { return last_success_ + config_.renew_deadline; }
-  // Whom the last record named.
+  // The holder named by the last record.
   const std::string& holder() const { return observed_.holder; }
 
  private:
@@ -68,10 +69,10 @@ class LeaseContest {
   MonotonicTime last_success_{};
 };
 
-// Takes part in the contest: tries every retry period, renews while it leads, gives up leading when
-// it could not renew before the deadline, also while a request hangs.
+// Takes part in the election: tries to acquire the lease every retry period, renews it while it
+// leads, and stops leading if it could not renew before the deadline, even if a request hangs.
 //
-// Loop-bound. One request is under way at a time.
+// Loop-bound. One request is in flight at a time.
 class LeaderElector {
  public:
   struct Options {
@@ -81,15 +82,17 @@ class LeaderElector {
     LeaderElectionConfig config;
     std::string identity;  // unique among the instances
     std::function<void()> on_started;
-    std::function<void()> on_lost;  // after on_started, once; it does not try again
+    std::function<void()>
+        on_lost;  // at most once, after on_started; the elector does not try again
   };
   explicit LeaderElector(Options options);
   LeaderElector(const LeaderElector&) = delete;
   LeaderElector& operator=(const LeaderElector&) = delete;
 
   void Start();
-  // Steps down, if it leads, so that another need not wait for the lease to run out; `done` runs
-  // when that is written, or cannot be, kReleaseTimeout later at most. No callback but it follows.
+  // Releases the lease if we lead, so that another instance need not wait for it to expire. `done`
+  // runs once the release is written or has failed, after kReleaseTimeout at the latest. No other
+  // callback follows.
   static constexpr Duration kReleaseTimeout = std::chrono::seconds(2);
   void Stop(std::function<void()> done);
 
@@ -108,8 +111,8 @@ class LeaderElector {
 
   const Options options_;
   LeaseContest contest_;
-  api::ObjectPtr lease_;       // as last seen; null: none
-  std::uint64_t attempt_ = 0;  // answers of older ones are dropped
+  api::ObjectPtr lease_;       // as last read; null: none
+  std::uint64_t attempt_ = 0;  // answers to older ones are dropped
   bool announced_ = false;
   bool ended_ = false;
   std::function<void()> on_stopped_;

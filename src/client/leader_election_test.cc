@@ -104,7 +104,7 @@ class LeaderElection : public ::testing::Test {
   LeaseServer server_{loop_};
 };
 
-TEST_F(LeaderElection, TheFirstLeadsAndTheSecondWaits) {
+TEST_F(LeaderElection, TheFirstCandidateLeadsAndTheSecondWaits) {
   Candidate a(loop_, server_, "a");
   Candidate b(loop_, server_, "b");
   loop_.Advance(seconds(60));
@@ -118,7 +118,7 @@ TEST_F(LeaderElection, TheFirstLeadsAndTheSecondWaits) {
   EXPECT_EQ(Record().renewed, "2027-01-15T08:01:00.000000Z") << "renewed every two seconds";
 }
 
-TEST_F(LeaderElection, ALeaderThatCannotRenewStopsBeforeAnotherMayBegin) {
+TEST_F(LeaderElection, ALeaderThatCannotRenewStopsBeforeAnotherMayStart) {
   Candidate a(loop_, server_, "a");
   Candidate b(loop_, server_, "b");
   loop_.Advance(seconds(4));
@@ -135,7 +135,7 @@ TEST_F(LeaderElection, ALeaderThatCannotRenewStopsBeforeAnotherMayBegin) {
   EXPECT_EQ(a.lost, 1);
 }
 
-TEST_F(LeaderElection, AnAnswerThatNeverComesEndsTheTermToo) {
+TEST_F(LeaderElection, ARequestThatHangsEndsTheTermToo) {
   Candidate a(loop_, server_, "a");
   loop_.Advance(seconds(4));
   a.client.mood = LeaseClient::Mood::kHangs;
@@ -144,7 +144,7 @@ TEST_F(LeaderElection, AnAnswerThatNeverComesEndsTheTermToo) {
   EXPECT_FALSE(a.elector.is_leader());
 }
 
-TEST_F(LeaderElection, SteppingDownLetsTheNextBeginAtOnce) {
+TEST_F(LeaderElection, SteppingDownLetsTheNextCandidateStartAtOnce) {
   auto a = std::make_unique<Candidate>(loop_, server_, "a");
   Candidate b(loop_, server_, "b");
   loop_.Advance(seconds(4));
@@ -160,7 +160,7 @@ TEST_F(LeaderElection, SteppingDownLetsTheNextBeginAtOnce) {
   EXPECT_EQ(b.started, 1);
 }
 
-TEST_F(LeaderElection, SteppingDownDoesNotWaitForAServerThatIsGone) {
+TEST_F(LeaderElection, SteppingDownDoesNotWaitForAnUnreachableServer) {
   Candidate a(loop_, server_, "a");
   loop_.Advance(seconds(4));
   a.client.mood = LeaseClient::Mood::kHangs;
@@ -170,7 +170,7 @@ TEST_F(LeaderElection, SteppingDownDoesNotWaitForAServerThatIsGone) {
   EXPECT_TRUE(stopped);
 }
 
-TEST_F(LeaderElection, ARestartedHolderGoesOnWithItsTerm) {
+TEST_F(LeaderElection, ARestartedHolderContinuesItsTerm) {
   auto a = std::make_unique<Candidate>(loop_, server_, "a");
   loop_.Advance(seconds(4));
   a.reset();
@@ -190,7 +190,7 @@ TEST_F(LeaderElection, ClocksNeedNotAgree) {
   EXPECT_EQ(b.started, 0);
 }
 
-TEST_F(LeaderElection, NeverTwoAtOnceWhateverFails) {
+TEST_F(LeaderElection, ThereAreNeverTwoLeadersWhateverFails) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededLoop loop(seed);
     LeaseServer server(loop);
@@ -210,7 +210,7 @@ TEST_F(LeaderElection, NeverTwoAtOnceWhateverFails) {
   }
 }
 
-TEST(LeaderElectionConfig, TimesThatCannotWorkAreRefused) {
+TEST(LeaderElectionConfig, RejectsInconsistentDurations) {
   LeaderElectionConfig good{.lease_name = "x"};
   EXPECT_TRUE(CheckLeaderElection(good).ok());
   LeaderElectionConfig bad = good;

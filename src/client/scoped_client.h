@@ -7,8 +7,8 @@
 
 namespace drakkar::client {
 
-// A client for one component: calls go on to the client beneath, but once the component (and this
-// with it) is destroyed, none of its callbacks runs. The client beneath must outlive it.
+// A client for one component. It forwards calls to the underlying client, and once it is destroyed
+// with its component none of the component's callbacks runs. The underlying client must outlive it.
 class ScopedClient final : public Client {
  public:
   explicit ScopedClient(Client& beneath) : beneath_(beneath) {}

@@ -4,8 +4,8 @@
 
 namespace drakkar::client {
 
-// Never answers. For a scheduler whose decisions are asked for and not carried out, and to derive
-// from for tests that answer some of it.
+// Never answers. For a scheduler whose decisions are not carried out, and as a base for tests that
+// answer some calls.
 class SilentClient : public Client {
  public:
   void Get(ResourceRef, ReplyCallback) override {}

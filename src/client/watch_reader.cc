@@ -19,15 +19,15 @@ std::optional<EventType> FindEventType(std::string_view text) {
 std::optional<Error> ReadEvent(std::string_view line, const api::ReadOptions& options,
                                std::vector<WatchEvent>& events) {
   Result<api::TreePtr> tree = api::ParseJson(line, options);
-  if (!tree.ok()) return tree.error().Prefixed("an event of the watch");
+  if (!tree.ok()) return tree.error().Prefixed("watch event");
   const api::Value root = (*tree)->root();
   if (root["type"].str() == "ERROR") {
     return api::ErrorFromStatus(api::Status::FromTree(root["object"]));
   }
   const std::optional<EventType> type = FindEventType(root["type"].str());
   if (!type)
-    return InvalidArgument(StrCat("an event of the watch has the type ", root["type"].str()));
-  if (!root["object"].is_object()) return InvalidArgument("an event of the watch has no object");
+    return InvalidArgument(StrCat("watch event has unknown type ", Quote(root["type"].str())));
+  if (!root["object"].is_object()) return InvalidArgument("watch event has no object");
   events.push_back({*type, std::make_shared<const api::Object>(api::CopyTree(root["object"]))});
   return std::nullopt;
 }
@@ -35,7 +35,7 @@ std::optional<Error> ReadEvent(std::string_view line, const api::ReadOptions& op
 }  // namespace
 
 std::optional<Error> WatchReader::Read(std::string_view bytes, std::vector<WatchEvent>& events) {
-  std::size_t searched = buffer_.size();  // no line ends before
+  std::size_t searched = buffer_.size();  // there is no line end before this
   buffer_ += bytes;
   std::size_t begin = 0;
   while (true) {
@@ -48,7 +48,7 @@ std::optional<Error> WatchReader::Read(std::string_view bytes, std::vector<Watch
   }
   buffer_.erase(0, begin);
   if (buffer_.size() > kMaxEventBytes) {
-    return Error{ErrorCode::kResourceExhausted, "an event of the watch is too large"};
+    return Error{ErrorCode::kResourceExhausted, "watch event is too large"};
   }
   return std::nullopt;
 }

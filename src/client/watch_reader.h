@@ -12,16 +12,16 @@
 
 namespace drakkar::client {
 
-// The body of a watch, {"type":...,"object":...} a line, as it comes.
+// Parses the body of a watch as it arrives: one {"type":...,"object":...} per line.
 class WatchReader {
  public:
-  // One event; larger objects than the server accepts cannot come.
+  // Limit for one event. No object is larger than what the server accepts.
   static constexpr std::size_t kMaxEventBytes = 16u << 20;
 
   explicit WatchReader(api::ReadOptions options = {}) : options_(options) {}
 
-  // Takes the next bytes and appends the events that are complete with them. An error ends the
-  // watch: the server said so, or what it said cannot be understood. Those before it are appended.
+  // Reads the next bytes and appends the events that they complete. An error ends the watch: the
+  // server sent one, or sent something that cannot be parsed. Events before it are still appended.
   std::optional<Error> Read(std::string_view bytes, std::vector<WatchEvent>& events);
 
  private:

@@ -5,7 +5,7 @@
 namespace drakkar::client {
 namespace {
 
-TEST(WatchReader, GivesEventsAsSoonAsTheirLineIsComplete) {
+TEST(WatchReader, ReturnsAnEventAsSoonAsItsLineIsComplete) {
   WatchReader reader;
   std::vector<WatchEvent> events;
   EXPECT_FALSE(reader.Read("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"na", events));
@@ -16,7 +16,7 @@ TEST(WatchReader, GivesEventsAsSoonAsTheirLineIsComplete) {
   EXPECT_EQ(events[1].type, EventType::kDeleted);
 }
 
-TEST(WatchReader, AnErrorComesAfterTheEventsBeforeIt) {
+TEST(WatchReader, ReturnsTheEventsBeforeAnError) {
   WatchReader reader;
   std::vector<WatchEvent> events;
   const auto error = reader.Read(
@@ -29,7 +29,7 @@ TEST(WatchReader, AnErrorComesAfterTheEventsBeforeIt) {
   EXPECT_EQ(error->code, ErrorCode::kExpired);
 }
 
-TEST(WatchReader, RefusesWhatIsNoEvent) {
+TEST(WatchReader, RejectsLinesThatAreNotEvents) {
   for (const char* line : {"x\n", "{\"type\":\"OTHER\",\"object\":{}}\n", "{\"type\":\"ADDED\"}\n",
                            "{\"type\":\"ADDED\",\"object\":[]}\n", "7\n"}) {
     std::vector<WatchEvent> events;
@@ -38,7 +38,7 @@ TEST(WatchReader, RefusesWhatIsNoEvent) {
   }
 }
 
-TEST(WatchReader, AnEventHasABound) {
+TEST(WatchReader, TheSizeOfAnEventIsBounded) {
   WatchReader reader;
   std::vector<WatchEvent> events;
   EXPECT_FALSE(reader.Read(std::string(WatchReader::kMaxEventBytes, ' '), events));

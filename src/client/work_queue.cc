@@ -45,7 +45,7 @@ void WorkQueue::AddAfter(const std::string& key, Duration delay) {
 
 void WorkQueue::Delay(const std::string& key, Key& state, Duration delay) {
   state.place = Place::kDelayed;
-  // Ending the timer from within its task is fine: the task was moved out of it.
+  // The task may destroy the timer: it was moved out of it.
   state.timer = loop_.RunAfter(delay, [this, key] { Add(key); });
 }
 
@@ -59,7 +59,7 @@ void WorkQueue::Run() {
   scheduled_ = false;
   while (!ready_.empty() && in_flight_ < options_.max_in_flight) {
     ready_.front()->second.place = Place::kInFlight;
-    // A copy: the work may be over, and the key forgotten, before process_ returns.
+    // A copy: the key may be finished and erased before process_ returns.
     const std::string key = ready_.front()->first;
     ready_.pop_front();
     ++in_flight_;
@@ -76,9 +76,9 @@ void WorkQueue::Finish(const std::string& key, Result<void> result) {
   state.place = Place::kNowhere;
   const bool again = std::exchange(state.again, false);
   if (!result.ok()) {
-    // A lost race is the normal course of things: the newer state is on its way.
+    // A conflict is normal: the newer state is on its way.
     if (result.error().code != ErrorCode::kConflict) {
-      kLog.Warning("failed, trying again",
+      kLog.Warning("processing failed; retrying",
                    {{"queue", options_.name}, {"key", key}, {"error", result.error().message}});
     }
     if (state.backoff == nullptr) state.backoff = std::make_unique<Backoff>(kRetry, &random_);

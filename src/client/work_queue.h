@@ -14,15 +14,15 @@
 
 namespace drakkar::client {
 
-// Keys to be brought in order by a controller. A key waits at most once, is worked on at most once
-// at a time, and comes again if it was added meanwhile or if the work failed (with backoff: 5 ms,
-// doubling, up to 30 s, plus jitter).
+// The keys that a controller has to reconcile. A key is queued at most once and processed at most
+// once at a time. It is processed again if it was added meanwhile, or if processing failed (with
+// backoff: 5 ms, doubling to 30 s, plus jitter).
 //
 // Loop-bound. Bounded by the number of distinct keys, which are those of existing objects.
 class WorkQueue {
  public:
   using Done = std::function<void(Result<void>)>;
-  // Works on `key` and calls `done` once, at once or later.
+  // Processes `key` and calls `done` once, immediately or later.
   using Process = std::function<void(const std::string& key, Done done)>;
 
   struct Options {
@@ -56,8 +56,8 @@ class WorkQueue {
   const Options options_;
   Process process_;
   using Keys = std::unordered_map<std::string, Key>;
-  Keys keys_;                            // looked up only
-  std::deque<Keys::value_type*> ready_;  // a key stays where it is until it is nowhere
+  Keys keys_;                            // never iterated
+  std::deque<Keys::value_type*> ready_;  // entries stay in place until they are erased
   std::size_t in_flight_ = 0;
   bool scheduled_ = false;
   Lifetime lifetime_;

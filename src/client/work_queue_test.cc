@@ -9,7 +9,7 @@
 namespace drakkar::client {
 namespace {
 
-TEST(WorkQueue, AKeyAddedTwiceIsWorkedOnOnce) {
+TEST(WorkQueue, AKeyAddedTwiceIsProcessedOnce) {
   SeededLoop loop;
   std::vector<std::string> worked;
   WorkQueue queue(loop, loop.random(), {"test"}, [&](const std::string& key, WorkQueue::Done done) {
@@ -23,7 +23,7 @@ TEST(WorkQueue, AKeyAddedTwiceIsWorkedOnOnce) {
   EXPECT_EQ(worked, (std::vector<std::string>{"a", "b"}));
 }
 
-TEST(WorkQueue, AKeyAddedWhileItIsWorkedOnComesAgainAfterwards) {
+TEST(WorkQueue, AKeyAddedWhileInFlightIsProcessedAgain) {
   SeededLoop loop;
   int worked = 0;
   WorkQueue::Done finish;
@@ -41,7 +41,7 @@ TEST(WorkQueue, AKeyAddedWhileItIsWorkedOnComesAgainAfterwards) {
   EXPECT_EQ(worked, 2);
 }
 
-TEST(WorkQueue, FailuresBackOffAndSuccessForgetsThem) {
+TEST(WorkQueue, FailuresBackOffAndSuccessResetsTheBackoff) {
   SeededLoop loop;
   int worked = 0;
   WorkQueue queue(loop, loop.random(), {"test"}, [&](const std::string&, WorkQueue::Done done) {
@@ -59,7 +59,7 @@ TEST(WorkQueue, FailuresBackOffAndSuccessForgetsThem) {
   EXPECT_EQ(worked, 4);
 }
 
-TEST(WorkQueue, WhatIsAddedBeforeItsTimeComesAtOnceAndOnce) {
+TEST(WorkQueue, AddingADelayedKeyProcessesItAtOnceAndOnlyOnce) {
   SeededLoop loop;
   int worked = 0;
   WorkQueue queue(loop, loop.random(), {"test"}, [&](const std::string&, WorkQueue::Done done) {
