@@ -14,7 +14,7 @@ class Metrics;
 
 namespace drakkar::controllers {
 
-// All controllers with the informers they share, on one loop. The list is in controllers.cc.
+// All controllers and the informers they share, on one loop. controllers.cc lists them.
 class Controllers {
  public:
   struct Options {
@@ -36,7 +36,7 @@ class Controllers {
   ~Controllers();
 
   void Start();
-  // True once every shared informer has its first list.
+  // True once every shared informer has synced.
   bool has_synced() const;
 
  private:

@@ -105,7 +105,7 @@ TEST_F(ControllersTest, APodGetsItsClaimFromTheTemplate) {
   EXPECT_EQ(ClaimCount(), 1u);
 }
 
-TEST_F(ControllersTest, WhatIsListedBeforeTheOtherSideIsLookedAtAgain) {
+TEST_F(ControllersTest, ObjectsListedBeforeTheOtherInformerHasSyncedAreProcessedAgain) {
   for (const char* late : {"Pod", "ResourceClaim"}) {
     controllers_.reset();
     const std::string name = std::string(late) == "Pod" ? "a" : "b";
@@ -136,7 +136,7 @@ TEST_F(ControllersTest, WhatIsListedBeforeTheOtherSideIsLookedAtAgain) {
   }
 }
 
-TEST_F(ControllersTest, AMissingTemplateIsToldAndItsAppearanceHelps) {
+TEST_F(ControllersTest, AMissingTemplateIsReportedAndPodsContinueOnceItAppears) {
   CreatePod("p");
   ASSERT_FALSE(warnings_.empty());
   EXPECT_EQ(warnings_[0],
@@ -147,14 +147,14 @@ TEST_F(ControllersTest, AMissingTemplateIsToldAndItsAppearanceHelps) {
   EXPECT_NE(ClaimOf("p"), nullptr);
 }
 
-TEST_F(ControllersTest, AControllerThatRestartsMakesNoSecondClaim) {
+TEST_F(ControllersTest, ARestartedControllerDoesNotCreateASecondClaim) {
   CreateTemplate();
   CreatePod("p");
   for (int i = 0; i < 5; ++i) Start();
   EXPECT_EQ(ClaimCount(), 1u);
 }
 
-TEST_F(ControllersTest, ADeletedClaimIsMadeAgain) {
+TEST_F(ControllersTest, ADeletedClaimIsCreatedAgain) {
   CreateTemplate();
   CreatePod("p");
   const std::string first(ClaimOf("p")->name());
@@ -165,7 +165,7 @@ TEST_F(ControllersTest, ADeletedClaimIsMadeAgain) {
   EXPECT_NE(second->name(), first);
 }
 
-TEST_F(ControllersTest, AFinishedPodReleasesItsClaimWhichIsDeallocatedAndGoes) {
+TEST_F(ControllersTest, TheClaimOfAFinishedPodIsReleasedDeallocatedAndDeleted) {
   CreateTemplate();
   CreatePod("p");
   AllocateFor("p");
@@ -219,7 +219,7 @@ TEST_F(ControllersTest, AClaimKeepsItsFinalizerUntilItIsDeleted) {
   EXPECT_EQ(server_.Get("ResourceClaim", claim->qualified_name()), nullptr);
 }
 
-TEST_F(ControllersTest, WhatADeletedPodOwnedIsCollected) {
+TEST_F(ControllersTest, ObjectsOwnedByADeletedPodAreGarbageCollected) {
   CreateTemplate();
   CreatePod("p");
   server_.Delete("Pod", "default/p");
@@ -227,7 +227,7 @@ TEST_F(ControllersTest, WhatADeletedPodOwnedIsCollected) {
   EXPECT_EQ(ClaimCount(), 0u);
 }
 
-TEST_F(ControllersTest, TheClaimOfADeletedPodGoesAtOnceAndInTwoWrites) {
+TEST_F(ControllersTest, TheClaimOfADeletedPodIsDeletedAtOnceInTwoWrites) {
   CreateTemplate();
   CreatePod("p");
   AllocateFor("p");
@@ -238,7 +238,7 @@ TEST_F(ControllersTest, TheClaimOfADeletedPodGoesAtOnceAndInTwoWrites) {
   EXPECT_EQ(server_.core().revision() - before, 3) << "pod gone, claim deleted, finalizer removed";
 }
 
-TEST_F(ControllersTest, AClaimThatSomebodyElseHoldsIsDeallocatedBeforeItGoes) {
+TEST_F(ControllersTest, AClaimWithAForeignFinalizerIsDeallocatedBeforeItIsDeleted) {
   CreateTemplate();
   CreatePod("p");
   AllocateFor("p");
@@ -277,7 +277,7 @@ TEST_F(ControllersTest, ForegroundDeletionWaitsForDependents) {
   EXPECT_EQ(server_.Get("ConfigMap", "default/owner"), nullptr);
 }
 
-TEST_F(ControllersTest, OrphaningLeavesDependentsWithoutTheOwner) {
+TEST_F(ControllersTest, OrphaningRemovesTheOwnerFromItsDependents) {
   api::ObjectPtr owner =
       server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
   server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child",
@@ -293,7 +293,7 @@ TEST_F(ControllersTest, OrphaningLeavesDependentsWithoutTheOwner) {
   EXPECT_TRUE(child->root()["metadata"]["ownerReferences"].empty());
 }
 
-TEST_F(ControllersTest, EveryNamespaceHasADefaultAccountThatComesBack) {
+TEST_F(ControllersTest, EveryNamespaceHasADefaultAccountThatIsRestored) {
   server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
   Settle();
   EXPECT_NE(server_.Get("ServiceAccount", "team/default"), nullptr);
@@ -305,7 +305,7 @@ TEST_F(ControllersTest, EveryNamespaceHasADefaultAccountThatComesBack) {
   EXPECT_NE(server_.Get("ServiceAccount", "team/default"), nullptr);
 }
 
-TEST_F(ControllersTest, TheAuthorityThatPodsTrustIsPutBack) {
+TEST_F(ControllersTest, TheCertificateThatPodsTrustIsRestored) {
   const auto authority = [this] {
     const auto map = server_.Get("ConfigMap", "default/kube-root-ca.crt");
     return map == nullptr ? "(none)" : std::string((*map)["data"].Entry("ca.crt").str());
@@ -322,7 +322,7 @@ TEST_F(ControllersTest, TheAuthorityThatPodsTrustIsPutBack) {
   EXPECT_EQ(authority(), "the authority");
 }
 
-TEST_F(ControllersTest, ADeletedNamespaceIsEmptiedFirst) {
+TEST_F(ControllersTest, TheContentsOfANamespaceAreDeletedBeforeTheNamespace) {
   server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
   server_.Create(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"team"}})");
@@ -351,7 +351,7 @@ client::ServedKinds WithoutPoolStatus() {
   return served;
 }
 
-TEST_F(ControllersTest, AKindThatIsNotServedHoldsNothingUp) {
+TEST_F(ControllersTest, AKindThatIsNotServedDoesNotBlockDeletion) {
   int asked = 0;
   faulty_.loses = [&](std::string_view, const client::ResourceRef& ref, const api::TreePtr&) {
     const bool unserved = ref.kind->kind == "ResourcePoolStatusRequest";
@@ -387,7 +387,7 @@ TEST_F(ControllersTest, AnOwnerOfAKindThatIsNotServedKeepsItsDependents) {
   EXPECT_NE(server_.Get("Secret", "default/owned"), nullptr);
 }
 
-TEST_F(ControllersTest, ANamespaceStaysWhileAPartOfTheApiDoesNotAnswer) {
+TEST_F(ControllersTest, ANamespaceIsKeptWhileAnApiGroupDoesNotAnswer) {
   bool answers = false;
   faulty_.serves = [&] {
     client::ServedKinds served = WithoutPoolStatus();
@@ -404,7 +404,7 @@ TEST_F(ControllersTest, ANamespaceStaysWhileAPartOfTheApiDoesNotAnswer) {
   EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
 }
 
-TEST_F(ControllersTest, DiscoveryThatFailsIsTriedAgainAndNewKindsAreSeen) {
+TEST_F(ControllersTest, DiscoveryIsRetriedAndFindsNewKinds) {
   int calls = 0;
   faulty_.serves = [&]() -> Result<client::ServedKinds> {
     if (++calls == 1) return Unavailable("connection closed");
@@ -426,7 +426,7 @@ TEST_F(ControllersTest, DiscoveryThatFailsIsTriedAgainAndNewKindsAreSeen) {
   EXPECT_EQ(server_.Get("Secret", "default/owned"), nullptr);
 }
 
-TEST_F(ControllersTest, PodsOfAVanishedNodeGoAfterTheQuarantine) {
+TEST_F(ControllersTest, PodsOfAMissingNodeAreDeletedAfterTheQuarantine) {
   server_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
   server_.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
     "spec":{"nodeName":"n1","containers":[{"name":"c","image":"i:1"}]}})");

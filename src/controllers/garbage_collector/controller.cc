@@ -14,12 +14,11 @@ namespace {
 
 constexpr Logger kLog("garbage-collector");
 constexpr std::size_t kMaxGone = 100'000;
-// A pod's claims are released and deleted by the claim controller at once; only what it leaves, for
-// whatever reason, is ours.
+// The claim controller releases and deletes a pod's claims at once. We collect only what it leaves
+// behind.
 constexpr Duration kClaimControllersTurn = std::chrono::seconds(1);
 
-// How long until a kind that is new on the server is noticed, and until a question that failed is
-// asked again.
+// How often to look for new kinds, and how long to wait after discovery failed.
 constexpr Duration kDiscoverAgain = std::chrono::seconds(30);
 constexpr Duration kDiscoverAfterFailure = std::chrono::seconds(2);
 
@@ -27,7 +26,7 @@ bool CanBeCollected(const api::KindSchema& kind) {
   auto has = [&](std::string_view verb) {
     return std::find(kind.verbs.begin(), kind.verbs.end(), verb) != kind.verbs.end();
   };
-  // Events own nothing and expire by themselves.
+  // Events own nothing and expire on their own.
   return has("list") && has("watch") && has("delete") && kind.kind != "Event";
 }
 
@@ -62,7 +61,7 @@ void GarbageCollector::Watch(const api::KindSchema& kind, client::Informer& info
   informer.OnSynced(lifetime_.Guard([this] { SweepOnce(); }));
 }
 
-// What was left behind before we started.
+// Collects what was left behind before we started.
 void GarbageCollector::SweepOnce() {
   if (swept_ || !AllSynced()) return;
   swept_ = true;
@@ -84,8 +83,7 @@ void GarbageCollector::Start() {
 void GarbageCollector::Discover() {
   client_.Discover(lifetime_.Guard([this](Result<client::ServedKinds> served) {
     if (served.ok()) return OnDiscovered(std::move(*served));
-    kLog.Warning("the server does not say what it serves, asking again",
-                 {{"error", served.error().message}});
+    kLog.Warning("discovery failed; retrying", {{"error", served.error().message}});
     next_discovery_ = loop_.RunAfter(kDiscoverAfterFailure, [this] { Discover(); });
   }));
 }
@@ -93,8 +91,8 @@ void GarbageCollector::Discover() {
 void GarbageCollector::OnDiscovered(client::ServedKinds served) {
   if (!served.fixed) next_discovery_ = loop_.RunAfter(kDiscoverAgain, [this] { Discover(); });
   if (!served.unreachable.empty()) {
-    // Its kinds are not listed just now, which does not mean that they are gone.
-    kLog.Warning("a part of the API does not answer", {{"groups", served.unreachable}});
+    // Kinds of these groups are missing from the answer, but may still exist.
+    kLog.Warning("some API groups did not answer discovery", {{"groups", served.unreachable}});
     for (const api::KindSchema* kind : served_) {
       if (std::find(served.kinds.begin(), served.kinds.end(), kind) == served.kinds.end()) {
         served.kinds.push_back(kind);
@@ -102,7 +100,7 @@ void GarbageCollector::OnDiscovered(client::ServedKinds served) {
     }
   }
   served_ = std::move(served.kinds);
-  // Objects of a kind that is served no more went with it.
+  // If a kind is no longer served, its objects are gone too.
   std::erase_if(own_, [this](const std::unique_ptr<client::Informer>& informer) {
     if (std::find(served_.begin(), served_.end(), &informer->kind()) != served_.end()) return false;
     for (const auto& [name, object] : informer->objects()) OnGone(object);
@@ -144,13 +142,13 @@ bool GarbageCollector::AllSynced() {
 void GarbageCollector::OnObject(const api::KindSchema& kind, const api::ObjectPtr& before,
                                 const api::ObjectPtr& object) {
   graph_.Put(kind, object);
-  // Nearly every change touches nothing that a decision looks at.
+  // Most changes do not affect any decision.
   if (before != nullptr && !object->is_being_deleted() && !before->is_being_deleted() &&
       api::Equal(OwnersOf(*before), OwnersOf(*object))) {
     return;
   }
   for (api::Value owner : OwnersOf(*object).elements()) {
-    // An owner that waits for its dependents hears that one of them changed.
+    // An owner that waits for its dependents is checked again when one of them changes.
     const OwnerGraph::Item* item = graph_.Find(std::string(owner["uid"].str()));
     if (item != nullptr && item->object->is_being_deleted()) {
       queue_.Add(std::string(owner["uid"].str()));
@@ -204,7 +202,7 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
       return RemoveFinalizer(item, api::kOrphanFinalizer, std::move(done));
     case Action::kDeleteDependents:
     case Action::kOrphanDependents: {
-      // Each answer, and each dependent's own event, brings the owner back.
+      // The owner is queued again by each reply and by each dependent's event.
       const OwnerGraph::Item next = *graph_.Find(decision.uids.front());
       auto again = lifetime_.Guard([this, uid, done = std::move(done)](Result<void> result) {
         queue_.Add(uid);
@@ -229,14 +227,14 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
     queue_.Add(uid);
   };
   const api::KindSchema* kind = FindServed(reference["apiVersion"].str(), reference["kind"].str());
-  // A kind that is not served may exist elsewhere: leave its dependents alone.
+  // The server does not serve this kind, so the owner may exist elsewhere: keep its dependents.
   if (kind == nullptr) return done(Ok());
   client::ResourceRef ref{kind, kind->namespaced ? std::string(item.object->namespace_()) : "",
                           std::string(reference["name"].str()), ""};
   client_.Get(std::move(ref), lifetime_.Guard([owner_uid, owner_is_gone,
                                                done = std::move(done)](client::Reply reply) {
     if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
-    // Another uid: the name was given to another object.
+    // A different UID means that the name was reused.
     if (!reply.ok() || reply.object->uid() != owner_uid) owner_is_gone();
     done(Ok());
   }));

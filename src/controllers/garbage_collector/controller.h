@@ -14,14 +14,14 @@
 namespace drakkar::controllers {
 
 // Deletes objects whose owners are all gone, and carries out foreground deletion and orphaning. It
-// watches every kind the server serves, also such as come later. An owner it has never seen is
-// looked up on the server before anything is deleted for its sake.
+// watches every kind that the server serves, including kinds that are added later. Before it
+// deletes the dependents of an owner it has never seen, it looks the owner up on the server.
 //
-// Loop-bound. Uses the informers it is given for their kinds, which must outlive it and be started
-// by their owner, and makes its own for the others.
+// Loop-bound. Uses the given informers for their kinds and creates its own for all others. The
+// given informers must outlive it and are started by their owner.
 class GarbageCollector {
  public:
-  // Adds its handlers: construct before the shared informers are started.
+  // Adds handlers to the shared informers: construct it before they are started.
   GarbageCollector(EventLoop& loop, Random& random, client::Client& client,
                    std::vector<client::Informer*> shared);
   void Start();
@@ -31,7 +31,7 @@ class GarbageCollector {
   void Discover();
   void OnDiscovered(client::ServedKinds served);
   void Watch(const api::KindSchema& kind, client::Informer& informer);
-  // The kind an owner reference names, in the version the server prefers; null if it serves none.
+  // The kind of an owner reference, in the preferred version; null if the server does not serve it.
   const api::KindSchema* FindServed(std::string_view api_version, std::string_view kind) const;
   void Sync(const std::string& uid, Done done);
   void ConfirmOwner(const std::string& uid, const std::string& owner_uid, Done done);
@@ -50,12 +50,12 @@ class GarbageCollector {
   client::WorkQueue queue_;
   const std::vector<client::Informer*> shared_;
   std::vector<std::unique_ptr<client::Informer>> own_;
-  std::vector<const api::KindSchema*> served_;  // empty until the server has said
+  std::vector<const api::KindSchema*> served_;  // empty until discovery succeeds
   TimerHandle next_discovery_;
   bool all_synced_ = false;
   bool swept_ = false;
   OwnerGraph graph_;
-  // Bounded; forgetting one costs a question to the server.
+  // Bounded; a dropped entry costs one request to the server.
   OwnerGraph::Uids gone_;
   Lifetime lifetime_;
 };

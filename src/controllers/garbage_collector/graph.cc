@@ -19,7 +19,7 @@ api::Value OwnersOf(const api::Object& object) {
 void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) {
   const std::string uid(object->uid());
   if (auto before = items_.find(uid); before != items_.end()) {
-    // Nearly every change leaves the owners as they are.
+    // Most changes keep the owners.
     if (api::Equal(OwnersOf(*before->second.object), OwnersOf(*object))) {
       before->second = Item{&kind, object};
       return;

@@ -17,8 +17,8 @@ namespace drakkar::controllers {
 // metadata.ownerReferences.
 api::Value OwnersOf(const api::Object& object);
 
-// Who owns whom, by uid, and what follows from it: pure knowledge and decisions of the garbage
-// collector. Its size is that of the objects that own or are owned.
+// The ownership graph, by UID, and the decisions that follow from it. Pure: no I/O. As large as the
+// set of objects that own or are owned.
 class OwnerGraph {
  public:
   using Uids = std::unordered_set<std::string>;
@@ -38,22 +38,22 @@ class OwnerGraph {
       kNothing,
       kDelete,            // every owner is gone
       kDropDeadOwners,    // some owners are gone: remove their references
-      kRemoveForeground,  // being deleted in the foreground and nothing depends on it any more
-      kDeleteDependents,  // being deleted in the foreground: its dependents first
-      kOrphanDependents,  // take this owner out of its dependents' references
+      kRemoveForeground,  // foreground deletion, and no dependents are left
+      kDeleteDependents,  // foreground deletion: delete the dependents first
+      kOrphanDependents,  // remove this owner from its dependents' references
       kRemoveOrphan,
     };
     Action action = Action::kNothing;
     std::vector<std::string> uids;            // of dead owners, or of dependents
-    std::vector<std::string> unknown_owners;  // uids to be confirmed as gone first
+    std::vector<std::string> unknown_owners;  // UIDs to look up on the server first
   };
-  // `is_gone` is what is known for certain; an owner that is neither in the graph nor certainly
-  // gone is reported in unknown_owners and nothing is deleted because of it.
+  // `is_gone` tells which UIDs are known to be gone. An owner that is neither in the graph nor
+  // known to be gone is reported in unknown_owners, and nothing is deleted because of it.
   Decision Decide(const std::string& uid, const Uids& certainly_gone) const;
 
  private:
   std::unordered_map<std::string, Item> items_;
-  std::unordered_map<std::string, Uids> dependents_;  // owner uid to dependents' uids
+  std::unordered_map<std::string, Uids> dependents_;  // owner UID to the UIDs of its dependents
 };
 
 }  // namespace drakkar::controllers

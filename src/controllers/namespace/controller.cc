@@ -23,7 +23,7 @@ const api::KindSchema* Namespaces() {
   return kind;
 }
 
-// Pods with a grace period and objects with finalizers take their time.
+// Pods with a grace period and objects with finalizers take a while to go.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 
 }  // namespace
@@ -79,7 +79,7 @@ void NamespaceController::DeleteContent(const std::string& name, const Kinds& ki
                            });
 }
 
-// Whether each went is seen when the namespace is looked at again.
+// The next pass over the namespace shows which of them are gone.
 void NamespaceController::DeleteOneByOne(const std::string& name, const api::KindSchema& kind,
                                          Done done) {
   client_.List(

@@ -12,7 +12,7 @@
 
 namespace drakkar::controllers {
 
-// Empties a namespace that is being deleted, then lets it go.
+// Deletes the contents of a namespace that is being deleted, then removes its finalizer.
 class NamespaceController {
  public:
   NamespaceController(EventLoop& loop, Random& random, client::Client& client,
@@ -21,9 +21,9 @@ class NamespaceController {
  private:
   using Done = client::WorkQueue::Done;
   void Sync(const std::string& name, Done done);
-  // What can be in a namespace of the server, asked anew for each that goes.
+  // The namespaced kinds of the server; discovered again for each deletion.
   using Kinds = std::shared_ptr<const std::vector<const api::KindSchema*>>;
-  // Deletes what is left of the kinds from `index` on; then checks that all is empty.
+  // Deletes all objects of the kinds from `index` on, then checks that none are left.
   void DeleteContent(const std::string& name, const Kinds& kinds, std::size_t index, Done done);
   void DeleteOneByOne(const std::string& name, const api::KindSchema& kind, Done done);
   void CheckEmpty(const std::string& name, const Kinds& kinds, std::size_t index, Done done);

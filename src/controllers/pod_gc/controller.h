@@ -12,13 +12,13 @@
 
 namespace drakkar::controllers {
 
-// Deletes pods nobody would delete otherwise: those bound to a node that does not exist any more,
-// those being deleted that never got a node, and the oldest of too many finished ones.
+// Deletes pods that nothing else deletes: pods bound to a node that no longer exists, terminating
+// pods that were never scheduled, and the oldest finished pods if there are too many.
 class PodGarbageCollector {
  public:
-  // Finished pods kept; more are deleted, oldest first.
+  // Limit for finished pods. Beyond it the oldest are deleted.
   static constexpr std::size_t kMaxFinishedPods = 12'500;
-  // A node that vanished may come back (a restart under the same name): its pods wait this long.
+  // A missing node may come back under the same name, so its pods are kept this long.
   static constexpr Duration kNodeQuarantine = std::chrono::seconds(40);
 
   PodGarbageCollector(EventLoop& loop, Random& random, client::Client& client,
@@ -36,7 +36,8 @@ class PodGarbageCollector {
   client::Informer& pods_;
   client::Informer& nodes_;
   client::WorkQueue queue_;
-  std::map<std::string, MonotonicTime> missing_since_;      // nodes that pods name but nobody has
+  std::map<std::string, MonotonicTime>
+      missing_since_;  // nodes that pods are bound to but that do not exist
   std::set<std::pair<std::string, std::string>> finished_;  // (creation time, key)
   std::map<std::string, std::string> finished_key_;
   Lifetime lifetime_;

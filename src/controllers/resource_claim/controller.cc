@@ -35,7 +35,7 @@ Counter& CountOfClaims(Metrics& metrics, const char* status) {
                             "Claims created for pods, by outcome.", {{"status", status}});
 }
 
-// Gone already is what we wanted; everything else that failed is tried again.
+// Not found is success; any other error is retried.
 Result<void> Accept(const client::Reply& reply) {
   if (reply.ok() || reply.error->code == ErrorCode::kNotFound) return Ok();
   return *reply.error;
@@ -64,7 +64,7 @@ ResourceClaimController::ResourceClaimController(Options options)
     for (const std::string& pod : waiting->second) queue_.Add("pod:" + pod);
     waiting_for_template_.erase(waiting);
   }});
-  // What came while the other side was not listed yet could not be judged: it is looked at again.
+  // Objects that arrived before the other informer had synced are processed again.
   options_.pods.OnSynced(lifetime_.Guard([this] {
     for (const auto& [key, claim] : options_.claims.objects()) queue_.Add("claim:" + key);
   }));
@@ -116,13 +116,14 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
       std::erase_if(made->second, [&](const auto& each) { return each.second == claim->name(); });
       if (made->second.empty()) made_.erase(made);
     }
-    // Later changes matter to the pod only if it may have lost the claim or may lack a reservation.
+    // Later changes matter to the pod only if it may have lost the claim or still lacks a
+    // reservation.
     if (before == nullptr || claim->is_being_deleted() ||
         (claims::IsAllocated(claim->root()) && !claims::IsReservedFor(claim->root(), owner->uid))) {
       queue_.Add("pod:" + owner->key);
     }
   }
-  // What the claim's plan looks at, apart from pods, whose own changes bring it back.
+  // What the claim's plan depends on, apart from pods, whose changes queue the claim themselves.
   const bool same = same_consumers && !claim->is_being_deleted() &&
                     status["allocation"].has_value() == old_status["allocation"].has_value();
   if (!same) queue_.Add("claim:" + name);
@@ -171,7 +172,7 @@ void ResourceClaimController::Sync(const std::string& key, Done done) {
 
 void ResourceClaimController::SyncPod(const std::string& key, Done done) {
   api::ObjectPtr pod = options_.pods.Find(key);
-  // Claims not listed yet would look missing and be made twice.
+  // Before the claims have synced they would look missing and be created twice.
   if (pod == nullptr || !options_.claims.has_synced()) return done(Ok());
   std::vector<api::ObjectPtr> owned;
   if (auto found = owned_.find(std::string(pod->uid())); found != owned_.end()) {
@@ -189,7 +190,7 @@ void ResourceClaimController::SyncPod(const std::string& key, Done done) {
 
 void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
                                            std::vector<PodPlan::Create> wanted, Done done) {
-  // One after the other: a pod has a handful, and the first failure is the one worth telling.
+  // One at a time: a pod has only a few, and the first error is the one to report.
   const PodPlan::Create next = wanted.back();
   wanted.pop_back();
   const std::string template_key = StrCat(pod->namespace_(), "/", next.template_name);
@@ -200,7 +201,7 @@ void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
                                         Quote(next.template_name), " not found"));
     waiting_for_template_[template_key].insert(pod->qualified_name());
     FailCreation(pod, next.entry, error);
-    return done(Ok());  // the template's appearance brings the pod back
+    return done(Ok());  // the pod is queued again when the template appears
   }
   options_.client.Create({Claims(), std::string(pod->namespace_()), "", ""},
                          ClaimFromTemplate(*pod, next.entry, *claim_template),
@@ -235,8 +236,8 @@ void ResourceClaimController::FailCreation(const api::ObjectPtr& pod, const std:
 void ResourceClaimController::WriteStatuses(
     const api::ObjectPtr& pod, const std::vector<std::pair<std::string, std::string>>& statuses,
     Done done) {
-  // An update, which the server has less work with than with a patch. Whoever wrote meanwhile makes
-  // it fail, and the pod comes again.
+  // An update is cheaper for the server than a patch. If someone else wrote in between, it fails
+  // with a conflict and the pod is processed again.
   api::Draft draft(pod->tree());
   api::Draft list = api::Draft::Array();
   for (const auto& [entry, claim] : statuses) {
@@ -282,16 +283,16 @@ void ResourceClaimController::SyncClaim(const std::string& key, Done done) {
 
 void ResourceClaimController::Confirm(const std::string& claim_key,
                                       const std::vector<std::string>& pods, Done done) {
-  // Our copy may lag behind: only the server can say that a pod does not exist.
+  // Our copy may be stale: only the server can tell that a pod does not exist.
   const std::string pod = pods.front();
   const std::size_t slash = pod.find('/');
   options_.client.Get(
       {Pods(), pod.substr(0, slash), pod.substr(slash + 1), ""},
       lifetime_.Guard([this, pod, claim_key, done = std::move(done)](client::Reply reply) {
         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
-        // It exists, and may be gone again before our copy ever has it: no event would tell.
-        if (reply.ok())
-          return done(Error{ErrorCode::kConflict, "the copy of the pods lags behind"});
+        // It exists, but may be deleted before our copy ever shows it, and then no event would
+        // come.
+        if (reply.ok()) return done(Error{ErrorCode::kConflict, "the pod informer is behind"});
         RememberGone(pod);
         SyncClaim(claim_key, done);
       }));
@@ -327,7 +328,7 @@ void ResourceClaimController::DeleteClaim(const api::ObjectPtr& claim, Then then
   options_.client.Delete(
       RefOf(Claims(), *claim), {.precondition_uid = std::string(claim->uid())},
       lifetime_.Guard([this, claim, then, done = std::move(done)](client::Reply reply) {
-        // The answer is the claim as it is now, unless it is gone for good.
+        // The reply holds the current claim, unless it was deleted completely.
         if (!reply.ok() || then != Then::kRemoveFinalizer || reply.object == nullptr ||
             reply.object->uid() != claim->uid()) {
           return done(Accept(reply));

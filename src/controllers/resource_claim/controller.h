@@ -22,17 +22,17 @@ class Metrics;
 
 namespace drakkar::controllers {
 
-// Makes claims from templates for pods, keeps reservedFor to pods that exist and run, deallocates a
-// claim when its last consumer is gone. Never allocates.
+// Creates claims from templates for pods, removes pods from reservedFor once they are done or gone,
+// and deallocates a claim that has no consumers left. Never allocates.
 //
-// Loop-bound. Shares the informers it is given, which must outlive it.
+// Loop-bound. The given informers are shared and must outlive it.
 class ResourceClaimController {
  public:
   struct Options {
     EventLoop& loop;
     Random& random;
     client::Client& client;
-    // Tells the user, as an event about the pod: reason and message.
+    // Records an event about the pod, with a reason and a message.
     std::function<void(const api::ObjectPtr& pod, std::string_view reason, std::string message)>
         warn;
     Metrics& metrics;
@@ -40,7 +40,7 @@ class ResourceClaimController {
     client::Informer& claims;
     client::Informer& templates;
   };
-  // Adds its handlers: construct before the informers are started.
+  // Adds handlers to the informers: construct it before they are started.
   explicit ResourceClaimController(Options options);
 
  private:
@@ -72,17 +72,17 @@ class ResourceClaimController {
   Counter& claims_made_;
   Counter& claims_failed_;
   client::WorkQueue queue_;
-  // Created, but perhaps not in our copy yet, by pod uid: entry and claim name.
+  // Claims we created that the informer may not show yet, by pod UID: entry and claim name.
   std::unordered_map<std::string, std::vector<std::pair<std::string, std::string>>> made_;
-  // Claims by the uid of the pod that owns them.
+  // Claims by the UID of the owning pod.
   std::unordered_map<std::string, std::map<std::string, api::ObjectPtr>> owned_;
-  // Claims ("namespace/name") by pod ("namespace/name") that they are reserved for.
+  // Claims ("namespace/name") by the pod ("namespace/name") they are reserved for.
   std::unordered_map<std::string, std::set<std::string>> reserved_by_pod_;
   std::unordered_map<std::string, std::set<std::string>> pods_of_claim_;
-  // Pods by template ("namespace/name") that was missing when they asked for it.
+  // Pods by the missing template ("namespace/name") they wait for.
   std::map<std::string, std::set<std::string>> waiting_for_template_;
-  // Pods that the server said do not exist, until one of that name appears. Bounded; forgetting
-  // one only costs a question.
+  // Pods that the server confirmed as gone, until one of that name appears. Bounded; a dropped
+  // entry costs one request.
   std::unordered_set<std::string> confirmed_gone_;
   Lifetime lifetime_;
 };

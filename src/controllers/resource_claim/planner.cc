@@ -14,7 +14,7 @@ namespace {
 
 using api::Value;
 
-// The longest generateName that leaves room for the five random characters.
+// The longest generateName that leaves room for the random suffix of five characters.
 constexpr std::size_t kMaxGenerateName = 57;
 
 std::string ClaimKey(const api::Object& pod, std::string_view claim) {
@@ -61,7 +61,7 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& find_claim,
         if (claim == nullptr || !claims::IsMadeFor(claim->root(), pod.uid())) name.clear();
       }
       if (name.empty()) {
-        // One that we made before we could write it down.
+        // A claim we created without getting to record it in the pod status.
         for (const api::ObjectPtr& claim : owned) {
           const Value annotations = claim->root()["metadata"]["annotations"];
           if (annotations.Entry(claims::kPodClaimAnnotation).str() == entry &&
@@ -171,7 +171,8 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
   if (kept == 0 && plan.unknown_pods.empty() &&
       !api::HasFinalizerOtherThan(claim["metadata"], claims::kFinalizer) &&
       (plan.delete_claim || claim.is_being_deleted())) {
-    // It goes as a whole, and its devices with it: nobody needs to see it without them first.
+    // The claim is deleted together with its allocation, so there is no need to deallocate it
+    // first.
     plan.drop_uids.clear();
     plan.deallocate = false;
     plan.remove_finalizer = has_finalizer;

@@ -8,23 +8,23 @@
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 
-// What the claim controller decides, without doing it: pure functions of the objects.
+// The decisions of the claim controller, as pure functions of the objects.
 namespace drakkar::controllers {
 
 // Finds an object by "namespace/name"; null if it is not known.
 using Lookup = std::function<api::ObjectPtr(const std::string&)>;
 
-// What a pod needs for its claims.
+// What to do for the claims of a pod.
 struct PodPlan {
   struct Create {
     std::string entry;  // name in spec.resourceClaims
     std::string template_name;
   };
   std::vector<Create> create;
-  // The complete status.resourceClaimStatuses once nothing is to be created, sorted by name;
-  // nullopt when it already says so. Entries still to be created are not in it.
+  // The complete status.resourceClaimStatuses, sorted by name, without entries that are still to be
+  // created. Nothing if it is already up to date.
   std::optional<std::vector<std::pair<std::string, std::string>>> statuses;
-  // Claims ("namespace/name") to reserve: allocated ones of a pod that was bound without us.
+  // Allocated claims ("namespace/name") to reserve for a pod that was bound without the scheduler.
   std::vector<std::string> reserve;
 };
 
@@ -34,24 +34,25 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& find_claim,
                 const std::vector<api::ObjectPtr>& owned,
                 const std::vector<std::pair<std::string, std::string>>& made);
 
-// The claim a template makes for a pod's entry.
+// The claim that a template produces for an entry of a pod.
 api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
                                const api::Object& claim_template);
 
-// "<pod>-<entry>-", shortened evenly when it would leave no room for the suffix.
+// "<pod>-<entry>-", with both parts shortened evenly if there is no room for the suffix.
 std::string ClaimGenerateName(std::string_view pod, std::string_view entry);
 
-// What is to be done about a claim's consumers.
+// What to do with a claim and its consumers.
 struct ClaimPlan {
-  std::vector<std::string> drop_uids;     // entries of reservedFor that are over
-  std::vector<std::string> unknown_pods;  // "namespace/name" to look up first: not in our copy
+  std::vector<std::string> drop_uids;     // entries of reservedFor to remove
+  std::vector<std::string> unknown_pods;  // "namespace/name"; look them up on the server first
   bool deallocate = false;                // clear the allocation in the same write
   bool remove_finalizer = false;          // after that
-  // Its pod is gone or done and nobody uses it. With nothing to clear: before the finalizer goes.
+  // Its pod is gone or done and it has no consumers. If there is no allocation to clear, it is
+  // deleted before the finalizer is removed.
   bool delete_claim = false;
 };
 
-// What is known of a consumer besides our copy: confirmed by asking the server.
+// What the server confirmed about a consumer that is not in our copy.
 enum class Confirmed { kUnknown, kGone };
 
 ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,

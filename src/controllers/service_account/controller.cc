@@ -80,8 +80,8 @@ void ServiceAccountController::PublishAuthority(const std::string& name, Done do
   Create("ConfigMap", name, map.Freeze(), std::move(done));
 }
 
-// A namespace that is going away takes nothing new, and needs nothing. What is there already, or is
-// another by now, comes back through the informers if it is not as it should be.
+// A terminating namespace rejects new objects and needs none. If the object already exists or was
+// changed in between, the informers report it and it is checked again.
 void ServiceAccountController::Finish(const client::Reply& reply, const Done& done) const {
   if (reply.ok() || reply.http_status == 409 || reply.http_status == 404 ||
       reply.http_status == 403) {

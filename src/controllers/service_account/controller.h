@@ -11,15 +11,15 @@
 
 namespace drakkar::controllers {
 
-// Every namespace has a service account "default" and, where the authority's certificate is given,
-// a ConfigMap "kube-root-ca.crt" with it. Both come back when somebody deletes them, and the
-// certificate when somebody changes it: every pod trusts what is in there.
+// Gives every namespace a service account "default" and, if there is a CA certificate, a ConfigMap
+// "kube-root-ca.crt" with it. Both are restored if someone deletes them, and the ConfigMap if
+// someone changes it: every pod trusts its contents.
 class ServiceAccountController {
  public:
   ServiceAccountController(EventLoop& loop, Random& random, client::Client& client,
                            client::Informer& namespaces, client::Informer& accounts,
                            client::Informer& authorities, std::string ca_pem);
-  // The ConfigMaps that `authorities` follows.
+  // The field selector for the informer `authorities`.
   static std::string AuthoritySelector();
 
  private:
@@ -27,7 +27,7 @@ class ServiceAccountController {
   void Sync(const std::string& name, Done done);
   void PublishAuthority(const std::string& name, Done done);
   void Finish(const client::Reply& reply, const Done& done) const;
-  // Creates the object; being there already is as good.
+  // Creates the object. Success if it already exists.
   void Create(std::string_view kind, const std::string& name, api::TreePtr body, Done done);
 
   client::Client& client_;
