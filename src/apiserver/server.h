@@ -20,7 +20,7 @@ namespace drakkar::apiserver {
 
 class SubresourceProxy;
 
-// The API server as a whole: store, core and access control on one loop, HTTPS on loops of its own.
+// The whole API server: store, core and access control on one loop, HTTPS on loops of its own.
 // Construct, use and destroy it on `loop`.
 class ApiServer {
  public:
@@ -32,30 +32,30 @@ class ApiServer {
     const Pki& pki;
     net::Address address;
     bool reuse_port = false;
-    // Threads that connections are spread over; 0: they are served on `loop`.
+    // Number of threads that connections are spread over; 0 serves them on `loop`.
     std::size_t http_loops = 0;
     bool skip_operations_as_list = false;  // --skip-node-operations-form=list
     Duration event_ttl = std::chrono::hours(1);
-    bool low_latency = false;  // idle processors do not sleep while there are writes
+    bool low_latency = false;  // keep processors awake while there are writes
   };
   explicit ApiServer(Options options);
   ~ApiServer();
 
-  // Loads the store, makes what every cluster has (namespaces, roles) and listens. `done` gets the
-  // first thing that went wrong.
+  // Loads the store, creates what every cluster has (namespaces, roles) and listens. `done` gets
+  // the first error.
   void Start(std::function<void(Result<void>)> done);
-  // How many HTTP loops serve a machine with this many processors best.
+  // The best number of HTTP loops for a machine with this many processors.
   static std::size_t DefaultHttpLoops(std::size_t processors);
-  // Lets open requests end, makes everything durable, closes.
+  // Finishes open requests, makes everything durable, and closes.
   void Stop(std::function<void()> done);
 
   Core& core();
   std::uint16_t port() const;
-  // Serves subresources ("pods/log"); before Start. `make` is called once on each HTTP loop, and
-  // what it makes is destroyed there.
+  // Serves subresources ("pods/log"); call before Start. `make` is called once on each HTTP loop,
+  // and its result is destroyed there.
   using MakeProxy = std::function<std::unique_ptr<SubresourceProxy>(UvLoop& loop)>;
   void AddProxy(std::vector<std::string> subresources, MakeProxy make);
-  // What /readyz waits for besides the store.
+  // What /readyz waits for in addition to the store.
   void SetReadyCheck(std::function<bool()> is_ready);
 
  private:

@@ -18,11 +18,11 @@ class RbacAuthorizer;
 
 struct AdmissionOptions {
   RbacAuthorizer* rbac = nullptr;                  // null: roles may grant anything
-  Metrics* metrics = nullptr;                      // null: the steps are not measured
-  const features::Framework* framework = nullptr;  // null: the catalog
+  Metrics* metrics = nullptr;                      // null: steps are not measured
+  const features::Framework* framework = nullptr;  // null: the default catalog
 };
 
-// The admission steps in the order they run: the one place that lists them.
+// All admission steps, in the order they run.
 std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions options = {});
 
 }  // namespace drakkar::apiserver

@@ -10,7 +10,7 @@ class Metrics;
 
 namespace drakkar::apiserver {
 
-// Counts and times an admission step under the name Kubernetes has for it:
+// Counts and times an admission step, under the name it has in Kubernetes:
 // apiserver_admission_controller_admission_duration_seconds{name,operation,rejected,type}.
 std::unique_ptr<AdmissionStep> Measured(std::unique_ptr<AdmissionStep> step, std::string_view type,
                                         Metrics& metrics);

@@ -5,12 +5,11 @@
 
 namespace drakkar::apiserver {
 
-// Refuses changes of pods that their node cannot follow (KEP-5328): what a change of the spec needs
-// is inferred from the old and the new pod, and the node the pod is bound to must declare it. Looks
-// at updates of pods and of their `resize` subresource. Also refuses slices with devices that take
-// of a node's own resources where that node does not declare that it counts them (gate
-// DRANodeAllocatableResources). Everything else passes, and so does all while the gate
-// NodeDeclaredFeatures is off.
+// Rejects changes of pods that their node does not support (KEP-5328): infers the features that a
+// change of the spec needs from the old and the new pod, and requires that the pod's node declares
+// them. Covers updates of pods and of their `resize` subresource. Also rejects slices with devices
+// that consume a node's own resources if that node does not declare that it accounts for them (gate
+// DRANodeAllocatableResources). Does nothing while the gate NodeDeclaredFeatures is off.
 class NodeDeclaredFeatureValidator final : public AdmissionStep {
  public:
   explicit NodeDeclaredFeatureValidator(features::Framework framework)

@@ -4,10 +4,10 @@
 
 namespace drakkar::apiserver {
 
-// What nodes may write, beyond what the node authorizer lets them reach: their own Node without the
-// labels, taints and owners that others rely on, the status of their own pods, mirror pods that
-// name nothing, their lease, their slices. Whoever acts from a node (node_identity.h) is held to
-// the slices of that node. Everybody else passes.
+// Limits what nodes may write, beyond what the node authorizer lets them access: their own Node
+// without the labels, taints and owners that others rely on, the status of their own pods, mirror
+// pods that reference nothing, their lease, their slices. A user who acts from a node
+// (node_identity.h) may write that node's slices only. Does not affect other users.
 class NodeRestriction final : public AdmissionStep {
  public:
   std::string_view name() const override { return "NodeRestriction"; }

@@ -4,12 +4,12 @@
 
 namespace drakkar::apiserver {
 
-// Whether a pod may come of it: an apply or an update may be a creation. What the steps below look
-// at.
+// Whether a request may create a pod: an apply or an update may be a create. The steps below look
+// at these requests.
 bool IsForNewPod(const Request& request);
 
-// spec.priority and preemptionPolicy from the pod's PriorityClass; pods without one get the global
-// default class, or 0.
+// Sets spec.priority and preemptionPolicy from the pod's PriorityClass. Pods without one get the
+// global default class, or 0.
 class PriorityAdmission final : public AdmissionStep {
  public:
   std::string_view name() const override { return "Priority"; }
@@ -18,7 +18,7 @@ class PriorityAdmission final : public AdmissionStep {
                                const StrategyContext& context) override;
 };
 
-// The RuntimeClass that a new pod names must exist.
+// The RuntimeClass of a new pod must exist.
 class RuntimeClassAdmission final : public AdmissionStep {
  public:
   std::string_view name() const override { return "RuntimeClass"; }

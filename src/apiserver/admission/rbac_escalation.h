@@ -5,8 +5,8 @@
 
 namespace drakkar::apiserver {
 
-// Nobody grants what they do not hold: roles may have only rules their author has (or the author
-// may "escalate"), bindings only roles whose rules their author has (or may "bind").
+// Prevents privilege escalation: a role may contain only rules that its author has (or the author
+// may "escalate"), a binding may refer only to roles whose rules its author has (or may "bind").
 class RbacEscalation final : public AdmissionStep {
  public:
   // `rbac` must outlive the step.

@@ -4,17 +4,16 @@
 
 namespace drakkar::apiserver {
 
-// Pods run as the service account "default" unless they say otherwise; the account must exist. Each
-// container gets a token of it, the cluster's CA and the namespace under
-// /var/run/secrets/kubernetes.io/serviceaccount, unless pod or account switch that off. Pods
-// without imagePullSecrets get the account's. An account annotated
-// kubernetes.io/enforce-mountable-secrets lets its pods name no secrets but its own.
+// Pods run as the service account "default" unless they name another; the account must exist. Each
+// container gets a token of the account, the cluster's CA and the namespace under
+// /var/run/secrets/kubernetes.io/serviceaccount, unless the pod or the account opts out. Pods
+// without imagePullSecrets get the account's. The pods of an account annotated
+// kubernetes.io/enforce-mountable-secrets may reference only the account's secrets.
 //
-// A pod in a new namespace waits a moment for the account "default" (see AdmissionStep::Awaits).
+// A pod in a new namespace waits briefly for the account "default" (see AdmissionStep::Awaits).
 class ServiceAccountAdmission final : public AdmissionStep {
  public:
-  // A second longer than an hour's refresh would need, as in Kubernetes: such tokens are recognised
-  // by it.
+  // One hour and seven seconds, as in Kubernetes: the odd value marks such tokens.
   static constexpr std::int64_t kTokenSeconds = 3607;
 
   std::string_view name() const override { return "ServiceAccount"; }

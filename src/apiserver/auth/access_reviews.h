@@ -10,12 +10,12 @@
 
 namespace drakkar::apiserver {
 
-// "May I?" and "who am I?": SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview,
+// Answers SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview,
 // SelfSubjectRulesReview, SelfSubjectReview and TokenReview.
 class AccessReviews final : public Answerer {
  public:
-  // Whom a token stands for and which of `audiences` (none: the API server's) it is meant for;
-  // nullopt if it is not valid for any of them.
+  // The user of a token, and which of `audiences` (none: the API server's) it is valid for; nullopt
+  // if it is valid for none of them.
   using TokenCheck = std::function<std::optional<UserInfo>(
       std::string_view token, const std::vector<std::string>& audiences,
       std::vector<std::string>& meant_for)>;

@@ -15,20 +15,20 @@ constexpr std::string_view kAuthenticatedGroup = "system:authenticated";
 constexpr std::string_view kAnonymousUser = "system:anonymous";
 constexpr std::string_view kUnauthenticatedGroup = "system:unauthenticated";
 
-// Who sent a request: by client certificate (common name and organizations), else by bearer token,
-// else nobody in particular. The identity that the API server itself has towards nodes is refused.
+// Authenticates a request: by client certificate (common name and organizations), else by bearer
+// token, else as anonymous. Rejects the identity that the API server itself uses towards nodes.
 class Authenticator {
  public:
-  // What a token stands for; nullopt if it does not verify.
+  // The user of a token; nullopt if it does not verify.
   using TokenVerifier = std::function<std::optional<UserInfo>(std::string_view token)>;
 
   void AddStaticToken(std::string token, UserInfo user);
   void AddTokenVerifier(TokenVerifier verifier) { verifiers_.push_back(std::move(verifier)); }
 
-  // Whether a bearer token decides: then Authenticate asks the verifiers, on whose loop it must
-  // run. Otherwise the connection says it all, and Authenticate may run anywhere.
+  // Whether the bearer token decides. Then Authenticate calls the verifiers and must run on their
+  // loop. Otherwise the connection decides, and Authenticate may run on any loop.
   static bool NeedsToken(const net::ServerRequest& request);
-  // nullopt: credentials were given and are not valid.
+  // nullopt if the credentials are invalid.
   std::optional<UserInfo> Authenticate(const net::ServerRequest& request) const;
 
  private:

@@ -12,7 +12,7 @@ namespace drakkar::apiserver {
 // reasons of all, a line each.
 class AuthorizerChain final : public Authorizer {
  public:
-  // They must outlive the chain. `on_decision` is told what became of each question; may be null.
+  // They must outlive the chain. `on_decision` is called with every decision; may be null.
   explicit AuthorizerChain(std::vector<Authorizer*> authorizers,
                            std::function<void(bool allowed)> on_decision = {})
       : authorizers_(std::move(authorizers)), on_decision_(std::move(on_decision)) {}

@@ -6,7 +6,7 @@
 
 namespace drakkar::apiserver {
 
-// The value that a field selector demands of `field` with "="; "" if it demands none.
+// The value that a field selector requires of `field` with "="; "" if there is none.
 inline std::string_view DemandedValue(std::string_view selector, std::string_view field) {
   while (!selector.empty()) {
     const std::size_t comma = selector.find(',');

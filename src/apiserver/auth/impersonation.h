@@ -7,11 +7,11 @@
 
 namespace drakkar::apiserver {
 
-// Whether any header asks to act as somebody else.
+// Whether a header asks for impersonation.
 bool AsksToImpersonate(const net::Headers& headers);
 
-// Impersonate-User, -Group, -Uid and -Extra-*: `user` becomes who the headers say, if it may. The
-// failure otherwise.
+// Impersonate-User, -Group, -Uid and -Extra-*: replaces `user` by the user in the headers if that
+// is allowed, and fails otherwise.
 std::optional<Failure> Impersonate(Core& core, const net::Headers& headers, UserInfo& user);
 
 }  // namespace drakkar::apiserver

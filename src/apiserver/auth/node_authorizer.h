@@ -13,9 +13,9 @@
 
 namespace drakkar::apiserver {
 
-// What a node may do: itself, its lease, its slices, its pods and what those pods name (secrets,
-// config maps, claims), and what every node needs. Says nothing about users that are no nodes.
-// What a node may write into these objects is checked by NodeRestriction.
+// Authorizes nodes: for their own Node, lease and slices, their pods and what those pods reference
+// (secrets, config maps, claims), and for what every node needs. Has no opinion on other users.
+// NodeRestriction checks what a node may write into these objects.
 //
 // Loop-bound. Follows the pods from the first check on.
 class NodeAuthorizer final : public Authorizer {

@@ -9,8 +9,8 @@
 
 namespace drakkar::apiserver {
 
-// What the pods of each node need: the secrets, config maps, claims and service accounts a node may
-// read because a pod that is bound to it names them. Kept up to date pod by pod.
+// What the pods of each node reference: the secrets, config maps, claims and service accounts that
+// a node may read because a pod bound to it references them. Updated pod by pod.
 class PodReferences {
  public:
   void Add(const api::Object& pod);
@@ -29,12 +29,12 @@ class PodReferences {
       return std::hash<std::string_view>()(text);
     }
   };
-  // "secrets/default/s" to the number of pods that name it.
+  // "secrets/default/s" to the number of pods that reference it.
   using Counts = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
   std::unordered_map<std::string, Counts, TextHash, std::equal_to<>> nodes_;
 };
 
-// The keys of everything a pod names, "secrets/default/s" and so on, each once.
+// The keys of everything that a pod references, "secrets/default/s" and so on, each once.
 std::vector<std::string> ReferencesOf(const api::Object& pod);
 
 }  // namespace drakkar::apiserver

@@ -13,12 +13,12 @@
 
 namespace drakkar::apiserver {
 
-// Role-based access control over the API server's own Roles, ClusterRoles and their bindings. What
-// a user may do is compiled into an index by subject, anew when one of the four kinds changed; a
-// check then looks at the rules of the user's own roles only.
+// Role-based access control with the API server's own Roles, ClusterRoles and bindings. They are
+// compiled into an index by subject, which is rebuilt when one of the four kinds changed; a check
+// looks only at the rules of the user's own roles.
 //
-// Members of system:masters may do everything, always. Before Attach nobody else may do anything.
-// Loop-bound to the API server's loop.
+// Members of system:masters may do everything, always. Before Attach all others are denied. Bound
+// to the API server's loop.
 class RbacAuthorizer final : public Authorizer {
  public:
   RbacAuthorizer();
@@ -29,17 +29,17 @@ class RbacAuthorizer final : public Authorizer {
   void Detach();
 
   Decision Check(const Attributes& attributes) override;
-  // For paths that are no resources; verbs are "get", "post" ... in lower case.
+  // For non-resource paths; verbs are "get", "post" ... in lower case.
   Decision CheckPath(const UserInfo& user, std::string_view verb, std::string_view path);
 
-  // The rules of everything bound to the user, in the namespace and everywhere.
+  // The rules that are bound to the user, in the namespace and cluster-wide.
   std::vector<api::TreePtr> RulesFor(const UserInfo& user, std::string_view namespace_);
-  // The rules of a role, aggregated ones included; none if there is no such role.
+  // The rules of a role, including aggregated ones; empty if there is no such role.
   std::vector<api::TreePtr> RulesOfRole(bool cluster, std::string_view namespace_,
                                         const std::string& name) const;
   bool HasRole(bool cluster, std::string_view namespace_, const std::string& name) const;
-  // Whether the user may do all that `rule` (a PolicyRule) allows, in the namespace (""
-  // everywhere).
+  // Whether the user may do everything that `rule` (a PolicyRule) allows, in the namespace (""
+  // means cluster-wide).
   bool Covers(const UserInfo& user, std::string_view namespace_, api::Value rule);
 
  private:
@@ -64,7 +64,7 @@ class RbacAuthorizer final : public Authorizer {
   const WatchCache* cluster_roles_ = nullptr;
   const WatchCache* bindings_ = nullptr;
   const WatchCache* cluster_bindings_ = nullptr;
-  // The newest change of each when the index was made.
+  // The newest change of each kind when the index was built.
   storage::Revision seen_[4] = {-1, -1, -1, -1};
   BySubject users_;
   BySubject groups_;

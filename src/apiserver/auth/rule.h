@@ -10,15 +10,15 @@
 
 namespace drakkar::apiserver {
 
-// One PolicyRule, ready to be asked: the eight usual verbs are bits, so that most rules are passed
-// over without looking at a text.
+// One compiled PolicyRule. The eight common verbs are bits, so most rules are skipped without
+// comparing strings.
 class PolicyRule {
  public:
   explicit PolicyRule(api::Value rule);
 
   // For a request about a resource.
   bool Allows(const Authorizer::Attributes& attributes, std::uint32_t verb_bit) const;
-  // For a path that is no resource, such as /healthz.
+  // For a non-resource path such as /healthz.
   bool AllowsPath(std::string_view verb, std::uint32_t verb_bit, std::string_view path) const;
 
   // 0 for verbs that have no bit ("bind", "use", "associated-node:update" ...).
@@ -35,7 +35,7 @@ class PolicyRule {
   std::vector<std::string> groups_;
   std::vector<std::string> resources_;  // "pods"
   struct Subresource {
-    std::string resource;  // empty: of any resource
+    std::string resource;  // empty: of every resource
     std::string subresource;
   };
   std::vector<Subresource> subresources_;  // "pods/log", "*/status"

@@ -14,10 +14,10 @@
 
 namespace drakkar::apiserver {
 
-// Tokens of service accounts: JSON Web Tokens signed with ES256, bound to an audience, a time and
-// an object. Made by POST serviceaccounts/NAME/token; checked on every use against the account and
-// the object they are bound to, so that deleting either ends them. A node gets tokens only for the
-// pods that are bound to it, for the audiences and at most the time that those pods' volumes ask
+// Tokens of service accounts: JSON Web Tokens signed with ES256, bound to an audience, a lifetime
+// and an object. Issued by POST serviceaccounts/NAME/token. Every use checks the account and the
+// object that the token is bound to, so deleting either revokes it. A node gets tokens only for
+// pods bound to it, for the audiences and at most the lifetime that the volumes of those pods ask
 // for.
 class ServiceAccountTokens final : public Answerer {
  public:
@@ -27,8 +27,8 @@ class ServiceAccountTokens final : public Answerer {
   static constexpr std::int64_t kDefaultSeconds = 3600;
   // For nodes, which renew tokens while the pod lives.
   static constexpr std::int64_t kMaxNodeSeconds = 24 * 3600;
-  // How long a token outlives the deletion of what it is bound to (its grace period included), for
-  // what still has to be said.
+  // How long a token outlives the deletion of the object it is bound to, on top of the grace
+  // period, so that the pod can still report.
   static constexpr std::int64_t kDeletionLeeway = 60;
 
   static Result<std::unique_ptr<ServiceAccountTokens>> Create(std::string_view private_key_pem,
@@ -40,22 +40,22 @@ class ServiceAccountTokens final : public Answerer {
 
   bool Answer(Request& request, Response& response) override;
 
-  // Whom the token stands for, if it is valid for one of `audiences` (none: the API server's own);
+  // The user of the token, if it is valid for one of `audiences` (none: the API server's own).
   // `meant_for` gets those it is valid for.
   std::optional<UserInfo> Verify(std::string_view token, const std::vector<std::string>& audiences,
                                  std::vector<std::string>& meant_for) const;
 
-  // /openid/v1/jwks and /.well-known/openid-configuration, for others that verify tokens.
+  // /openid/v1/jwks and /.well-known/openid-configuration, for others who verify tokens.
   std::string KeysJson() const;
   static std::string ConfigurationJson();
 
  private:
   ServiceAccountTokens(const Clock& clock, Random& random) : clock_(clock), random_(random) {}
   std::optional<Failure> Issue(Request& request, Response& response);
-  // What a node may not ask for; otherwise `seconds` is cut to what it may have.
+  // Fails if a node may not request this token; otherwise limits `seconds` to what it may have.
   std::optional<Failure> CheckNode(const Request& request, std::string_view node,
                                    std::int64_t& seconds) const;
-  // Whether an object of the API is there, is the one that was meant and is not long deleted.
+  // Whether the object exists, has the expected UID, and was not deleted long ago.
   bool Lives(std::string_view plural, const std::string& key, std::string_view uid) const;
 
   const Clock& clock_;

@@ -4,10 +4,10 @@
 
 #include "api/tree/draft.h"
 
-// Steps through drafts whose shape nobody has checked yet.
+// Walks drafts that have not been validated.
 namespace drakkar::apiserver {
 
-// The object in a field; null if the field is absent or something else.
+// The object in a field; null if the field is absent or not an object.
 inline api::Draft* FindObject(api::Draft& owner, api::FieldName field) {
   api::Draft* found = owner.is_object() ? owner.Find(field) : nullptr;
   return found != nullptr && found->is_object() ? found : nullptr;

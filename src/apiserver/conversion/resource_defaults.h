@@ -7,8 +7,8 @@
 
 namespace drakkar::apiserver {
 
-// Fills in what a client left out of an object of resource.k8s.io in the given version. The kind is
-// taken from the object; `now` becomes the time of taints that have none.
+// Applies the defaults of the given version to an object of resource.k8s.io. The kind is taken from
+// the object; `now` is the default time of taints.
 void SetResourceDefaults(api::Draft& object, std::string_view version, WallTime now);
 
 }  // namespace drakkar::apiserver

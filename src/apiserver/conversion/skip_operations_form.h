@@ -4,9 +4,9 @@
 
 namespace drakkar::apiserver {
 
-// The object with every skipNodeOperations in the form of a list, which is all that Go clients can
-// decode: true becomes ["*"], false is left out. The object itself where nothing is to be changed.
-// Made once and kept with the object.
+// The object with every skipNodeOperations as a list, the only form that Go clients can decode:
+// true becomes ["*"], false is dropped. Returns the object itself if nothing changes. Built once
+// and kept with the object.
 api::ObjectPtr WithSkipOperationsAsList(const api::ObjectPtr& object);
 
 }  // namespace drakkar::apiserver

@@ -9,16 +9,16 @@ namespace drakkar::api {
 struct KindSchema;
 }
 
-// Objects from one served version into another: the one place that knows which kinds differ.
+// Converts objects between served versions. Only this file knows which kinds differ.
 namespace drakkar::apiserver {
 
-// `object` in the version (for events: also the group) of `to`. It may be in any version of its
-// kind; kinds that have one version come back as they are.
+// `object` in the version (for events also the group) of `to`. It may be in any version of its
+// kind; kinds with a single version are returned unchanged.
 api::TreePtr ConvertTree(const api::TreePtr& object, const api::KindSchema& to);
-// The same for a published object. Made once for each version and kept with the object.
+// The same for a published object. Built once per version and kept with the object.
 api::ObjectPtr ConvertObjectTo(const api::ObjectPtr& object, const api::KindSchema& to);
 
-// The field selector `field` of `kind` as the stored version spells it.
+// The field selector `field` of `kind`, as the storage version spells it.
 std::string StoredField(const api::KindSchema& kind, std::string_view field);
 
 }  // namespace drakkar::apiserver

@@ -32,7 +32,7 @@ class ChangeFeed::Reading final : public WatchReader::Subscription {
  public:
   Reading(ChangeFeed& feed, std::shared_ptr<Tap> tap, WatchReader& reader, bool wants_usage)
       : feed_(feed),
-        crossing_(feed.crossing_.Observe()),
+        bridge_(feed.bridge_.Observe()),
         tap_(std::move(tap)),
         reader_(reader),
         wants_usage_(wants_usage) {
@@ -43,23 +43,23 @@ class ChangeFeed::Reading final : public WatchReader::Subscription {
       if (each == &reader_) each = nullptr;
     }
     if (tap_->delivering == 0) std::erase(tap_->attached, nullptr);
-    if (!crossing_.alive()) return;
-    feed_.crossing_.ToCore([feed = &feed_, tap = std::move(tap_), wanted = wants_usage_] {
+    if (!bridge_.alive()) return;
+    feed_.bridge_.ToCore([feed = &feed_, tap = std::move(tap_), wanted = wants_usage_] {
       feed->Leave(*tap, wanted);
     });
   }
 
  private:
-  ChangeFeed& feed_;  // while crossing_ is alive
-  const Lifetime::Observer crossing_;
+  ChangeFeed& feed_;  // while bridge_ is alive
+  const Lifetime::Observer bridge_;
   std::shared_ptr<Tap> tap_;
   WatchReader& reader_;
   const bool wants_usage_;
 };
 
-ChangeFeed::ChangeFeed(Core& core, const Crossing& crossing,
+ChangeFeed::ChangeFeed(Core& core, const LoopBridge& bridge,
                        std::function<std::shared_ptr<const DeviceUsage>()> usage)
-    : core_(core), crossing_(crossing), usage_(std::move(usage)) {}
+    : core_(core), bridge_(bridge), usage_(std::move(usage)) {}
 
 ChangeFeed::~ChangeFeed() {
   for (auto& [cache, tap] : taps_) tap->watcher.reset();
@@ -69,14 +69,13 @@ void ChangeFeed::Open(Opening opening, std::shared_ptr<WatchReader> reader) {
   auto pending = std::make_unique<Pending>();
   pending->opening = std::move(opening);
   pending->reader = std::move(reader);
-  crossing_.ToCore([this, shared = crossing_.Share(std::move(pending))]() mutable {
-    Prepare(std::move(shared));
-  });
+  bridge_.ToCore(
+      [this, shared = bridge_.Share(std::move(pending))]() mutable { Prepare(std::move(shared)); });
 }
 
 void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
-  crossing_.ToCore([this, done = std::move(done)]() mutable {
-    crossing_.ToHttp(
+  bridge_.ToCore([this, done = std::move(done)]() mutable {
+    bridge_.ToHttp(
         [done = std::move(done), revision = core_.durable_revision()] { done(revision); });
   });
 }
@@ -84,8 +83,8 @@ void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
 void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
   if (!pending->opening.list_first) {
     // The version it begins at may be another server's.
-    return core_.WhenFresh(crossing_.Guard(
-        [this, pending = std::move(pending)](std::optional<Failure> failure) mutable {
+    return core_.WhenFresh(
+        bridge_.Guard([this, pending = std::move(pending)](std::optional<Failure> failure) mutable {
           pending->failure = std::move(failure);
           Begin(std::move(pending));
         }));
@@ -95,24 +94,24 @@ void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
   list.continue_token.clear();
   list.resource_version.clear();
   list.resource_version_match.clear();
-  core_.ListForWatch(
-      std::move(list),
-      crossing_.Guard([this, pending = std::move(pending)](Response response) mutable {
-        if (response.failure) {
-          pending->failure = std::move(response.failure);
-          return Begin(std::move(pending));
-        }
-        const storage::Revision revision = response.revision;
-        pending->opening.request.resource_version = std::to_string(revision);
-        pending->beginning.initial = std::move(response.items);
-        pending->beginning.initial_revision = revision;
-        // Watchers see nothing that could still be lost.
-        core_.WhenDurable(revision, crossing_.Guard([this, pending = std::move(pending)](
-                                                        std::optional<Failure> failure) mutable {
-          pending->failure = std::move(failure);
-          Begin(std::move(pending));
-        }));
-      }));
+  core_.ListForWatch(std::move(list),
+                     bridge_.Guard([this, pending = std::move(pending)](Response response) mutable {
+                       if (response.failure) {
+                         pending->failure = std::move(response.failure);
+                         return Begin(std::move(pending));
+                       }
+                       const storage::Revision revision = response.revision;
+                       pending->opening.request.resource_version = std::to_string(revision);
+                       pending->beginning.initial = std::move(response.items);
+                       pending->beginning.initial_revision = revision;
+                       // Watchers see nothing that could still be lost.
+                       core_.WhenDurable(revision,
+                                         bridge_.Guard([this, pending = std::move(pending)](
+                                                           std::optional<Failure> failure) mutable {
+                                           pending->failure = std::move(failure);
+                                           Begin(std::move(pending));
+                                         }));
+                     }));
 }
 
 void ChangeFeed::Begin(std::shared_ptr<Pending> pending) {
@@ -128,7 +127,7 @@ void ChangeFeed::Begin(std::shared_ptr<Pending> pending) {
     ++*pending->tap->readers;
     if (pending->opening.wants_usage) ++pending->tap->usage_readers;
   }
-  crossing_.ToHttp([this, pending = std::move(pending)] { Attach(*pending); });
+  bridge_.ToHttp([this, pending = std::move(pending)] { Attach(*pending); });
 }
 
 void ChangeFeed::Attach(Pending& pending) {
@@ -174,7 +173,7 @@ void ChangeFeed::ForEachReader(Tap& tap, Function tell) {
 void ChangeFeed::Shut(const std::shared_ptr<Tap>& tap, Failure why) {
   tap->watcher.reset();
   taps_.erase(tap->cache);
-  crossing_.ToHttp([tap, why = std::move(why)] {
+  bridge_.ToHttp([tap, why = std::move(why)] {
     ForEachReader(*tap, [&](WatchReader& reader) { reader.OnClosed(why); });
   });
 }
@@ -186,7 +185,7 @@ void ChangeFeed::HandOver(const std::shared_ptr<Tap>& tap, const std::vector<Cha
   }
   std::shared_ptr<const DeviceUsage> usage = tap->usage_readers > 0 ? usage_() : nullptr;
   auto shared = std::make_shared<const std::vector<Change>>(changes);
-  crossing_.ToHttp([tap, shared = std::move(shared), usage = std::move(usage)] {
+  bridge_.ToHttp([tap, shared = std::move(shared), usage = std::move(usage)] {
     Deliver(*tap, *shared, usage);
   });
 }

@@ -78,11 +78,11 @@ class ChangeFeedTest : public ::testing::TestWithParam<std::uint64_t> {
     Settle();
     Write(Verb::kCreate, api::FindKind("", "v1", "Namespace"), "", "default");
     Settle();
-    feed_ = std::make_unique<ChangeFeed>(*core_, crossing_, [] { return nullptr; });
+    feed_ = std::make_unique<ChangeFeed>(*core_, bridge_, [] { return nullptr; });
   }
   ~ChangeFeedTest() override {
     Settle();
-    crossing_.Close();
+    bridge_.Close();
   }
 
   void Settle() {
@@ -142,7 +142,7 @@ class ChangeFeedTest : public ::testing::TestWithParam<std::uint64_t> {
   FeatureGates gates_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<Core> core_;
-  Crossing crossing_{http_loop_, core_loop_};
+  LoopBridge bridge_{http_loop_, core_loop_};
   std::unique_ptr<ChangeFeed> feed_;
 };
 

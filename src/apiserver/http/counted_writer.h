@@ -7,8 +7,8 @@
 
 namespace drakkar::apiserver {
 
-// `writer`, telling `answered` the code of the answer once: when it begins (101 for an upgrade), or
-// 0 when it is given up before. For answers that somebody else makes.
+// Wraps `writer` and reports the status code of the response to `answered` once: when the response
+// starts (101 for an upgrade), or 0 if it is dropped first. For responses that other code writes.
 std::shared_ptr<net::ResponseWriter> CountAnswer(std::shared_ptr<net::ResponseWriter> writer,
                                                  std::function<void(int code)> answered);
 

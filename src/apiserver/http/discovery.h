@@ -16,7 +16,7 @@ namespace drakkar::apiserver {
 inline constexpr std::string_view kAggregatedDiscoveryType =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-// Subresources that are answered now; the description of a kind may know more.
+// Subresources that we serve; the schema of a kind may list more.
 inline constexpr std::string_view kServedSubresources[] = {
     "status",   "binding",  "log",    "exec",  "attach", "ephemeralcontainers",
     "finalize", "eviction", "resize", "scale", "token"};
@@ -29,15 +29,15 @@ inline constexpr std::string_view kServedQuestions[] = {"tokenreviews",
 
 struct DiscoveryOptions {
   std::span<const std::string_view> subresources = kServedSubresources;
-  // Kinds that are only asked, never stored (reviews), by their plural.
+  // Kinds that are never stored (reviews), by plural.
   std::span<const std::string_view> questions = kServedQuestions;
 };
 
-// Stored kinds in every version they have, and the questions.
+// Stored kinds in all their versions, and reviews.
 bool IsServed(const api::KindSchema& kind, const DiscoveryOptions& options = {});
 bool IsServedSubresource(std::string_view subresource, const DiscoveryOptions& options = {});
 
-// What a subresource takes and answers, and the verbs it has.
+// What a subresource accepts and returns, and its verbs.
 struct SubresourceShape {
   std::string_view group;
   std::string_view version;
@@ -49,13 +49,13 @@ SubresourceShape ShapeOf(const api::KindSchema& kind, std::string_view subresour
 // True if version `a` is listed before `b`: v1 before v1beta2 before v1beta1 before v1alpha3.
 bool VersionBefore(std::string_view a, std::string_view b);
 
-// The documents that tell clients what there is: /api, /apis, /apis/<group>, /api/v1,
-// /apis/<group>/<version>, /version and the list of paths at /. Made once; immutable afterwards.
+// The discovery documents: /api, /apis, /apis/<group>, /api/v1, /apis/<group>/<version>, /version
+// and the list of paths at /. Built once; immutable afterwards.
 class Discovery {
  public:
   explicit Discovery(const DiscoveryOptions& options = {});
 
-  // Null: not a path of discovery. `aggregated` matters for /api and /apis only.
+  // Null if it is not a discovery path. `aggregated` matters for /api and /apis only.
   std::shared_ptr<const std::string> Find(std::string_view path, bool aggregated) const;
 
  private:

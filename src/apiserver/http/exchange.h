@@ -10,28 +10,29 @@
 
 namespace drakkar::apiserver {
 
-// One request on its way through, private to the frontend. It belongs to the HTTP loop, is lent to
-// the core's between ToCore and SendBack, and ends on the HTTP loop (Crossing::Share).
+// One request and its response, private to the frontend. It belongs to the HTTP loop, is lent to
+// the core's loop between ToCore and SendBack, and is destroyed on the HTTP loop
+// (LoopBridge::Share).
 struct Frontend::Exchange {
-  std::shared_ptr<net::ResponseWriter> writer;  // the HTTP loop's alone
+  std::shared_ptr<net::ResponseWriter> writer;  // used by the HTTP loop only
   net::ServerRequest request;
   RequestInfo info;
   Negotiated negotiated;
   std::string include_object;
   bool accepts_gzip = false;
   MonotonicTime begun;
-  std::string_view verb_name;  // "" for paths that are no resource
+  std::string_view verb_name;  // "" for non-resource paths
   Verb verb = Verb::kGet;
   bool dry_run = false;
   bool mutating = false;
-  std::string read_key;  // of a get whose answer may be kept
+  std::string read_key;  // of a get whose response may be cached
   std::optional<ReadCache::Stamp> stamp;
 
   // For the core.
-  bool identify = false;           // who is asking is for the core to find out
-  UserInfo user;                   // otherwise
-  std::optional<Failure> refusal;  // to be said once it is known who is asking
-  Request asked;                   // of a resource
+  bool identify = false;           // the core must authenticate the caller
+  UserInfo user;                   // unless `identify`
+  std::optional<Failure> refusal;  // to be sent once the caller is authenticated
+  Request asked;                   // for a resource
   std::optional<Verb> also_needs;
   SubresourceProxy* proxy = nullptr;
   std::unique_ptr<WatchStreamOptions> watch;

@@ -47,18 +47,18 @@ Duration Frontend::RandomWatchLifetime() {
 Frontend::Frontend(Options options)
     : options_(std::move(options)),
       loop_(options_.loop == nullptr ? options_.core.loop() : *options_.loop),
-      crossing_(loop_, options_.core.loop()),
+      bridge_(loop_, options_.core.loop()),
       request_metrics_(options_.metrics),
       watch_events_(loop_.clock(), options_.metrics),
-      feed_(options_.core, crossing_, [this] { return Usage(); }),
+      feed_(options_.core, bridge_, [this] { return Usage(); }),
       reads_(options_.core) {}
 
 Frontend::~Frontend() {
-  crossing_.Close();
+  bridge_.Close();
 }
 
 void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWriter> writer) {
-  ExchangePtr exchange = crossing_.Share(std::make_unique<Exchange>());
+  ExchangePtr exchange = bridge_.Share(std::make_unique<Exchange>());
   exchange->request = std::move(given);
   const net::ServerRequest& request = exchange->request;
   exchange->writer = std::move(writer);
@@ -104,8 +104,7 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
       exchange->stamp = reads_.StampOf(exchange->info);
     }
   }
-  crossing_.ToCore(
-      [this, exchange = std::move(exchange)]() mutable { OnCore(std::move(exchange)); });
+  bridge_.ToCore([this, exchange = std::move(exchange)]() mutable { OnCore(std::move(exchange)); });
 }
 
 void Frontend::ReadResource(Exchange& exchange) {
@@ -221,14 +220,13 @@ void Frontend::Return(Exchange& exchange) {
 }
 
 std::shared_ptr<net::ResponseWriter> Frontend::Counted(Exchange& exchange) {
-  return CountAnswer(
-      std::move(exchange.writer),
-      crossing_.Guard([this, info = exchange.info, verb = exchange.verb_name,
-                       mutating = exchange.mutating, begun = exchange.begun](int code) {
-        request_metrics_.Ended(mutating);
-        request_metrics_.Count(info, verb, /*dry_run=*/false, code,
-                               loop_.clock().Monotonic() - begun);
-      }));
+  return CountAnswer(std::move(exchange.writer), bridge_.Guard([this, info = exchange.info,
+                                                                verb = exchange.verb_name,
+                                                                mutating = exchange.mutating,
+                                                                begun = exchange.begun](int code) {
+    request_metrics_.Ended(mutating);
+    request_metrics_.Count(info, verb, /*dry_run=*/false, code, loop_.clock().Monotonic() - begun);
+  }));
 }
 
 void Frontend::AnswerPath(Exchange& exchange) {

@@ -8,9 +8,9 @@
 
 #include "apiserver/auth/authenticator.h"
 #include "apiserver/http/change_feed.h"
-#include "apiserver/http/crossing.h"
 #include "apiserver/http/device_usage.h"
 #include "apiserver/http/health.h"
+#include "apiserver/http/loop_bridge.h"
 #include "apiserver/http/read_cache.h"
 #include "apiserver/http/request_info.h"
 #include "apiserver/http/request_metrics.h"
@@ -26,41 +26,41 @@ class WorkerPool;
 
 namespace drakkar::apiserver {
 
-// HTTP in front of the core, for the connections of one loop: who is asking, what for, in which
-// form; then the core; then the answer, once what it is built on is durable. What needs no state of
-// the core (paths, queries, bodies, encodings, client certificates) is done on the HTTP loop;
-// tokens, access and the verbs on the core's.
+// Serves HTTP for the connections of one loop: authenticates and parses the request, passes it to
+// the core, and answers once the state that the response is based on is durable. What needs no
+// state of the core (paths, queries, bodies, encodings, client certificates) happens on the HTTP
+// loop; tokens, authorization and the verbs on the core's loop.
 //
-// Construct and destroy it on the core's loop; destroy it when nothing runs on the HTTP loop any
-// more, unless that is the core's.
+// Construct and destroy it on the core's loop. Destroy it when nothing runs on the HTTP loop any
+// more, unless both are the same loop.
 class Frontend final : public net::RequestHandler {
  public:
   struct Options {
     Core& core;
     const Authenticator& authenticator;
     Metrics& metrics;
-    // May `user` do `verb` on a path that is no resource? Null: everybody may. This and what
-    // follows is called on the core's loop.
+    // Whether `user` may do `verb` on a non-resource path; null allows everyone. This and the
+    // following members are called on the core's loop.
     std::function<bool(const UserInfo& user, std::string_view verb, std::string_view path)>
         authorize_path;
     std::vector<HealthCheck> health_checks;
     // More documents by path: /configz, /openid/v1/jwks ...
     std::map<std::string, std::function<std::string()>, std::less<>> documents;
-    // Brings `metrics` up to date before they are shown; may be null.
+    // Updates `metrics` before they are shown; may be null.
     std::function<void()> before_metrics;
-    std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"; of the HTTP loop
-    // Gives skipNodeOperations out as a list however it was written: Go clients read nothing else.
+    std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"; belong to the HTTP loop
+    // Always writes skipNodeOperations as a list: Go clients cannot decode the other form.
     bool skip_operations_as_list = false;
-    // Where large answers are compressed; null: on the loop.
+    // Where large responses are compressed; null: on the loop.
     WorkerPool* workers = nullptr;
-    // The loop of the connections; null: the core's.
+    // The loop of the connections; null: the core's loop.
     EventLoop* loop = nullptr;
-    // How long a watch lasts whose client does not say, so that clients spread over servers and no
-    // watch outlives rights for ever. On the HTTP loop.
+    // The default duration of a watch, so that clients spread over servers and a watch does not
+    // outlive the permissions it was started with by much. On the HTTP loop.
     std::function<Duration()> watch_lifetime = RandomWatchLifetime;
   };
-  // Larger bodies are refused with a Status. What the connection refuses itself has none, so let it
-  // take some more.
+  // Larger bodies are rejected with a Status. The connection's own limit must be higher, because it
+  // rejects without one.
   static constexpr std::size_t kMaxBodyBytes = 3u << 20;
   explicit Frontend(Options options);
   static Duration RandomWatchLifetime();
@@ -76,16 +76,16 @@ class Frontend final : public net::RequestHandler {
   // On the HTTP loop.
   void ReadResource(Exchange& exchange);
   std::optional<Failure> ReadWatch(Exchange& exchange, Request asked);
-  // Answers a get again as it was answered before, if that still holds.
+  // Answers a get from the cache, if the entry is still valid.
   bool AnswerFromCache(Exchange& exchange);
   SubresourceProxy* FindProxy(const RequestInfo& info) const;
   void Return(Exchange& exchange);
-  // The writer for somebody else to answer with; the request is counted when they do.
+  // A writer for other code to respond with; the request is counted when it does.
   std::shared_ptr<net::ResponseWriter> Counted(Exchange& exchange);
   void AnswerPath(Exchange& exchange);
   void Answer(Exchange& exchange);
   void Fail(Exchange& exchange, const Failure& failure, const std::string& continue_token = {});
-  // Compresses what is large, for those who asked for it.
+  // Compresses large responses for clients that accept it.
   void Send(Exchange& exchange, int status, net::Headers headers, net::Body body);
   void Finished(const Exchange& exchange, int code, std::optional<std::size_t> bytes = {});
 
@@ -96,19 +96,19 @@ class Frontend final : public net::RequestHandler {
   std::optional<Failure> FindTarget(Exchange& exchange);
   void FinishOnCore(ExchangePtr exchange, Response response);
   void SendBack(ExchangePtr exchange);
-  // Which devices are allocated, by the claims of now.
+  // The currently allocated devices.
   std::shared_ptr<const DeviceUsage> Usage();
 
   const Options options_;
   EventLoop& loop_;
-  Crossing crossing_;
-  // The HTTP loop's.
+  LoopBridge bridge_;
+  // Used on the HTTP loop.
   RequestMetrics request_metrics_;
   WatchEvents watch_events_;
-  // Both loops', each its part.
+  // Used on both loops, each its own part.
   ChangeFeed feed_;
   ReadCache reads_;
-  // The core's.
+  // Used on the core's loop.
   std::shared_ptr<const DeviceUsage> usage_;
   storage::Revision usage_revision_ = -1;
 };

@@ -26,7 +26,7 @@ void Frontend::OnCore(ExchangePtr exchange) {
   } else {
     if (exchange->stamp) reads_.Follow(*exchange->info.kind);
     return options_.core.Handle(std::move(exchange->asked),
-                                crossing_.Guard([this, exchange](Response response) mutable {
+                                bridge_.Guard([this, exchange](Response response) mutable {
                                   FinishOnCore(std::move(exchange), std::move(response));
                                 }));
   }
@@ -42,17 +42,18 @@ void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
     exchange->usage = Usage();
   }
   if (options_.core.IsDurable(revision)) return SendBack(std::move(exchange));
-  options_.core.WhenDurable(revision, crossing_.Guard([this, exchange = std::move(exchange)](
-                                                          std::optional<Failure> failure) mutable {
-    if (failure) {
-      exchange->response = Response::Failed(std::move(*failure));
-    }
-    SendBack(std::move(exchange));
-  }));
+  options_.core.WhenDurable(
+      revision,
+      bridge_.Guard([this, exchange = std::move(exchange)](std::optional<Failure> failure) mutable {
+        if (failure) {
+          exchange->response = Response::Failed(std::move(*failure));
+        }
+        SendBack(std::move(exchange));
+      }));
 }
 
 void Frontend::SendBack(ExchangePtr exchange) {
-  crossing_.ToHttp([this, exchange = std::move(exchange)] { Return(*exchange); });
+  bridge_.ToHttp([this, exchange = std::move(exchange)] { Return(*exchange); });
 }
 
 std::optional<Failure> Frontend::Identify(Exchange& exchange) {

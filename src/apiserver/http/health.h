@@ -7,11 +7,11 @@
 
 namespace drakkar::apiserver {
 
-// One named check of /livez, /readyz and /healthz. It says what is wrong, or nothing.
+// A named check of /livez, /readyz and /healthz. Returns what is wrong, or nothing.
 struct HealthCheck {
   std::string name;
   std::function<std::string()> run;
-  bool ready_only = false;  // part of /readyz, but nothing a restart would cure
+  bool ready_only = false;  // part of /readyz only: a restart would not help
 };
 
 struct HealthAnswer {
@@ -21,8 +21,8 @@ struct HealthAnswer {
 
 bool IsHealthPath(std::string_view path);
 
-// `path` is /livez, /readyz or /healthz, or one of them with the name of one check behind it.
-// Verbose lists every check; failures do so always, without the reasons, as in Kubernetes.
+// `path` is /livez, /readyz or /healthz, optionally followed by the name of one check. Verbose
+// output lists every check; so does a failure, without reasons, as in Kubernetes.
 HealthAnswer AnswerHealth(std::string_view path, bool verbose,
                           const std::vector<std::string_view>& excluded,
                           const std::vector<HealthCheck>& checks);

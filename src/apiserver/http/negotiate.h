@@ -15,23 +15,23 @@ inline constexpr std::string_view kJsonType = "application/json";
 inline constexpr std::string_view kYamlType = "application/yaml";
 inline constexpr std::string_view kProtobufType = "application/vnd.kubernetes.protobuf";
 
-// How the client wants its answer.
+// The form of the response.
 struct Negotiated {
   MediaType media = MediaType::kJson;
   Shape shape = Shape::kObject;
   bool pretty = false;
 };
 
-// The entry of the Accept header that we can serve and that the client likes best (by q, then
-// exact types before wildcards, then order); none is 406. `stream`: the answer is a watch, which
-// YAML cannot be. Tables are not to be had in protobuf.
+// The best entry of the Accept header that we can serve (by q, then exact types before wildcards,
+// then order); 406 if there is none. `stream` is for watches, which cannot be YAML. Tables cannot
+// be protobuf.
 std::optional<Failure> NegotiateAccept(std::string_view accept, bool stream,
                                        Negotiated& negotiated);
 
-// Whether an Accept-Encoding header takes gzip.
+// Whether an Accept-Encoding header accepts gzip.
 bool AcceptsGzip(std::string_view accept_encoding);
 
-// "application/json; charset=utf-8" is "application/json".
+// "application/json; charset=utf-8" becomes "application/json".
 std::string_view MediaTypeOf(std::string_view header);
 
 }  // namespace drakkar::apiserver

@@ -12,17 +12,16 @@
 
 namespace drakkar::apiserver {
 
-// Whether "host:port", an IP address and a port, is the API server's own: then it is no node.
+// Whether "host:port", an IP address and a port, is the API server's own, and so cannot be a node.
 // Called on HTTP loops.
 using IsOwnAddress = std::function<bool(const std::string& host, std::uint16_t port)>;
-// The usual answer: any address of this machine with the port we listen on (0: none yet).
+// The default: any address of this machine with the port we listen on (0: none yet).
 IsOwnAddress OwnAddress(std::shared_ptr<const std::atomic<std::uint16_t>> port);
 
-// pods/log: finds the pod's node and passes the node's answer on, as it comes. The node is asked
-// over HTTPS with the certificate that the API server has for nodes, which is worth nothing
-// elsewhere.
+// pods/log: finds the pod's node and streams the node's response to the client. The connection to
+// the node is HTTPS, with a client certificate that is valid for nodes only.
 //
-// Lives on an HTTP loop and must outlive its requests.
+// Bound to an HTTP loop; must outlive its requests.
 class PodLogProxy final : public SubresourceProxy {
  public:
   PodLogProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own);
@@ -37,8 +36,9 @@ class PodLogProxy final : public SubresourceProxy {
   net::HttpClient http_;
 };
 
-// nodes/proxy, reading only: GET /api/v1/nodes/{name}/proxy/{path} is the answer of the node's own
-// port to GET /{path}. May be used by whoever may get nodes/proxy, which is as good as the node.
+// nodes/proxy, read-only: GET /api/v1/nodes/{name}/proxy/{path} returns what the node's own port
+// returns for GET /{path}. Open to users who may get nodes/proxy, which is equivalent to access to
+// the node.
 class NodeProxy final : public SubresourceProxy {
  public:
   NodeProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own);
@@ -53,9 +53,9 @@ class NodeProxy final : public SubresourceProxy {
   net::HttpClient http_;
 };
 
-// "https://10.0.0.7:10250" of a Node object: its internal address and its agent's port. The node
-// writes both itself, so only an IP address that is not `is_own` will do: a node must not send the
-// API server to itself, nor anywhere by name.
+// "https://10.0.0.7:10250" from a Node object: its internal address and the port of its agent. The
+// node writes both itself, so only an IP address that is not `is_own` is accepted: a node must not
+// redirect the API server to itself, nor to any host by name.
 Result<std::string> NodeAgentUrl(const api::Object& node, const IsOwnAddress& is_own);
 
 }  // namespace drakkar::apiserver

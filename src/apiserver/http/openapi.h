@@ -10,15 +10,15 @@
 
 namespace drakkar::apiserver {
 
-// The schemas and operations of what is served, as kubectl wants them for explain, apply, diff and
-// validation: /openapi/v3 (the index), /openapi/v3/api/v1, /openapi/v3/apis/<group>/<version> and,
-// for old clients, /openapi/v2 with schemas only. Each document is made when it is first asked for;
-// the index asks for all, because it names their hashes. Not thread-safe.
+// OpenAPI schemas and operations, as kubectl needs them for explain, apply, diff and validation:
+// /openapi/v3 (the index), /openapi/v3/api/v1, /openapi/v3/apis/<group>/<version> and, for old
+// clients, /openapi/v2 with schemas only. A document is built when it is first requested; the index
+// needs all of them, because it contains their hashes. Not thread-safe.
 class OpenApi {
  public:
   explicit OpenApi(const DiscoveryOptions& options = {}) : options_(options) {}
 
-  // Null: not a path of OpenAPI. The path is without its query.
+  // Null if it is not an OpenAPI path. `path` has no query.
   std::shared_ptr<const std::string> Find(std::string_view path);
 
  private:

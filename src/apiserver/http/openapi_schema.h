@@ -9,13 +9,13 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 
-// Schemas of OpenAPI out of the scheme's tables. Used by openapi.cc only.
+// Builds OpenAPI schemas from the scheme's tables. Used by openapi.cc only.
 namespace drakkar::apiserver {
 
 enum class OpenApiVersion { kV2, kV3 };
 
-// Collects schemas: asking for a reference makes sure that the schema, and all that it refers to,
-// is among the definitions.
+// Collects schemas: asking for a reference adds the schema, and all that it refers to, to the
+// definitions.
 class SchemaCollector {
  public:
   explicit SchemaCollector(OpenApiVersion version) : version_(version) {}
@@ -24,7 +24,7 @@ class SchemaCollector {
   api::Draft Reference(const api::StructSchema& structure);
   // The body of a patch: any object.
   api::Draft PatchReference();
-  // All schemas by name, in the order of the names.
+  // All schemas, sorted by name.
   api::Draft Take();
 
  private:

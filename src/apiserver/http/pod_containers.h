@@ -8,8 +8,8 @@
 
 namespace drakkar::apiserver {
 
-// The container of a pod that a request means: the one it names, else the only one. What is wrong
-// otherwise, in Kubernetes' words.
+// The container of a pod that a request refers to: the one it names, or the only one. Errors are
+// worded as in Kubernetes.
 std::optional<Failure> ChooseContainer(const api::Object& pod, std::string& container);
 
 }  // namespace drakkar::apiserver

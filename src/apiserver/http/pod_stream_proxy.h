@@ -10,16 +10,15 @@
 
 namespace drakkar::apiserver {
 
-// pods/exec and pods/attach: a WebSocket from the client to the pod's node, bytes passed on both
-// ways and read no faster than the other side takes them. The node speaks the channel protocol: it
-// must be one of ours or declare ExtendWebSocketsToKubelet. SPDY is refused with a sentence, after
-// everything else that may be wrong: clients fall back to it when a WebSocket is refused, and show
-// that answer.
+// pods/exec and pods/attach: connects the client's WebSocket to the pod's node and forwards bytes
+// both ways, no faster than the other side reads. The node must speak the channel protocol: it is
+// one of ours or declares ExtendWebSocketsToKubelet. SPDY is rejected with a message, after all
+// other checks: clients fall back to it when a WebSocket is rejected, and show that message.
 //
-// Lives on an HTTP loop and must outlive its requests; those of one server share `open`.
+// Bound to an HTTP loop; must outlive its requests. Proxies of one server share `open`.
 class PodStreamProxy final : public SubresourceProxy {
  public:
-  // Connections of one loop to one node, and of all that share a count.
+  // Limits for connections of one loop to one node, and of all loops that share a count.
   static constexpr std::size_t kMaxStreamsPerNode = 256;
   static constexpr std::size_t kMaxStreams = 2'000;
 

@@ -8,8 +8,8 @@
 
 namespace drakkar::apiserver {
 
-// The body of an HTTP request into what its verb makes of it: the text and form of an object or a
-// patch, the options of a delete. A body that its verb does not have is left alone.
+// Parses the body of an HTTP request for its verb: the text and form of an object or a patch, or
+// the options of a delete. Ignores the body if the verb has none.
 std::optional<Failure> ReadBody(std::string_view content_type_header, std::string body,
                                 Request& request);
 

@@ -11,7 +11,7 @@
 
 namespace drakkar::apiserver {
 
-// What a path asks for.
+// What a path refers to.
 struct RequestInfo {
   bool is_resource = false;  // else a path like /healthz or a discovery document
   std::string group;
@@ -21,21 +21,21 @@ struct RequestInfo {
   std::string namespace_;
   std::string name;
   std::string subresource;
-  std::vector<std::string> rest;  // behind the subresource (proxies)
+  std::vector<std::string> rest;  // after the subresource (for proxies)
 };
 
 RequestInfo ParseRequestPath(std::string_view path);
 
-// A query parameter that is yes or no: given, and neither "false" nor "0", as Kubernetes reads it.
+// Reads a boolean query parameter as Kubernetes does: true if given and neither "false" nor "0".
 bool IsTrueParameter(const std::string* value);
 
-// The verb of a method on what the path names; nullopt when there is none.
+// The verb for a method on the path; nullopt if there is none.
 std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const net::Query& query);
 
-// Query parameters into the request's options. All that is wrong with one is said.
+// Reads query parameters into the request's options. A failure names everything that is wrong.
 std::optional<Failure> ReadOptions(const net::Query& query, Request& request);
 
-// What is wrong with an option of a write, as Kubernetes words it.
+// Validates the options of a write; errors are worded as in Kubernetes.
 Failure InvalidOptions(Verb verb, api::FieldError error);
 
 }  // namespace drakkar::apiserver

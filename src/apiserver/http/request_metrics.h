@@ -13,30 +13,30 @@ namespace drakkar::apiserver {
 
 class Core;
 
-// The metrics of the API server under the names that dashboards know. Handles are kept, so counting
-// a request costs one look-up.
+// The API server's metrics, under the names that dashboards expect. Handles are kept, so counting a
+// request costs one lookup.
 class RequestMetrics {
  public:
   explicit RequestMetrics(Metrics& metrics);
 
   void Began(bool mutating);
   void Ended(bool mutating);
-  // A request that was answered; `verb` is "" for paths that are no resource, `bytes` the size of
-  // what a read of a resource was answered with.
+  // A request was answered. `verb` is "" for non-resource paths; `bytes` is the size of the
+  // response to a read of a resource.
   void Count(const RequestInfo& info, std::string_view verb, bool dry_run, int code, Duration took,
              std::optional<std::size_t> bytes = {});
 
-  // Somebody was let in, or not. On either loop.
+  // A login succeeded or failed. On either loop.
   void CountLogin(bool known) { (known ? known_ : unknown_).Add(); }
 
-  // What is read off the caches when somebody asks: objects and watches by resource.
+  // Gauges that are read from the caches on demand: objects and watches by resource.
   void Refresh(const Core& core);
 
  private:
   struct Series {
     Counter* total = nullptr;
     Histogram* duration = nullptr;
-    Histogram* sizes = nullptr;  // once there was one
+    Histogram* sizes = nullptr;  // once there is one
   };
   Metrics& metrics_;
   Gauge& mutating_;

@@ -16,8 +16,8 @@ struct KindSchema;
 
 namespace drakkar::apiserver {
 
-// etcd_request_duration_seconds: how long the store took, by operation and resource. The name is
-// the one dashboards look for, whatever the engine.
+// etcd_request_duration_seconds: how long the store took, by operation and resource. Dashboards
+// expect this name, whatever the engine.
 class StoreMetrics {
  public:
   explicit StoreMetrics(Metrics& metrics) : metrics_(metrics) {}

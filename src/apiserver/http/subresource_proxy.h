@@ -9,19 +9,19 @@
 
 namespace drakkar::apiserver {
 
-// Serves what lies behind a subresource that is no object: logs, exec. Lives on an HTTP loop and
-// knows nothing of the core.
+// Serves a subresource that is not an object: logs, exec. Bound to an HTTP loop; knows nothing of
+// the core.
 class SubresourceProxy {
  public:
   // What the core knew when it authorized the request.
   struct Target {
-    api::ObjectPtr pod;                  // null: none of that name, or a request for a node
-    api::ObjectPtr node;                 // the request's, or the pod's; null: none
+    api::ObjectPtr pod;   // null: there is none of that name, or the request is for a node
+    api::ObjectPtr node;  // the request's or the pod's; null: none
     bool nodes_declare_features = true;  // gate NodeDeclaredFeatures
   };
   virtual ~SubresourceProxy() = default;
 
-  // A verb that the user must be allowed besides the request's own.
+  // A verb that the user must be allowed in addition to the request's own.
   virtual std::optional<Verb> AlsoNeeds(const net::ServerRequest&) const { return std::nullopt; }
   // The request has been authorized.
   virtual void Serve(const RequestInfo& info, Target target, net::ServerRequest request,

@@ -16,13 +16,13 @@ struct KindSchema;
 namespace drakkar::apiserver {
 
 struct TableOptions {
-  // What a row carries of its object besides the cells: nothing, its metadata as a
-  // PartialObjectMetadata, or all of it.
+  // What a row includes of its object besides the cells: nothing, its metadata as
+  // PartialObjectMetadata, or the whole object.
   enum class Include { kNone, kMetadata, kObject };
   Include include_object = Include::kMetadata;
-  // Without the definitions of the columns: events of a watch after the first.
+  // Leaves out the column definitions: for watch events after the first.
   bool omit_columns = false;
-  // What ages are measured against.
+  // The time that ages are relative to.
   WallTime now{};
 
   // The list's own metadata.
@@ -30,12 +30,11 @@ struct TableOptions {
   std::string continue_token;
   std::optional<std::int64_t> remaining_items;
 
-  // How many devices of a slice are allocated; empty or nullopt: shown as unknown.
+  // How many devices of a slice are allocated; if empty or nullopt, shown as unknown.
   std::function<std::optional<std::int64_t>(const api::Object& slice)> allocated_devices;
 };
 
-// Objects of one kind as a meta.k8s.io/v1 Table, with the columns and cells that kubectl's users
-// know. Pure: reads nothing but its arguments.
+// Objects of one kind as a meta.k8s.io/v1 Table with the columns that kubectl users know. Pure.
 api::TreePtr MakeTable(const api::KindSchema& kind, std::span<const api::ObjectPtr> objects,
                        const TableOptions& options);
 

@@ -10,12 +10,12 @@
 #include "api/tree/draft.h"
 #include "base/env/clock.h"
 
-// How the cells of a row are made, kind by kind. Used by table.cc only.
+// Builds the cells of a row, per kind. Used by table.cc only.
 namespace drakkar::apiserver {
 
 struct TableOptions;
 
-// The cells of one row; the order is that of the kind's columns in schema/kinds.schema.
+// The cells of one row, in the order of the kind's columns in schema/kinds.schema.
 class Cells {
  public:
   Cells(const api::Object& object, const TableOptions& options)
@@ -32,7 +32,7 @@ class Cells {
   }
   void AddName() { Add(object_.name()); }
   void AddAge();      // of the object itself
-  void AddCreated();  // the moment, not the age
+  void AddCreated();  // the creation time, not the age
 
   // "5m", or "<unknown>" if the time is not set.
   std::string AgeOf(std::string_view time) const;
@@ -48,10 +48,10 @@ class Cells {
 
 using CellWriter = void (*)(Cells& cells);
 
-// The writer of a kind, or null: then only Name and Age are known.
+// The writer for a kind, or null: then the columns are Name and Age.
 CellWriter FindCellWriter(std::string_view group, std::string_view kind);
 
-// One list per file; FindCellWriter looks through all.
+// One list per file; FindCellWriter searches all of them.
 struct CellWriterEntry {
   std::string_view group;
   std::string_view kind;

@@ -19,43 +19,42 @@ class Metrics;
 
 namespace drakkar::apiserver {
 
-// What all watch streams of a server share: events that no object can keep as a form of its own,
-// encoded once however many watch, and the count of what was sent. Bound to an HTTP loop.
+// Shared by all watch streams of an HTTP loop: encoded events that cannot be kept with their
+// object, encoded once for all watches, and the count of events sent. Loop-bound.
 class WatchEvents {
  public:
   WatchEvents(const Clock& clock, Metrics& metrics) : clock_(clock), metrics_(metrics) {}
 
-  // The event of an object that is no table: one piece, encoded once however many watch, for
+  // An object's event, other than a table, as one segment that is encoded once for all watches: for
   // JSON of at most kMaxEventBytes, of which the newest kMaxEvents are kept. Null for others.
   net::Segment Event(const Negotiated& negotiated, std::string_view type,
                      const api::ObjectPtr& object);
   static constexpr std::size_t kMaxEvents = 64;
   static constexpr std::size_t kMaxEventBytes = 32 << 10;
 
-  // WatchCache::LeavingObject, the same one however many watch. The newest kMaxEvents are kept.
+  // WatchCache::LeavingObject, shared by all watches. The newest kMaxEvents are kept.
   const api::ObjectPtr& Leaving(const Change& change);
 
-  // The event with a table of one row. A table shows ages and what `usage` says: it is shared
-  // within one second and one usage, which is as long as a fan-out takes. At most kMaxTables are
-  // kept.
+  // The event with a table of one row. A table shows ages and `usage`, so it is shared only within
+  // one second and one usage, which is as long as a fan-out takes. At most kMaxTables are kept.
   const net::Body& Table(const Negotiated& negotiated, std::string_view type,
                          const api::KindSchema& kind, const api::ObjectPtr& object,
                          TableOptions options, const std::shared_ptr<const DeviceUsage>& usage);
   static constexpr std::size_t kMaxTables = 1'024;
 
-  // apiserver_watch_events_total of a kind; keep it, looking it up takes a lock.
+  // apiserver_watch_events_total of a kind. Keep the handle: looking it up takes a lock.
   Counter& Sent(const api::KindSchema& kind);
 
  private:
   struct Shown {
-    api::ObjectPtr object;  // keeps the address in the key its own
+    api::ObjectPtr object;  // keeps the address in the key unique
     net::Body body;
   };
   // Object, kind, event type, what rows carry, without columns.
   using Key = std::tuple<const void*, const void*, std::string_view, int, bool>;
 
   struct Encoded {
-    api::ObjectPtr object;  // keeps the address its own
+    api::ObjectPtr object;  // keeps the address unique
     std::string_view type;
     Shape shape = Shape::kObject;
     net::Segment bytes;
@@ -65,7 +64,7 @@ class WatchEvents {
   Metrics& metrics_;
   std::array<Encoded, kMaxEvents> events_;  // by the object's address
   struct Left {
-    api::ObjectPtr object;  // what it changed to; keeps the address its own
+    api::ObjectPtr object;  // the object after the change; keeps the address unique
     api::ObjectPtr last;
   };
   std::array<Left, kMaxEvents> left_;  // likewise

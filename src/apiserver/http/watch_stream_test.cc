@@ -50,7 +50,7 @@ class WatchStreamTest : public CoreFixture {
   WatchStreamTest() {
     StartCore(nullptr);
     Settle();
-    feed_ = std::make_unique<ChangeFeed>(*core_, crossing_, [] { return nullptr; });
+    feed_ = std::make_unique<ChangeFeed>(*core_, bridge_, [] { return nullptr; });
   }
   ~WatchStreamTest() override {
     for (const auto& writer : writers_) {
@@ -98,7 +98,7 @@ class WatchStreamTest : public CoreFixture {
   }
 
   Metrics metrics_;
-  Crossing crossing_{loop_, loop_};
+  LoopBridge bridge_{loop_, loop_};
   WatchEvents events_{loop_.clock(), metrics_};
   std::unique_ptr<ChangeFeed> feed_;
   std::vector<std::shared_ptr<FakeWriter>> writers_;

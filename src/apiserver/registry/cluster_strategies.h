@@ -7,7 +7,7 @@ namespace drakkar::apiserver {
 // Kinds without rules of their own but those of their description.
 class GenericStrategy final : public Strategy {};
 
-// Nodes register themselves with their status in one go.
+// Nodes register themselves together with their status.
 class NodeStrategy final : public Strategy {
  public:
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
@@ -21,7 +21,7 @@ class NodeStrategy final : public Strategy {
   bool TakesStatusOnCreate() const override { return true; }
 };
 
-// A namespace is emptied by its controller before it goes: the finalizer in its spec says so.
+// A controller empties a namespace before it is removed; the finalizer in its spec stands for that.
 class NamespaceStrategy final : public Strategy {
  public:
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;

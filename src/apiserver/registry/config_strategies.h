@@ -4,13 +4,14 @@
 
 namespace drakkar::apiserver {
 
-// What a Secret or ConfigMap may hold in all: the values' bytes.
+// The limit for all values of a Secret or ConfigMap together.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 
-// Keys become names of files in volumes and of environment variables.
+// Keys become file names in volumes and names of environment variables.
 api::Problems ConfigKeyProblems(std::string_view key);
 
-// Secrets: stringData is only a way to write data; the type stays, and with `immutable` the data.
+// Secrets: stringData is merged into data; the type is immutable, and with `immutable` so is the
+// data.
 class SecretStrategy final : public Strategy {
  public:
   void Default(api::Draft& object, const StrategyContext& context) const override;

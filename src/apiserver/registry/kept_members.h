@@ -4,12 +4,12 @@
 
 #include "api/tree/draft.h"
 
-// What an update may not change becomes again what it was. The drafts borrow from `before`.
+// Undo changes that an update may not make. The drafts borrow from `before`.
 namespace drakkar::apiserver {
 
-// `object` gets the member as it is in `before`, or loses it.
+// Sets the member of `object` to its value in `before`, or removes it.
 void KeepMember(api::FieldName member, api::Value before, api::Draft& object);
-// Everything but `member` becomes what it is in `before` (apiVersion, kind and metadata excepted).
+// Sets everything but `member` to its value in `before`, except apiVersion, kind and metadata.
 void KeepAllBut(api::FieldName member, api::Value before, api::Draft& object);
 
 }  // namespace drakkar::apiserver

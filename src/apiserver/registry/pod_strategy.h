@@ -4,7 +4,7 @@
 
 namespace drakkar::apiserver {
 
-// Pods: Kubernetes' defaults, the phase and class of service at creation, what of a spec may
+// Pods: Kubernetes' defaults, the phase and QoS class at creation, which parts of the spec may
 // change, graceful deletion.
 class PodStrategy final : public Strategy {
  public:

@@ -7,8 +7,8 @@
 
 namespace drakkar::apiserver {
 
-// What a request for the object (subresource "") or its status cannot change, as FieldsV1: nobody
-// comes to own it by such a request.
+// The fields that a request for the object (subresource "") or its status cannot change, as
+// FieldsV1. Such a request does not make anyone their manager.
 inline std::string_view ResetFieldsFor(const api::KindSchema& kind, const Strategy& strategy,
                                        std::string_view subresource) {
   if (subresource == "status") {

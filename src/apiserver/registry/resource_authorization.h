@@ -8,14 +8,14 @@
 #include "apiserver/registry/strategy.h"
 #include "apiserver/validation/findings.h"
 
-// Permissions that depend on what a request changes, found out during validation: admin access by a
-// label of the namespace, and the parts of a claim's status by synthetic subresources.
+// Permissions that depend on what a request changes, checked during validation: admin access by a
+// label of the namespace, and parts of a claim's status by synthetic subresources.
 namespace drakkar::apiserver {
 
-// A claim or template that asks for admin access.
+// A claim or template that requests admin access.
 void CheckAdminAccess(Findings& out, api::Value requests, std::string_view namespace_,
                       const StrategyContext& context);
-// A status that is the first to grant it.
+// The first status that grants admin access.
 void CheckAdminAccessStatus(Findings& out, api::Value claim, api::Value before,
                             const StrategyContext& context);
 
@@ -29,7 +29,7 @@ void CheckDriverPermission(Findings& out, const api::FieldPath& path, api::Value
 
 // Drivers with an entry that was added, removed or changed.
 std::set<std::string> ModifiedDrivers(api::Value status, api::Value before);
-// The one node an allocation is for; empty if it is for more than one.
+// The node of an allocation that is for exactly one node; otherwise empty.
 std::string_view NodeOfAllocation(api::Value allocation);
 // A service account whose token is bound to exactly this node.
 bool IsServiceAccountOnNode(const UserInfo& user, std::string_view node);

@@ -4,9 +4,8 @@
 
 #include "apiserver/registry/strategy.h"
 
-// The kinds of resource.k8s.io: defaults, what a gate that is off does to a field, generation,
-// status against spec, permissions that depend on the change. The rules themselves are in
-// validation/.
+// The kinds of resource.k8s.io: defaults, fields of disabled gates, generation, status and spec,
+// permissions that depend on the change. The validation rules are in validation/.
 namespace drakkar::apiserver {
 
 // The strategy of a kind of resource.k8s.io; null for any other name.

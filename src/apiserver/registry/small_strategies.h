@@ -2,10 +2,11 @@
 
 #include "apiserver/registry/strategy.h"
 
-// Kinds that are kept as they come, but for a rule or two.
+// Kinds with only one or two rules.
 namespace drakkar::apiserver {
 
-// Classes of users end at a thousand million; what is above is the system's, whose classes stay.
+// User-defined classes are limited to 1,000,000,000. Higher values are for system classes, which
+// cannot be changed.
 class PriorityClassStrategy final : public Strategy {
  public:
   void Default(api::Draft& object, const StrategyContext& context) const override;
@@ -32,13 +33,14 @@ class DisruptionBudgetStrategy final : public Strategy {
                                   const StrategyContext& context) const override;
 };
 
-// Events of both groups; those with an eventTime are the newer kind, which says who acts and how.
+// Events of both groups. Those with an eventTime are of the newer form, which requires a reporting
+// controller and an action.
 class EventStrategy final : public Strategy {
  public:
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
 };
 
-// What the taints of a node must be.
+// Validates the taints of a node.
 api::FieldErrors ValidateTaints(api::Value taints);
 
 }  // namespace drakkar::apiserver

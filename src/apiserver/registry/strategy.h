@@ -10,26 +10,26 @@
 
 namespace drakkar::apiserver {
 
-// What is particular to one kind. The verbs do all that is common: names, uid, timestamps,
-// generation, status against spec, finalizers, preconditions.
+// The rules of one kind. The verbs do what is common to all: names, UID, timestamps, generation,
+// status and spec, finalizers, preconditions.
 //
 // Order on create: Default, PrepareForCreate, Validate. On update: Default, PrepareForUpdate,
-// ValidateUpdate. Default gets the object in the client's version, everything else gets it in the
-// version it is stored in. `subresource` is "" or "status" (or another one the strategy serves).
+// ValidateUpdate. Default gets the object in the client's version; the others get it in the storage
+// version. `subresource` is "", "status", or another one that the strategy serves.
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Fills in what the client left out.
+  // Sets defaults.
   virtual void Default(api::Draft& object, const StrategyContext& context) const;
-  // The same for an object of which only the status counts.
+  // The same for an update of the status.
   virtual void DefaultStatus(api::Draft& object, const StrategyContext& context) const {
     Default(object, context);
   }
   virtual void PrepareForCreate(api::Draft& object, const StrategyContext& context) const;
   virtual void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                                 const StrategyContext& context) const;
-  // All errors at once, as Kubernetes words them.
+  // Returns all errors, worded as in Kubernetes.
   virtual api::FieldErrors Validate(api::Value object, const StrategyContext& context) const;
   virtual api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                           std::string_view subresource,
@@ -49,9 +49,9 @@ class Strategy {
   virtual std::string_view DefaultPropagation() const { return {}; }
   // Somebody besides the finalizers in metadata has to finish a deletion (namespaces).
   virtual bool HoldsDeletion(api::Value) const { return false; }
-  // Why this object may not be deleted (403); empty: it may.
+  // Why this object may not be deleted (403); empty if it may.
   virtual std::string_view WhyKept(std::string_view /*name*/) const { return {}; }
-  // Deleting in this version answers with the object as it last was, not with a Status.
+  // A delete in this version returns the last state of the object instead of a Status.
   virtual bool ReturnsDeletedObject(std::string_view /*version*/) const { return false; }
   // A status update may also change labels and annotations (pods, nodes).
   virtual bool StatusUpdateKeepsMetadata() const { return false; }
@@ -60,13 +60,12 @@ class Strategy {
                                   bool prefix) const;
   // The name's rule is one of the declared ones (see MetadataRules::name_is_declared).
   virtual bool NameIsDeclared() const { return false; }
-  // How long deleting waits for somebody to finish it; nullopt: the object goes at once.
+  // How long a delete waits for someone to complete it; nullopt deletes at once.
   virtual std::optional<std::int64_t> GracePeriod(api::Value object,
                                                   std::optional<std::int64_t> asked) const;
 };
 
-// The strategy of a kind; the generic one where nothing special is registered. Listed in
-// registry/strategies.cc.
+// The strategy of a kind, or the generic one. registry/strategies.cc lists them.
 const Strategy& StrategyFor(const api::KindSchema& kind);
 
 }  // namespace drakkar::apiserver

@@ -10,25 +10,24 @@
 
 namespace drakkar::apiserver {
 
-// Objects that are stored although nothing of ours acts on them. Whoever creates one is warned:
+// Kinds that we store although no controller of ours acts on them. Creating one returns a warning:
 // `kubectl rollout status` of a Deployment without a controller reports success. A controller that
-// comes to act on them takes its line out of the table in unattended.cc and out of
-// docs/compatibility.md, which a test compares.
+// starts to act on them removes its line from the table in unattended.cc and from
+// docs/compatibility.md; a test compares the two.
 struct Unattended {
   std::string_view group;
   std::string_view kind;
-  // Which objects of the kind; null: all.
+  // Which objects of the kind; null means all.
   bool (*concerns)(api::Value object);
-  // What does not happen, and who would see to it.
+  // What does not happen, and who would do it.
   std::string_view warning;
 };
 std::span<const Unattended> UnattendedKinds();
 
-// The lines of the table that are about a kind, in whatever version.
+// The lines of the table for a kind, in any version.
 std::vector<const Unattended*> UnattendedOf(const api::KindSchema& kind);
 
-// The warnings about an object in the version it is stored in; on update (`before` is given) only
-// those that were not due before.
+// The warnings for an object in its storage version. On update (`before` is given) only new ones.
 std::vector<std::string> UnattendedWarnings(std::span<const Unattended* const> lines,
                                             api::Value object, api::Value before);
 

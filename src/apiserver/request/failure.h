@@ -12,12 +12,12 @@ struct KindSchema;
 
 namespace drakkar::apiserver {
 
-// A request that did not succeed: what becomes a Kubernetes Status object.
+// Why a request failed; becomes a Kubernetes Status object.
 using Failure = api::Status;
 
 Failure NotFoundFailure(const api::KindSchema& kind, std::string_view name);
 Failure AlreadyExistsFailure(const api::KindSchema& kind, std::string_view name);
-// The same for a name the server chose: the client may simply try again.
+// The same for a generated name: the client may simply retry.
 Failure GeneratedNameTakenFailure(const api::KindSchema& kind, std::string_view name);
 // "Operation cannot be fulfilled on <resource> "<name>": <why>"
 Failure ConflictFailure(const api::KindSchema& kind, std::string_view name, std::string_view why);
@@ -26,9 +26,9 @@ Failure ModifiedFailure(const api::KindSchema& kind, std::string_view name);
 Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name, std::string_view why);
 Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
                        const api::FieldErrors& errors);
-// A revision that does not exist yet: clients that know the cause list again from none.
+// A revision that does not exist yet. Clients that know this cause list again without a revision.
 Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current);
-// A watch that was closed because its reader does not keep up.
+// A watch that was closed because its reader is too slow.
 Failure FellBehindFailure();
 Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb);
 

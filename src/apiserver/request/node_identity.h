@@ -9,17 +9,17 @@
 
 namespace drakkar::apiserver {
 
-// The user's extra fields that say which pod and which node a service account's token is for.
+// Extra fields of a user that name the pod and the node that a service account's token is bound to.
 inline constexpr std::string_view kPodNameExtra = "authentication.kubernetes.io/pod-name";
 inline constexpr std::string_view kNodeNameExtra = "authentication.kubernetes.io/node-name";
 
-// The group of DRA drivers that run on nodes beside the node agent, with a certificate instead of a
-// service account: drakkar:node-driver:<node>, who acts from that node and for no other.
+// The group of DRA drivers that run on nodes with a certificate instead of a service account:
+// drakkar:node-driver:<node>, who may act for that node only.
 inline constexpr std::string_view kNodeDriversGroup = "drakkar:node-drivers";
 inline constexpr std::string_view kNodeDriverPrefix = "drakkar:node-driver:";
 
-// Who the API server is to the nodes it asks for logs and commands. Nobody to the API server
-// itself.
+// The API server's identity towards nodes, when it asks for logs or commands. The API server itself
+// does not accept it.
 inline constexpr std::string_view kNodeClientUser = "kube-apiserver-kubelet-client";
 
 // Whether a user is a node, and which one: system:node:<name> in the group system:nodes.
@@ -52,8 +52,8 @@ inline bool IsNodeDriver(const UserInfo& user) {
   return IsInGroup(user, kNodeDriversGroup);
 }
 
-// The node that a user who is no node acts from: that of a driver's certificate, or of the pod or
-// the node that a service account's token is bound to. "": none is known.
+// The node that a user who is not a node acts from: that of a driver's certificate, or of the pod
+// or node that a service account's token is bound to. Empty if unknown.
 inline std::string_view NodeOfUser(const UserInfo& user) {
   if (IsNodeDriver(user) && std::string_view(user.name).starts_with(kNodeDriverPrefix)) {
     return std::string_view(user.name).substr(kNodeDriverPrefix.size());

@@ -13,7 +13,7 @@
 namespace drakkar::apiserver {
 
 enum class Verb { kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete, kDeleteCollection };
-std::string_view VerbName(Verb verb);  // "get", ... as authorization and metrics spell it
+std::string_view VerbName(Verb verb);  // "get", ... as in authorization and metrics
 
 struct UserInfo {
   std::string name;
@@ -25,7 +25,7 @@ struct UserInfo {
 enum class PatchKind { kJson, kMerge, kStrategicMerge, kApply };
 enum class FieldValidation { kIgnore, kWarn, kStrict };
 
-// A request as the verbs see it: the same whether it came over HTTP or from a part in this process.
+// A request as the verbs see it, whether it came over HTTP or from a component in this process.
 struct Request {
   UserInfo user;
   Verb verb = Verb::kGet;
@@ -34,9 +34,9 @@ struct Request {
   std::string name;
   std::string subresource;
 
-  // The body: a tree already (direct calls), or as text.
+  // The body: a tree (direct calls) or text.
   api::TreePtr object;
-  bool is_decoded = false;  // the tree has been through DecodeBody
+  bool is_decoded = false;  // the tree has passed DecodeBody
   std::string text;
   enum class Encoding { kJson, kYaml, kProtobuf };
   Encoding encoding = Encoding::kJson;
@@ -46,7 +46,7 @@ struct Request {
   bool dry_run = false;
   bool force = false;
   std::string field_manager;
-  std::string user_agent;  // names the manager where field_manager does not
+  std::string user_agent;  // names the field manager if field_manager is empty
 
   // Delete.
   std::optional<std::int64_t> grace_period_seconds;
@@ -63,8 +63,8 @@ struct Request {
   std::string continue_token;
 };
 
-// What became of it. `revision` is what the answer is built on: it must be durable before the
-// answer leaves the process.
+// The outcome of a request. The response is based on `revision`, which must be durable before the
+// response leaves the process.
 struct Response {
   int http_status = 200;
   std::optional<Failure> failure;

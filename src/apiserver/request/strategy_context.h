@@ -17,7 +17,7 @@ class FeatureGates;
 
 namespace drakkar::apiserver {
 
-// What the rules of a kind may look at besides the object itself.
+// What the rules of a kind may read besides the object itself.
 struct StrategyContext {
   const Clock& clock;
   Random& random;
@@ -33,17 +33,17 @@ struct StrategyContext {
                          std::string_view subresource, std::string_view namespace_,
                          std::string_view name)>
       authorize;
-  // The first object of a resource, in the order of names, that `matches`; null if none does.
+  // The first object of a resource, by name, that `matches`; null if there is none.
   std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
                                const std::function<bool(const api::Object&)>& matches)>
       find_first = {};
-  // Each object of a resource in a namespace, in the order of names.
+  // Calls `each` for every object of a resource in a namespace, by name.
   std::function<void(std::string_view group, std::string_view plural, std::string_view namespace_,
                      const std::function<void(const api::ObjectPtr&)>& each)>
       visit = {};
-  // The API version the client speaks; objects here are always in the version they are stored in.
+  // The client's API version; objects here are always in their storage version.
   std::string_view version = "v1";
-  std::string_view group = {};  // likewise
+  std::string_view group = {};  // the client's API group
 };
 
 }  // namespace drakkar::apiserver

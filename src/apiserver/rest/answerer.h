@@ -6,16 +6,16 @@
 
 namespace drakkar::apiserver {
 
-// Answers creates of what is never stored: kinds that are questions (access reviews), subresources
-// that hand something out (tokens). The request has been authorized; its body is not decoded yet.
+// Answers creates of kinds that are never stored: reviews, and subresources that issue something
+// (tokens). The request has been authorized; its body has not been decoded.
 class Answerer {
  public:
   virtual ~Answerer() = default;
-  // False: this is for somebody else.
+  // False if this request is for another answerer.
   virtual bool Answer(Request& request, Response& response) = 0;
 };
 
-// Asks one after the other. They must outlive it.
+// Asks its members in order. They must outlive it.
 class AnswererList final : public Answerer {
  public:
   void Add(Answerer& answerer) { answerers_.push_back(&answerer); }

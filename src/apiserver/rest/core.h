@@ -21,16 +21,14 @@ class FeatureGates;
 
 namespace drakkar::apiserver {
 
-// A step between the request and the store that does one of two things: Admit, before validation,
-// may change the object or refuse the request; Check, after validation, may refuse it or add
-// warnings. `before` is absent on create; `object` is absent on delete. Listed in order in
-// admission/admission.cc.
+// An admission step. Admit runs before validation and may change the object or reject the request;
+// Check runs after validation and may reject the request or add warnings. `before` is absent on
+// create, `object` on delete. admission/admission.cc lists the steps in order.
 class AdmissionStep {
  public:
   virtual ~AdmissionStep() = default;
   virtual std::string_view name() const = 0;
-  // False: the step would let the request pass whatever it says. Then it is neither asked nor
-  // measured.
+  // False if the step would accept the request unseen. Then it is neither run nor measured.
   virtual bool Concerns(const Request&) const { return true; }
   virtual bool comes_after_validation() const { return false; }  // true: Check, false: Admit
   virtual std::optional<Failure> Admit(const Request&, api::Draft* /*object*/,
@@ -42,8 +40,8 @@ class AdmissionStep {
                                        std::vector<std::string>& /*warnings*/) {
     return std::nullopt;
   }
-  // Asked when it refused a creation: an object that is about to appear and would change its mind.
-  // The request waits for it, for Core::kMaxWait at most.
+  // Called when the step rejected a create: names an object that is about to appear and would
+  // change the decision. The request waits for it, at most for Core::kMaxWait.
   struct Awaited {
     std::string_view group;
     std::string_view plural;
@@ -55,7 +53,7 @@ class AdmissionStep {
   }
 };
 
-// Says whether a user may do something. RBAC and the node authorizer implement it.
+// Decides whether a user may do something. Implemented by RBAC and the node authorizer.
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
@@ -72,20 +70,20 @@ class Authorizer {
   virtual Decision Check(const Attributes& attributes) = 0;
 };
 
-// The verbs, once for all kinds, over the store and the watch caches. Transport-independent:
-// HTTP and the direct client both end here.
+// Implements the verbs once for all kinds, on top of the store and the watch caches. Independent of
+// the transport: HTTP and the direct client both end here.
 //
-// The caches follow the store's watch, whoever writes: a write of ours is answered when they have
-// come to its revision (with an embedded engine, inside the commit), and one that lost a race is
-// tried again with what they show then. On a store that others write to as well, every request is
-// handled at a revision no older than the request.
+// The caches follow the store's watch, whoever writes. A write of ours is answered when the caches
+// have reached its revision (with an embedded engine, inside the commit). A write that lost a race
+// is retried with what the caches then show. On a shared store every request is handled at a
+// revision that is no older than the request.
 //
-// Loop-bound. `done` may run inside Handle. A response built on `response.revision` may be used
-// within the process at once and must not leave it before WhenDurable says so.
+// Loop-bound. `done` may run inside Handle. A response may be used within the process at once; it
+// must not leave the process before WhenDurable(response.revision) has run.
 class Core {
  public:
-  // How long a creation waits for what an admission step awaits, and how many may wait; beyond,
-  // they are refused at once.
+  // How long a create waits for what an admission step awaits, and how many may wait. Beyond that
+  // they are rejected at once.
   static constexpr Duration kMaxWait = std::chrono::milliseconds(1500);
   static constexpr std::size_t kMaxWaiting = 1'000;
 
@@ -94,20 +92,20 @@ class Core {
     Random& random;
     storage::Store& store;
     const FeatureGates& gates;
-    Authorizer* authorizer = nullptr;  // null: everything is allowed (tests)
+    Authorizer* authorizer = nullptr;  // null allows everything (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
-    Answerer* answerer = nullptr;  // null: nothing is answered that is not stored
-    // Told how long the store took: "create", "update" and "delete" until durable, "list" of an
-    // older revision. May be null.
+    Answerer* answerer = nullptr;  // null: only stored kinds are answered
+    // Called with the time the store took: for "create", "update" and "delete" until durable, for
+    // "list" of an older revision. May be null.
     std::function<void(const api::KindSchema& kind, std::string_view operation, Duration took)>
         on_store_call;
-    // Told of every write as it begins. May be null.
+    // Called when a write starts. May be null.
     std::function<void()> on_write = {};
-    // Told once, when the store failed: nothing is written or read anew until a restart. May be
-    // null.
+    // Called once if the store fails: nothing can be written or read from it until a restart. May
+    // be null.
     std::function<void(const Error& why)> on_store_failed = {};
-    // Told of an object that another writer stored and nobody can read: its last readable state
-    // stays in the cache. May be null.
+    // Called for an object of another writer that cannot be decoded; the cache keeps its last
+    // readable state. May be null.
     std::function<void(std::string_view key, const Error& why)> on_unreadable = {};
   };
   explicit Core(Options options);
@@ -115,63 +113,65 @@ class Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // Reads the store into the caches, then follows it; everything else only after `ready` got no
-  // error.
+  // Loads the store into the caches, then follows it. Everything else only after `ready` ran
+  // without an error.
   void Start(std::function<void(Result<void>)> ready);
 
   void Handle(Request request, std::function<void(Response)> done);
-  // The state a watch begins with: whoever may watch gets it, without the right to list.
+  // The initial state of a watch. It needs the permission to watch, not to list.
   void ListForWatch(Request watch, std::function<void(Response)> done);
 
   struct WatchStart {
     std::optional<Failure> failure;
     std::unique_ptr<WatchCache::Watcher> watcher;
   };
-  // Starts delivering to `on_changes` from the request's resourceVersion; the first call may come
-  // before StartWatch returns. Bookmarks are the frontend's business. `on_closed` is told when
-  // nothing can follow: the store failed, or (kExpired) the caches lost its track and were read
-  // anew. May be null. On a shared store ask WhenFresh first: the version may be another server's.
+  // Delivers changes to `on_changes` from the request's resourceVersion on; the first call may come
+  // before StartWatch returns. The frontend adds bookmarks. `on_closed` is called when nothing can
+  // follow: the store failed, or the caches missed changes and were reloaded (kExpired). May be
+  // null. On a shared store call WhenFresh first: the version may come from another server.
   WatchStart StartWatch(const Request& request, storage::Mark mark,
                         std::function<void(const std::vector<Change>&)> on_changes,
                         std::function<void(const Error& why)> on_closed = {});
 
-  // What StartWatch would start, for whoever feeds many watchers from one (WatchCache::StartFeed).
+  // What StartWatch would start, for a caller that feeds many watchers from one
+  // (WatchCache::StartFeed).
   struct WatchPlan {
     WatchCache* cache = nullptr;
-    CacheWatchOptions options;                 // `after` is a revision, never 0 for "now"
-    const api::KindSchema* version = nullptr;  // what objects are converted to; null: as stored
+    CacheWatchOptions options;  // `after` is a revision, never 0 for "now"
+    const api::KindSchema* version =
+        nullptr;  // the version objects are converted to; null: as stored
   };
   std::optional<Failure> PlanWatch(const Request& request, storage::Mark mark, WatchPlan& plan);
 
   bool IsDurable(storage::Revision revision) const { return revision <= durable_seen_; }
-  // Runs `done` once `revision` cannot be lost (at once if so already), or with the reason why
-  // nobody will ever know.
+  // Runs `done` once `revision` is durable, at once if it already is, or with the reason why it
+  // will never be known.
   void WhenDurable(storage::Revision revision, std::function<void(std::optional<Failure>)> done);
 
-  // Runs `then` when the caches have everything that anybody was told before the call: at once if
-  // nobody else writes to the store. With a failure if that cannot be known.
+  // Runs `then` when the caches show everything that was acknowledged to anyone before the call: at
+  // once unless the store is shared. With a failure if that cannot be established.
   void WhenFresh(std::function<void(std::optional<Failure>)> then);
-  // Whether others write to the store, so that only WhenFresh makes a read fresh.
+  // Whether others write to the store, so that a fresh read needs WhenFresh.
   bool is_shared() const { return is_shared_; }
 
-  // The revision the caches show, for lists and bookmarks, and the part of it that cannot be lost.
+  // The revision that the caches show, for lists and bookmarks, and the durable part of it.
   storage::Revision revision() const { return reached_; }
   storage::Revision durable_revision() const { return durable_seen_; }
   EventLoop& loop() { return options_.loop; }
   const FeatureGates& gates() const { return options_.gates; }
 
-  // The current object, for admission, authorization and the node's proxies; null if none.
+  // The current object, for admission, authorization and the node proxies; null if there is none.
   api::ObjectPtr Find(std::string_view group, std::string_view plural,
                       const std::string& key) const;
   const WatchCache* FindCache(std::string_view group, std::string_view plural) const;
   // The admission steps, in the order they run.
   std::vector<std::string_view> AdmissionNames() const;
-  // Every resource that is stored, for metrics.
+  // Every stored resource, for metrics.
   void ForEachCache(
       const std::function<void(const api::KindSchema&, const WatchCache&)>& each) const;
 
   Decision Authorize(const Authorizer::Attributes& attributes);
-  // The 403 of a request its user may not make.
+  // The 403 for a request that its user may not make.
   std::optional<Failure> CheckAuthorized(const Request& request);
 
  private:
@@ -186,12 +186,12 @@ class Core {
 
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request&& request, std::function<void(Response)> done);
-  // Handle and ListForWatch, once the caches are fresh.
+  // Handle and ListForWatch, after WhenFresh.
   void HandleFresh(Request request, std::function<void(Response)> done);
   void ListFresh(Request watch, std::function<void(Response)> done);
   void Create(Resource& resource, Request&& request, std::function<void(Response)> done,
               bool may_wait = true, int attempt = 0);
-  // The key in the store of what a refused creation may wait for, or nothing.
+  // The key in the store that a rejected create may wait for, or nothing.
   std::optional<std::string> AwaitedBy(const Request& request, api::Draft& object,
                                        const StrategyContext& context);
   void CreateLater(Resource& resource, Request&& request, std::string awaited,
@@ -205,21 +205,22 @@ class Core {
   void DeleteCollection(Resource& resource, Request&& request, std::function<void(Response)> done);
   void Bind(Resource& resource, Request&& request, std::function<void(Response)> done,
             int attempt = 0);
-  // POST bindings: the older way to say pods/NAME/binding.
+  // POST bindings: the older form of pods/NAME/binding.
   void BindNamed(Request&& request, std::function<void(Response)> done);
   void Rescale(Resource& resource, Request&& request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request&& request, std::function<void(Response)> done);
 
-  // What is to be said about an object that is accepted.
+  // Warnings about an object that is accepted.
   static void AddWarnings(const Resource& resource, api::Value object, api::Value before,
                           const StrategyContext& context, std::vector<std::string>& warnings);
-  // What a client sent in its version: with that version's defaults, then as it is stored.
+  // Applies the defaults of the client's version to an object, then converts it to the storage
+  // version.
   static api::Draft ToStored(const Resource& resource, const Request& request,
                              const api::TreePtr& asked, const StrategyContext& context);
 
-  // Writes `object` with the version it gets (null: deletes) if the key is still at `before`, and
-  // tells `done` when the caches show it. kConflict: the race was lost, and they show to whom. A
-  // dry run keeps the version of now, or none.
+  // Writes `object` with its new version (null deletes) if the key is still at `before`, and calls
+  // `done` when the caches show it. kConflict: the race was lost, and the caches show the winner. A
+  // dry run keeps the current version, or none.
   void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
                     const api::ObjectPtr& before, bool dry_run,
                     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
@@ -227,19 +228,20 @@ class Core {
   // The store's watch.
   void Follow();
   void OnEvents(const std::vector<storage::WatchEvent>& events, storage::Revision up_to);
-  // Brings one event into its cache; `reached` is what the caches show with it, 0: as before.
+  // Applies one event to its cache; `reached` is the revision that the caches show with it, 0 if
+  // unchanged.
   void ApplyEvent(const storage::WatchEvent& event, storage::Revision reached);
   void OnDurable(storage::Revision revision);
   void OnWatchClosed(const Error& why);
-  // The caches have lost track of the store: reads it anew and ends all watches.
+  // The caches missed changes: reloads them from the store and ends all watches.
   void Reload();
   void OnStoreFailed(const Error& why);
-  // What is in the store, by resource.
+  // The contents of the store, by resource.
   struct Contents;
   Result<Contents> ReadContents(const storage::RangeResult& range) const;
   Resource* FindResourceOfKey(std::string_view key) const;
 
-  // Runs `then` once the caches have come to `revision`, or with the reason why they never will.
+  // Runs `then` once the caches have reached `revision`, or with the reason why they never will.
   void WhenReached(storage::Revision revision, std::function<void(std::optional<Failure>)> then);
   void RunReached();
   void AskRevision();
@@ -249,7 +251,7 @@ class Core {
   void CountStoreCall(const Resource& resource, std::string_view operation, MonotonicTime begun);
 
   Options options_;
-  // By group and plural; asked with views.
+  // By group and plural; looked up by views.
   struct ByName {
     using is_transparent = void;
     using Views = std::pair<std::string_view, std::string_view>;
@@ -259,20 +261,20 @@ class Core {
   std::unordered_map<const api::KindSchema*, Resource*> by_kind_;  // all versions
   std::unordered_map<std::string_view, Resource*> by_prefix_;      // of their keys
   const bool is_shared_;
-  // Requests that wait, each at most once in one of these.
+  // Waiting requests, each in at most one of these.
   using Waiter = std::function<void(std::optional<Failure>)>;
   std::multimap<storage::Revision, Waiter> reached_waiters_;
   std::multimap<storage::Revision, Waiter> durable_waiters_;
-  std::vector<Waiter> fresh_waiters_;  // for the next question to the store
+  std::vector<Waiter> fresh_waiters_;  // wait for the next ReadRevision
   bool asking_revision_ = false;
   struct Waiting {
     std::string awaited;
     std::function<void()> go_on;
     TimerHandle timeout;
   };
-  std::map<std::uint64_t, Waiting> waiting_;  // in the order they came
+  std::map<std::uint64_t, Waiting> waiting_;  // in order of arrival
   std::uint64_t next_waiting_ = 1;
-  std::optional<Failure> store_failure_;  // what nothing can be durable for any more
+  std::optional<Failure> store_failure_;  // why nothing can become durable any more
   storage::Revision reached_ = 0;
   storage::Revision durable_seen_ = 0;
   std::unique_ptr<storage::Watch> watch_;

@@ -9,18 +9,18 @@
 #include "apiserver/rest/core.h"
 #include "base/text/text.h"
 
-// Shared by the files of the core (core.cc, core_read.cc, core_write.cc) and by nobody else.
+// Shared by core.cc, core_read.cc and core_write.cc only.
 namespace drakkar::apiserver {
 
 struct Core::Resource {
   const api::KindSchema* kind = nullptr;  // in the version it is stored in
   const Strategy* strategy = nullptr;
-  std::vector<const Unattended*> unattended;  // empty: somebody acts on its objects
+  std::vector<const Unattended*> unattended;  // empty if a controller acts on its objects
   std::string prefix;                         // of its keys in the store
   WatchCache cache;
 };
 
-// The key of an object in its resource's cache and behind its prefix in the store.
+// The key of an object in its resource's cache, and after its prefix in the store.
 inline std::string KeyOf(std::string_view namespace_, std::string_view name) {
   std::string key;
   key.reserve(namespace_.size() + 1 + name.size());
@@ -32,7 +32,8 @@ inline std::string KeyOf(std::string_view namespace_, std::string_view name) {
   return key;
 }
 
-// The object that these stored bytes are at this revision: they may carry another version, or none.
+// The object in these stored bytes, with this revision: the bytes may have another version, or
+// none.
 Result<api::ObjectPtr> ReadStored(std::string_view bytes, storage::Revision revision);
 
 inline bool HasSubresource(const api::KindSchema& kind, std::string_view name) {

@@ -9,11 +9,11 @@
 
 namespace drakkar::apiserver {
 
-// What policy/v1 Eviction asks for: deleting a pod, unless a PodDisruptionBudget needs it. A
-// budget's numbers are taken from its spec and the pods it selects as they are now: no controller
-// has to keep its status.
+// Implements policy/v1 Eviction: deletes a pod unless that would violate a PodDisruptionBudget. The
+// budget is computed from its spec and the pods it selects now, so no controller has to maintain
+// its status.
 //
-// Makes the delete options of the body part of `request`; a failure says why the pod stays.
+// Adds the delete options of the body to `request`. A failure says why the pod cannot be evicted.
 std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
                                      const WatchCache& budgets, const WatchCache& pods);
 

@@ -7,29 +7,29 @@
 #include "apiserver/registry/strategy.h"
 #include "apiserver/request/request.h"
 
-// metadata.managedFields and server-side apply, as the verbs use them.
+// metadata.managedFields and server-side apply for the verbs.
 namespace drakkar::apiserver {
 
-// Who the request writes for: its fieldManager, else the start of its user agent.
+// The request's field manager: its fieldManager, or the beginning of its user agent.
 std::string ManagerOf(const Request& request);
 
-// Before `object` is viewed for TrackManagedFields: entries that stay as the client sent them are
-// borrowed, so they must not lie in the part of the draft that is replaced.
+// Call this before `object` is viewed for TrackManagedFields. Entries that stay as the client sent
+// them are borrowed, so they must not be in the part of the draft that is replaced.
 void PinSentEntries(api::Draft& object);
 
-// Sets the entries of `object` after a create (`before` null) or an update. `after` is the object
-// as it will be stored, but for its entries; a view of `object` is not valid any more afterwards.
+// Sets the entries of `object` after a create (`before` is null) or an update. `after` is the
+// object as it will be stored, apart from its entries. Views of `object` are invalid afterwards.
 void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
                         const Request& request, const api::Object* before, api::Value after,
                         WallTime now, api::Draft& object);
 
-// What the configuration in the request's body makes of the current object (null: there is none),
-// in the request's version, entries included.
+// Applies the configuration in the request's body to the current object (null if there is none), in
+// the request's version, and updates the entries.
 std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,
                                   const Request& request, const api::Object* before, WallTime now,
                                   api::TreePtr& asked, std::vector<std::string>& warnings);
 
-// Options that only make sense together: apply needs a manager, force needs apply.
+// Options that depend on each other: apply needs a manager, force needs apply.
 std::optional<Failure> CheckPatchOptions(const Request& request);
 
 }  // namespace drakkar::apiserver

@@ -10,16 +10,16 @@
 #include "apiserver/registry/strategy.h"
 #include "apiserver/request/request.h"
 
-// What the verbs do to metadata, the same for every kind.
+// What the verbs do to metadata, for all kinds.
 namespace drakkar::apiserver {
 
-// Sets apiVersion, kind and namespace, clears what the server owns. Refuses a namespace that is not
-// the request's and a resourceVersion.
+// Sets apiVersion, kind and namespace and clears fields that the server owns. Rejects a
+// resourceVersion and a namespace other than the request's.
 std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const Request& request,
                                             api::Draft& object);
 
-// Checks name, namespace, uid and version against the request and the current object; restores what
-// clients cannot change.
+// Checks name, namespace, UID and version against the request and the current object, and restores
+// fields that clients cannot change.
 std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const Strategy& strategy,
                                             const Request& request, const api::Object& before,
                                             api::Draft& object);
@@ -32,26 +32,26 @@ api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strat
                               api::Value object);
 api::FieldErrors ValidateMetaUpdate(api::Value object, api::Value before);
 
-// But for resourceVersion and managedFields.
+// Ignoring resourceVersion and managedFields.
 bool EqualButForVersion(api::Value a, api::Value b);
-// Being deleted, no finalizer left, no grace period running.
+// Marked for deletion, without finalizers and without a running grace period.
 bool IsReadyToGo(const Strategy& strategy, api::Value object);
 
 std::optional<Failure> CheckPreconditions(const Request& request, const api::Object& object);
 
 enum class DeletionPlan {
-  kNow,        // remove the object
-  kMark,       // keep it, changed: the draft has deletionTimestamp and finalizers
-  kUnchanged,  // it is already on its way and nothing is to be changed
+  kNow,        // delete the object
+  kMark,       // update it: the draft has deletionTimestamp and finalizers
+  kUnchanged,  // it is already being deleted and nothing changes
 };
 DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
                           const api::Object& before, WallTime now, api::Draft& object);
 
-// POST pods/NAME/binding: puts the pod on the node, once.
+// POST pods/NAME/binding: binds the pod to the node, once.
 std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& request,
                                     const api::Object& before, WallTime now, api::Draft& object);
 
-// "prefix" with five random characters, cut so that the name stays within 63.
+// `prefix` with five random characters, truncated to 63 characters.
 std::string GenerateName(std::string_view prefix, Random& random);
 
 api::TreePtr SuccessStatus(const api::KindSchema& kind, const api::Object& object);

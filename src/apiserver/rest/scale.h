@@ -7,11 +7,10 @@
 
 namespace drakkar::apiserver {
 
-// The autoscaling/v1 Scale of a workload: its replicas, and whom it selects.
+// The autoscaling/v1 Scale of a workload: its replicas and its selector.
 api::ObjectPtr ScaleOf(const api::Object& workload);
 
-// Turns an update or a patch of the Scale into the update of the workload that it stands for. A
-// failure says why it cannot.
+// Turns an update or patch of the Scale into an update of the workload, or fails with the reason.
 std::optional<Failure> BuildScaleUpdate(Request& request, const api::ObjectPtr& workload,
                                         std::vector<std::string>& warnings);
 

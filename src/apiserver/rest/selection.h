@@ -8,15 +8,15 @@
 
 namespace drakkar::apiserver {
 
-// The predicate of the request's label and field selectors; empty when everything is selected.
+// The predicate for the request's label and field selectors; empty if everything is selected.
 std::optional<Failure> BuildSelection(const Request& request, Selection& selection);
 
-// "" and "0" give 0.
+// 0 for "" and "0".
 std::optional<Failure> ParseResourceVersion(const std::string& text, storage::Revision& revision);
 
-// Where a list continues: behind `last_key`, in the state of `revision`.
+// Where a list continues: after `last_key`, in the state at `revision`.
 struct ContinueToken {
-  // Goes on with the state of now: given out where the list's own state is compacted.
+  // Continue with the current state: used if the list's own state has been compacted.
   static constexpr storage::Revision kNewest = -1;
   storage::Revision revision = 0;
   std::string last_key;

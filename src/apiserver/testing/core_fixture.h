@@ -30,8 +30,8 @@ inline UserInfo PlainUser(std::string name, std::vector<std::string> groups = {}
   return {.name = std::move(name), .groups = std::move(groups)};
 }
 
-// A core over a store in memory with an authorizer and admission of the test's choice; requests are
-// made as whoever the test says. Namespaces "default" and "kube-node-lease" exist.
+// A core on an in-memory store, with the test's authorizer and admission steps. Requests are made
+// as any user. Namespaces "default" and "kube-node-lease" exist.
 class CoreFixture : public ::testing::Test {
  protected:
   void StartCore(Authorizer* authorizer,
@@ -61,7 +61,7 @@ class CoreFixture : public ::testing::Test {
     return answer ? std::move(*answer) : Response{};
   }
 
-  // Applies `text` by the administrator to a subresource of the object "default/`name`".
+  // Applies `text` as administrator to a subresource of the object "default/`name`".
   Response Apply(const api::KindSchema& kind, std::string name, std::string subresource,
                  std::string manager, std::string text, bool force = false) {
     Request request;

@@ -17,7 +17,7 @@
 
 namespace drakkar::apiserver {
 
-// The API server over HTTPS on one real loop; the test drives the loop until it has its answer.
+// The API server over HTTPS on a real loop, which the test runs until it has its response.
 class HttpsTest : public ::testing::Test {
  protected:
   HttpsTest() {
@@ -33,7 +33,7 @@ class HttpsTest : public ::testing::Test {
     options.tls = net::testing::TestServerTls();
     return options;
   }
-  // From here on `access_` and `http_` reach it; it has the namespace "default".
+  // Afterwards `access_` and `http_` reach the server, and it has the namespace "default".
   void Serve(std::map<std::string, SubresourceProxy*> proxies = {}) {
     frontend_ = std::make_unique<Frontend>(Frontend::Options{.core = *core_,
                                                              .authenticator = authenticator_,
@@ -50,7 +50,7 @@ class HttpsTest : public ::testing::Test {
     Post("/api/v1/namespaces", R"({"metadata":{"name":"default"}})");
   }
 
-  // Runs the loop until `done` says so, within a bound.
+  // Runs the loop until `done` returns true, within a time limit.
   template <typename Condition>
   void RunUntil(Condition done) {
     TimerHandle limit = loop_.RunAfter(std::chrono::seconds(10), [&] {

@@ -7,8 +7,8 @@
 
 namespace drakkar::apiserver {
 
-// Random objects of resource.k8s.io/v1 that pass all validation with every gate on. Over many
-// objects every field of the schema is used. The same seed gives the same objects.
+// Random objects of resource.k8s.io/v1 that are valid with every gate on. Many of them together use
+// every field of the schema. The same seed gives the same objects.
 class RandomResources {
  public:
   explicit RandomResources(Random& random) : random_(random) {}
@@ -35,7 +35,7 @@ class RandomResources {
   api::Draft Counters();
   api::Draft Selectors();
   api::Draft Opaque();
-  // Everything an exact request and an alternative have in common.
+  // What an exact request and an alternative have in common.
   api::Draft Request();
   api::Draft ClaimSpec();
   api::Draft ClaimStatus(api::Draft& spec);

@@ -5,8 +5,8 @@
 
 namespace drakkar::apiserver {
 
-// A capacity that requests consume: the default and the amounts that are allowed fit it and each
-// other. `fractions`: amounts below one are counted in thousandths.
+// A consumable capacity: the default and the allowed amounts must fit it and each other.
+// `fractions` counts amounts below one in thousandths.
 void CheckRequestPolicy(Findings& out, const api::FieldPath& path, api::Value capacity,
                         bool fractions);
 

@@ -7,7 +7,7 @@
 #include "api/meta/field_error.h"
 #include "api/meta/names.h"
 
-// Field errors by the text of their path, for validation that walks objects with plain strings.
+// Field errors with a plain string as path, for validation that does not use FieldPath.
 namespace drakkar::apiserver {
 
 api::FieldError Required(std::string_view field, std::string_view detail = {});

@@ -9,8 +9,8 @@ class FeatureGates;
 
 namespace drakkar::apiserver {
 
-// A ResourceClaimTemplate without metadata. An update checks the whole spec again and that nothing
-// in it has changed.
+// A ResourceClaimTemplate without metadata. An update validates the whole spec again and requires
+// that it is unchanged.
 Findings CheckClaimTemplate(api::Value object, const FeatureGates& gates);
 Findings CheckClaimTemplateUpdate(api::Value object, api::Value before);
 

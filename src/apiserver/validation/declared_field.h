@@ -9,11 +9,11 @@
 
 namespace drakkar::apiserver {
 
-// How far a declared rule has come: beta ones can be switched off together.
+// The maturity of a declared rule: beta rules can be switched off together.
 enum class Level : bool { kStandard, kBeta };
 
-// A place in an object that declared rules look at, beside what it was before. The rules below say
-// whether it is worth going on: false ends the checks of this place.
+// A field that declared rules check, with its old value. The rules below return whether to
+// continue: false ends the checks of this field.
 class DeclaredField {
  public:
   DeclaredField(Findings& out, api::Value object, api::Value before,
@@ -25,9 +25,10 @@ class DeclaredField {
         known_(update_),
         structure_(&schema) {}
 
-  // The field of a struct; unchanged ones (on update) read as not `there`.
+  // The field of a struct; unchanged ones (on update) count as not `there`.
   DeclaredField Field(api::FieldName name) const;
-  // True unless the field is unchanged: there is something to check, if only that it is missing.
+  // True unless the field is unchanged: there is something to check, even if only that it is
+  // missing.
   explicit operator bool() const { return there_; }
 
   api::Value value() const { return value_; }
@@ -44,16 +45,16 @@ class DeclaredField {
   void Minimum(std::int64_t limit, Level level) const;
   void Maximum(std::int64_t limit, Level level) const;
   void Enum(std::initializer_list<std::string_view> values, Level level) const;
-  // An update may not change it / may set and clear but not change it.
+  // An update may not change it / may set and clear it, but not change it.
   bool Immutable(Level level) const;
   bool NotModified(Level level) const;
-  // No two items agree in all `keys`; without keys, in their text.
+  // No two items have equal `keys`; without keys, no two are equal.
   void Unique(api::FieldNames keys, Level level) const;
   // Exactly one of the members is set.
   void Union(api::FieldNames members, Level level) const;
 
-  // Items that need checking. With `keys`, an item is compared with the old item of the same keys;
-  // kByText skips texts that were there before; without either all items are new.
+  // Items to check. With `keys`, an item is compared with the old item of the same keys; kByText
+  // skips strings that were there before; otherwise all items are new.
   enum class Match { kNone, kByKeys, kByText };
   template <typename Visit>
   void Each(Match match, api::FieldNames keys, const Visit& visit) const {
@@ -71,7 +72,7 @@ class DeclaredField {
       if (field) visit(field);
     }
   }
-  // Keys of a map that were not there before.
+  // New keys of a map.
   template <typename Visit>
   void EachNewKey(const Visit& visit) const {
     for (const auto& [key, name, item] : value_.members()) {
@@ -91,11 +92,11 @@ class DeclaredField {
   Findings* out_ = nullptr;
   api::Value value_;
   api::Value before_;
-  bool update_ = false;  // the request changes an object
+  bool update_ = false;  // the request updates an object
   bool known_ = false;   // there is an old value to compare with
   bool there_ = true;
   api::FieldPath path_;
-  const api::StructSchema* structure_ = nullptr;  // of a struct
+  const api::StructSchema* structure_ = nullptr;  // for a struct
   const api::TypeSchema* type_ = nullptr;         // null for the whole object
 };
 

@@ -7,7 +7,7 @@ namespace drakkar {
 class FeatureGates;
 }
 
-// The rules that Kubernetes declares in the schema of resource.k8s.io. They look only at what an
+// The rules that Kubernetes declares in the schema of resource.k8s.io. They check only what an
 // update changes. Paths are those of v1. `before` is absent on create.
 namespace drakkar::apiserver {
 

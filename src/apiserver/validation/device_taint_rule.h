@@ -9,7 +9,8 @@ namespace drakkar::apiserver {
 Findings CheckDeviceTaintRule(api::Value rule, api::Value before);
 Findings CheckDeviceTaintRuleStatus(api::Value rule);
 
-// A ResourcePoolStatusRequest's status: set once, then final. Its spec has declared rules only.
+// The status of a ResourcePoolStatusRequest: set once, then immutable. Its spec has declared rules
+// only.
 Findings CheckPoolStatusRequestStatus(api::Value request, api::Value before);
 
 }  // namespace drakkar::apiserver

@@ -7,20 +7,20 @@
 #include "api/meta/field_error.h"
 #include "api/meta/names.h"
 
-// Kubernetes checks an object twice: rules written by hand, and rules declared in its schema. Both
-// report; a declared rule that says the same replaces what the hand-written one said. Findings are
-// what either pass reports, with what is needed to put them together.
+// Kubernetes validates an object twice: by hand-written rules and by rules declared in its schema.
+// If a declared rule reports the same error as a hand-written one, it replaces it. Findings are the
+// errors of either pass, with what is needed to merge them.
 namespace drakkar::apiserver {
 
 enum class Covered : bool { kNo, kYes };
 
 struct Finding {
   api::FieldError error;
-  // Which rule it was ("maxItems", "format=k8s-uuid"): static text, empty where nobody asks.
+  // The rule ("maxItems", "format=k8s-uuid"): a constant; empty if it does not matter.
   std::string_view origin;
-  // By hand: a declared rule may say it instead.
+  // Hand-written: a declared rule may report it instead.
   bool covered = false;
-  // Declared: counts only while declared rules of the beta level are on.
+  // Declared: counts only while declared rules of the beta level are enabled.
   bool beta = false;
 };
 
@@ -51,15 +51,15 @@ class Findings {
   std::vector<Finding> list_;
 };
 
-// The errors of the hand-written pass alone.
+// The errors of the hand-written pass only.
 api::FieldErrors PlainErrors(const Findings& handwritten);
 
-// Both passes as one answer. `version` is the one the client speaks: what declared rules find is
-// told with that version's paths (v1beta1 has no "exactly" and a "basic" in devices).
+// Merges both passes. `version` is the client's: errors of declared rules have that version's paths
+// (v1beta1 has no "exactly", and "basic" in devices).
 api::FieldErrors MergeFindings(const Findings& handwritten, const Findings& declared,
                                bool declared_beta, std::string_view version = "v1");
 
-// "spec.devices.requests[0].exactly.count" as v1beta1 spells it; other paths stay as they are.
+// "spec.devices.requests[0].exactly.count" as v1beta1 spells it; other paths are unchanged.
 std::string PathInV1beta1(std::string_view path);
 
 }  // namespace drakkar::apiserver

@@ -4,15 +4,15 @@
 
 #include "apiserver/validation/findings.h"
 
-// The syntax of the names that resource.k8s.io is made of. Two wordings exist for some of them: the
-// one of rules written by hand and the one of declared rules ("characters" against "bytes").
+// Validates names in resource.k8s.io. Some rules have two wordings: that of hand-written and that
+// of declared rules ("characters" and "bytes").
 namespace drakkar::apiserver {
 
 inline constexpr std::size_t kMaxDriverBytes = 63;
 inline constexpr std::size_t kMaxPoolBytes = 253;
 inline constexpr std::size_t kMaxIdentifierBytes = 32;
 
-// By hand.
+// Hand-written rules.
 api::Problems DnsLabelProblems(std::string_view text);
 api::Problems DnsSubdomainProblems(std::string_view text);
 // Devices, requests, counters.
@@ -36,11 +36,11 @@ void CheckLabelKeyName(Findings& out, const api::FieldPath& path, std::string_vi
                        Covered covered = Covered::kNo);
 void CheckShareId(Findings& out, const api::FieldPath& path, std::string_view id,
                   Covered covered = Covered::kNo);
-// "10.9.8.7/24": an address with the length of its network, in its one canonical form.
+// "10.9.8.7/24": an address with its prefix length, in canonical form.
 void CheckInterfaceAddress(Findings& out, const api::FieldPath& path, std::string_view address);
 bool IsExtendedResourceName(std::string_view name);
 
-// Declared.
+// Declared rules.
 void DeclareShortName(Findings& out, const api::FieldPath& path, std::string_view name, bool beta);
 void DeclareLongName(Findings& out, const api::FieldPath& path, std::string_view name, bool beta);
 void DeclareCaselessName(Findings& out, const api::FieldPath& path, std::string_view name,

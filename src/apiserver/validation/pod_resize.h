@@ -9,10 +9,9 @@ class FeatureGates;
 
 namespace drakkar::apiserver {
 
-// What a resize (KEP-1287) may change of a pod: cpu and memory of containers, and of the pod as a
-// whole and the size of volumes in memory where their gates are on. Everything else that the
-// request would change is refused, also where Kubernetes passes it over: an answer without an error
-// says that the resize will be done.
+// Validates a resize (KEP-1287): it may change cpu and memory of containers and, if their gates are
+// on, of the pod as a whole and the size of memory volumes. Any other change is rejected, even
+// where Kubernetes ignores it: a response without an error means that the resize will be done.
 api::FieldErrors ValidatePodResize(api::Value pod, api::Value before, const FeatureGates& gates);
 
 }  // namespace drakkar::apiserver

@@ -13,8 +13,7 @@ namespace drakkar {
 class FeatureGates;
 }
 
-// Rules that several kinds of resource.k8s.io share. A rule looks at one value and adds what is
-// wrong with it.
+// Rules shared by several kinds of resource.k8s.io. Each checks one value and adds its errors.
 namespace drakkar::apiserver {
 
 inline constexpr std::size_t kMaxSelectors = 32;
@@ -26,20 +25,20 @@ inline constexpr std::size_t kMaxBindingConditions = 4;
 using ItemRule = std::function<void(api::Value item, const api::FieldPath& path)>;
 using ItemKey = std::function<std::string(api::Value item)>;
 
-// All items, or one error about their number: nothing looks into a list that is too long.
+// All items, or one error about their number: items of a list that is too long are not checked.
 void CheckItems(Findings& out, const api::FieldPath& path, api::Value list,
                 std::optional<std::size_t> limit, Covered size_covered, const ItemRule& rule);
-// Also that no two have the same key.
+// Also checks that keys are unique.
 void CheckUniqueItems(Findings& out, const api::FieldPath& path, api::Value list,
                       std::optional<std::size_t> limit, Covered size_covered,
                       Covered unique_covered, const ItemRule& rule, const ItemKey& key);
 std::string TextKey(api::Value item);
 
-// Expressions that were stored before were valid then and are not compiled again.
+// Expressions that are already stored were valid when they were stored and are not compiled again.
 enum class Stored : bool { kNo, kYes };
 
 struct ExpressionCost {
-  std::uint64_t derived = 0;  // sum over the derived attributes of a claim
+  std::uint64_t derived = 0;  // sum over a claim's derived attributes
 };
 void CheckSelectors(Findings& out, const api::FieldPath& path, api::Value selectors,
                     const FeatureGates& gates, Stored stored);
@@ -49,7 +48,7 @@ void CheckExpression(Findings& out, const api::FieldPath& path, std::string_view
 // "opaque" of a configuration entry: driver and parameters.
 void CheckConfiguration(Findings& out, const api::FieldPath& path, api::Value config,
                         Stored stored);
-// Opaque JSON: an object, not too long unless it was stored before.
+// Opaque JSON: an object within the size limit, unless it is already stored.
 void CheckRawObject(Findings& out, const api::FieldPath& path, api::Value raw, std::size_t limit,
                     Stored stored);
 
@@ -57,9 +56,9 @@ void CheckTaint(Findings& out, const api::FieldPath& path, api::Value taint, api
 void CheckToleration(Findings& out, const api::FieldPath& path, api::Value toleration);
 // bindingConditions and bindingFailureConditions of a device or of an allocation result.
 void CheckBindingConditions(Findings& out, const api::FieldPath& path, api::Value owner);
-// That a plugin that is not asked to prepare is not asked to unprepare either.
+// If prepare is skipped, unprepare must be skipped as well.
 void CheckSkippedOperations(Findings& out, const api::FieldPath& path, api::Value field);
-// The gate is off: setting the field is refused, what is stored stays, taking it away is fine.
+// The gate is off: setting the field is rejected; a stored value may stay or be removed.
 void CheckSkippedOperationsGate(Findings& out, const api::FieldPath& path, api::Value field,
                                 api::Value before, const FeatureGates& gates);
 void CheckNodeSelector(Findings& out, const api::FieldPath& path, api::Value selector);

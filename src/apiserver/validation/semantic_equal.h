@@ -8,9 +8,9 @@
 
 namespace drakkar::apiserver {
 
-// Whether two values mean the same: quantities by amount, an empty list or map like none,
-// skipNodeOperations whatever its form (true is ["*"], false and [] are nothing; the order of
-// a set does not count).
+// Whether two values are semantically equal: quantities by amount, an empty list or map like none,
+// skipNodeOperations in any form (true is ["*"], false and [] are nothing; the order of a set does
+// not matter).
 bool SemanticEqual(api::Value a, api::Value b, const api::TypeSchema& type);
 // `structure` is a name of the v1 schema without its package: "ResourceSliceSpec".
 bool SemanticEqual(api::Value a, api::Value b, std::string_view structure);

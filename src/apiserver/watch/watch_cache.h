@@ -28,7 +28,7 @@ struct Change {
   storage::Revision revision = 0;
 };
 
-// True if an object is in a watcher's or list's selection.
+// True if an object is selected by a watcher or list.
 using Selection = std::function<bool(const api::Object&)>;
 
 struct CacheWatchOptions {
@@ -40,21 +40,21 @@ struct CacheWatchOptions {
 };
 
 struct CacheWatchCallbacks {
-  // Changes in order, already seen through the selection (an object that leaves it is kDeleted).
+  // Changes in order, already filtered by the selection (an object that leaves it is kDeleted).
   std::function<void(const std::vector<Change>& changes)> on_changes;
   // Nothing follows: the store failed (only with Mark::kDurable), or the cache was replaced
   // (kExpired: list again). May be null.
   std::function<void(const Error& why)> on_closed = {};
 };
 
-// The current objects of one resource and its recent changes, all in memory: what every read is
-// served from.
+// The current objects of one resource and its recent changes, in memory. Every read is served from
+// here.
 //
-// Guarantees: a watcher sees each change after its revision once, in order. Watchers with
-// Mark::kDurable see a change only after it cannot be lost.
-// Bounds: kMaxChanges recent changes are kept; a watch from before them is refused (the client
-// lists again).
-// Loop-bound to the API server's loop.
+// A watcher sees each change after its revision once, in order. Watchers with Mark::kDurable see a
+// change only once it is durable.
+//
+// Bounds: keeps kMaxChanges recent changes; a watch from before them is rejected, and the client
+// lists again. Bound to the API server's loop.
 class WatchCache {
  public:
   static constexpr std::size_t kMaxChanges = 20'000;
@@ -71,42 +71,42 @@ class WatchCache {
   api::ObjectPtr Find(const std::string& key) const;
   const IndexedMap<api::ObjectPtr>::Ordered& objects() const { return objects_.ordered(); }
 
-  // Loading at start: no change is recorded. `revision` is the store's revision of the load.
+  // Initial load: records no changes. `revision` is the store's revision of the load.
   void Load(const std::string& key, api::ObjectPtr object);
   void FinishLoad(storage::Revision revision);
 
-  // The change of a transaction that was just applied; revisions only rise.
+  // A change of a transaction that was just applied; revisions only rise.
   void Apply(const std::string& key, Change change);
-  // Everything up to `revision` cannot be lost any more.
+  // Everything up to `revision` is durable.
   void AdvanceDurable(storage::Revision revision);
-  // Nothing becomes durable any more: tells the watchers that wait for it.
+  // Nothing becomes durable any more: closes the watchers that wait for it.
   void CloseDurable(const Error& why);
-  // Begins anew with what the store holds at `revision`, by key: for when changes were missed.
-  // CloseAll follows, or watchers would have a gap.
+  // Replaces the contents with those of the store at `revision`, by key, after changes were missed.
+  // CloseAll must follow, or watchers would have a gap.
   void Replace(std::vector<std::pair<std::string, api::ObjectPtr>> objects,
                storage::Revision revision);
   void CloseAll(const Error& why);
 
-  // Null when `after` is older than what is kept (and not 0, which means "from now").
+  // Null if `after` is older than the kept changes (and not 0, which means "from now").
   std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
 
-  // For whoever filters on behalf of others: every change from now on, once it has the mark, in
-  // order. `readers` is what it counts for in watcher_count.
+  // For a caller that filters on behalf of others: every change from now on, once it has the mark,
+  // in order. `readers` is what it counts for in watcher_count.
   std::unique_ptr<Watcher> StartFeed(std::shared_ptr<const std::size_t> readers, storage::Mark mark,
                                      CacheWatchCallbacks callbacks) const;
-  // What a watcher with these options has been given so far of what is kept; `after` is not 0.
+  // The kept changes that a watcher with these options has been given so far; `after` is not 0.
   std::vector<Change> Backlog(const CacheWatchOptions& options) const;
-  // As what a watcher sees a change: nullopt if it never was and is not in its selection. Pure.
+  // How a watcher sees a change; nullopt if the object was not and is not in its selection. Pure.
   static std::optional<ChangeType> TypeFor(const CacheWatchOptions& options, const Change& change);
-  // What is told of a change that TypeFor calls a deletion and that is none: the object as it last
-  // was in the selection, with the revision at which it left. A new object each time.
+  // The object to send for a change that TypeFor calls a deletion but that is none: its last state
+  // in the selection, with the revision at which it left. A new object each time.
   static api::ObjectPtr LeavingObject(const Change& change);
   static bool IsLeaving(ChangeType seen, const Change& change) {
     return seen == ChangeType::kDeleted && change.type != ChangeType::kDeleted;
   }
 
   storage::Revision oldest_watchable() const { return forgotten_up_to_; }
-  // The revision of the newest change (or of the load): the objects have been the same since.
+  // The revision of the newest change or of the load: the objects have not changed since.
   storage::Revision last_change() const {
     return changes_.empty() ? forgotten_up_to_ : changes_.back().revision;
   }
@@ -121,11 +121,11 @@ class WatchCache {
 
   IndexedMap<api::ObjectPtr> objects_;
   std::deque<Change> changes_;
-  std::uint64_t first_index_ = 0;    // the number of changes forgotten: index of changes_[0]
+  std::uint64_t first_index_ = 0;    // number of dropped changes: the index of changes_[0]
   std::uint64_t durable_index_ = 0;  // changes before it were delivered to durable watchers
   storage::Revision forgotten_up_to_ = 0;
   std::shared_ptr<std::list<WatcherState>> watchers_;
-  int delivering_ = 0;  // nesting: watchers ended meanwhile are only marked
+  int delivering_ = 0;  // nesting depth: watchers that end meanwhile are only marked
 };
 
 }  // namespace drakkar::apiserver

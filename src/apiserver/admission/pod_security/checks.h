@@ -11,7 +11,7 @@
 
 namespace drakkar::apiserver::pod_security {
 
-// What a pod does that a level forbids: "host namespaces", "hostNetwork=true".
+// Something a pod does that a level forbids: "host namespaces", "hostNetwork=true".
 struct Violation {
   std::string reason;
   std::string detail;
@@ -19,8 +19,8 @@ struct Violation {
 
 using CheckPod = std::optional<Violation> (*)(api::Value metadata, api::Value spec);
 
-// One check as it is since a release; a later line of the same name replaces it. The restricted
-// level has the checks of the baseline as well, but for one that it `overrides`.
+// One check, as defined since a release; a later entry of the same name replaces it. The restricted
+// level includes the checks of the baseline, except one that it `overrides`.
 struct Check {
   std::string_view name;
   Level level;
@@ -28,11 +28,11 @@ struct Check {
   CheckPod check;
   std::string_view overrides = {};
 };
-// Baseline before restricted, then by name, then by release: the order of messages.
+// Baseline before restricted, then by name, then by release. Messages have this order.
 std::span<const Check> AllChecks();
 
-// All violations of a pod, or of what a workload makes pods of. Releases after `newest_minor` are
-// taken as that one.
+// All violations of a pod or of a workload's pod template. Releases after `newest_minor` count as
+// `newest_minor`.
 std::vector<Violation> Violations(LevelVersion policy, int newest_minor, api::Value metadata,
                                   api::Value spec);
 

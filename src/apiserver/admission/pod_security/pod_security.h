@@ -4,11 +4,11 @@
 
 namespace drakkar::apiserver {
 
-// The Pod Security levels that namespaces ask for with their labels pod-security.kubernetes.io/...:
-// pods that violate the enforced level are refused, those that violate the others are logged (we
-// have no audit log) or warned about. Objects that make pods are only warned about, since their
-// pods come here as well. Invalid labels are refused. Raising the
-// enforced level warns about pods that would violate it: at most 3000 pods, for at most 25 ms.
+// Enforces the Pod Security levels that namespaces set with labels pod-security.kubernetes.io/...:
+// pods that violate the enforced level are rejected; violations of the other levels are logged (we
+// have no audit log) or returned as warnings. Workloads only get warnings, since their pods are
+// checked as well. Invalid labels are rejected. Raising the enforced level warns about existing
+// pods that would violate it: at most 3000 pods, for at most 25 ms.
 class PodSecurity final : public AdmissionStep {
  public:
   std::string_view name() const override { return "PodSecurity"; }

@@ -9,11 +9,11 @@
 
 namespace drakkar::apiserver::pod_security {
 
-// From lax to strict.
+// From least to most restrictive.
 enum class Level { kPrivileged, kBaseline, kRestricted };
 std::string_view LevelName(Level level);
 
-// A level as a release defined it: the minor of "v1.x", or the latest.
+// A level as defined by a release: the minor version of "v1.x", or the latest.
 inline constexpr int kLatest = std::numeric_limits<int>::max();
 struct LevelVersion {
   Level level = Level::kPrivileged;
@@ -22,8 +22,8 @@ struct LevelVersion {
   std::string ToString() const;  // "restricted:latest", "baseline:v1.30"
 };
 
-// What a namespace demands of its pods: what they must not violate, what is logged, what users are
-// warned of.
+// The levels of a namespace for its pods: what is enforced, what is logged, and what users are
+// warned about.
 struct Policy {
   LevelVersion enforce;
   LevelVersion audit;
@@ -34,9 +34,9 @@ struct Policy {
   }
 };
 
-// The policy that a namespace's labels pod-security.kubernetes.io/... ask for; privileged without
-// them. A label that cannot be read adds an error, and its mode is then strict to enforce and lax
-// to audit and to warn.
+// The policy from a namespace's labels pod-security.kubernetes.io/...; privileged without them. A
+// label that cannot be parsed adds an error, and its mode is then restricted to enforce and
+// privileged to audit and to warn.
 Policy PolicyOf(api::Value namespace_labels, api::FieldErrors& errors);
 
 }  // namespace drakkar::apiserver::pod_security

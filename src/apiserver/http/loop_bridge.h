@@ -8,22 +8,22 @@
 
 namespace drakkar::apiserver {
 
-// The way between an HTTP loop, which owns connections and everything about them, and the core's
-// loop. Where both are the same loop, what would be posted runs at once.
+// Connects an HTTP loop, which owns connections and everything about them, with the core's loop. If
+// both are the same loop, functions run at once instead of being posted.
 //
-// Close (or destroy) it on the core's loop when the HTTP loop has ended or is the same: what is
-// then still on its way is dropped.
-class Crossing {
+// Close (or destroy) it on the core's loop, when the HTTP loop has ended or is the same. Whatever
+// is still in flight is dropped.
+class LoopBridge {
  public:
-  Crossing(EventLoop& http, EventLoop& core) : http_(http), core_(core) {}
-  Crossing(const Crossing&) = delete;
-  Crossing& operator=(const Crossing&) = delete;
+  LoopBridge(EventLoop& http, EventLoop& core) : http_(http), core_(core) {}
+  LoopBridge(const LoopBridge&) = delete;
+  LoopBridge& operator=(const LoopBridge&) = delete;
 
   EventLoop& http() const { return http_; }
   void Close() { lifetime_.End(); }
-  // Of the crossing, for what may outlive it; to be asked on either loop.
+  // For objects that may outlive the bridge; may be asked on either loop.
   Lifetime::Observer Observe() const { return lifetime_.Observe(); }
-  // A callback that does nothing once the crossing is closed.
+  // A callback that does nothing once the bridge is closed.
   template <typename Function>
   auto Guard(Function function) const {
     return lifetime_.Guard(std::move(function));
@@ -40,16 +40,15 @@ class Crossing {
     http_.Post(lifetime_.Guard(std::move(function)));
   }
 
-  // A T that both loops may hold and that is always destroyed on the HTTP loop, because it has what
-  // belongs there (a ResponseWriter). Only one loop at a time may use it.
+  // A T that both loops may hold and that is always destroyed on the HTTP loop, because it has
+  // members that belong there (a ResponseWriter). Only one loop may use it at a time.
   template <typename T>
   std::shared_ptr<T> Share(std::unique_ptr<T> made) const {
     return std::shared_ptr<T>(made.release(),
-                              [http = &http_, crossing = lifetime_.Observe()](T* last) {
+                              [http = &http_, bridge = lifetime_.Observe()](T* last) {
                                 std::unique_ptr<T> owned(last);
-                                // Once closed, the HTTP loop has ended, and this may be long after
-                                // it is gone.
-                                if (crossing.alive() && !http->IsInLoop())
+                                // Once closed, the HTTP loop has ended and may be gone.
+                                if (bridge.alive() && !http->IsInLoop())
                                   http->Post([owned = std::move(owned)] {});
                               });
   }
