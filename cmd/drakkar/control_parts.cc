@@ -112,11 +112,12 @@ class Component {
 
   Result<void> Start() {
     net::StatusPages::Options pages;
-    pages.checks.push_back({"ping", [] { return std::string(); }});
+    pages.checks.push_back({"ping", [] { return Ok(); }});
     pages.checks.push_back({"sync",
-                            [this]() -> std::string {
-                              if (work_ == nullptr) return {};  // another one leads: that is fine
-                              return work_->IsReady() ? "" : "the caches are being filled";
+                            [this]() -> Result<void> {
+                              // Without work another instance leads, and this one is healthy.
+                              if (work_ == nullptr || work_->IsReady()) return Ok();
+                              return Unavailable("the caches have not synced yet");
                             },
                             /*only_ready=*/true});
     pages.metrics = [this] { return metrics_.Text(); };

@@ -205,25 +205,33 @@ struct ApiServer::Impl {
   }
 
   std::vector<HealthCheck> HealthChecks() {
-    auto fine = [] { return std::string(); };
-    auto started = [this] { return std::string(is_started ? "" : "not finished"); };
+    auto fine = [] { return Ok(); };
+    auto started = [this]() -> Result<void> {
+      if (!is_started) return Unavailable("not finished");
+      return Ok();
+    };
     return {{"ping", fine},
             {"log", fine},
             {"etcd",
-             [this] {
-               if (!is_started) return std::string("not finished");
-               const std::optional<Error> failure = options.store->failure();
-               return failure ? failure->message : std::string();
+             [this]() -> Result<void> {
+               if (!is_started) return Unavailable("not finished");
+               if (const std::optional<Error> failure = options.store->failure()) return *failure;
+               return Ok();
              }},
             {"informer-sync",
-             [this] {
-               const bool ready = !is_ready || is_ready();
-               return std::string(ready ? "" : "the controllers have not synced yet");
+             [this]() -> Result<void> {
+               if (is_ready && !is_ready())
+                 return Unavailable("the controllers have not synced yet");
+               return Ok();
              },
              /*ready_only=*/true},
             {"poststarthook/rbac/bootstrap-roles", started},
             {"poststarthook/scheduling/bootstrap-system-priority-classes", started},
-            {"shutdown", [this] { return std::string(stopping ? "shutting down" : ""); },
+            {"shutdown",
+             [this]() -> Result<void> {
+               if (stopping) return Unavailable("shutting down");
+               return Ok();
+             },
              /*ready_only=*/true}};
   }
 

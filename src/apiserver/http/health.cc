@@ -31,9 +31,9 @@ HealthAnswer AnswerHealth(std::string_view path, bool verbose,
     const std::string_view wanted = path.substr(endpoint.size() + 1);
     for (const HealthCheck& check : checks) {
       if (check.name != wanted || (check.ready_only && !ready)) continue;
-      const std::string problem = check.run();
-      if (problem.empty()) return {200, "ok"};
-      return {500, StrCat("internal server error: ", problem, "\n")};
+      const Result<void> result = check.run();
+      if (result.ok()) return {200, "ok"};
+      return {500, StrCat("internal server error: ", result.error().message, "\n")};
     }
     return {404, "404 page not found\n"};
   }
@@ -44,7 +44,7 @@ HealthAnswer AnswerHealth(std::string_view path, bool verbose,
       answer.body += StrCat("[+]", check.name, " excluded: ok\n");
       continue;
     }
-    if (check.run().empty()) {
+    if (check.run().ok()) {
       answer.body += StrCat("[+]", check.name, " ok\n");
     } else {
       answer.body += StrCat("[-]", check.name, " failed: reason withheld\n");

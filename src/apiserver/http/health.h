@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result/result.h"
+
 namespace drakkar::apiserver {
 
-// A named check of /livez, /readyz and /healthz. Returns what is wrong, or nothing.
+// A named check of /livez, /readyz and /healthz.
 struct HealthCheck {
   std::string name;
-  std::function<std::string()> run;
+  std::function<Result<void>()> run;
   bool ready_only = false;  // part of /readyz only: a restart would not help
 };
 

@@ -6,8 +6,13 @@ namespace drakkar::apiserver {
 namespace {
 
 std::vector<HealthCheck> Checks(bool synced) {
-  return {{"ping", [] { return std::string(); }},
-          {"informer-sync", [synced] { return std::string(synced ? "" : "not yet"); }, true}};
+  return {{"ping", [] { return Ok(); }},
+          {"informer-sync",
+           [synced]() -> Result<void> {
+             if (!synced) return Unavailable("not yet");
+             return Ok();
+           },
+           true}};
 }
 
 TEST(Health, SaysOkAndListsTheChecksWhenAsked) {

@@ -13,10 +13,10 @@ StatusPages::Answer StatusPages::Health(std::string_view page, std::string_view 
     if (check.only_ready && page != "readyz") continue;
     if (!only.empty() && only != check.name) continue;
     found = true;
-    const std::string problem = check.problem();
-    fine = fine && problem.empty();
-    lines += problem.empty() ? StrCat("[+]", check.name, " ok\n")
-                             : StrCat("[-]", check.name, " failed: ", problem, "\n");
+    const Result<void> result = check.run();
+    fine = fine && result.ok();
+    lines += result.ok() ? StrCat("[+]", check.name, " ok\n")
+                         : StrCat("[-]", check.name, " failed: ", result.error().message, "\n");
   }
   if (!found) return {404, "404 page not found\n"};
   if (!fine) return {500, StrCat(lines, page, " check failed\n")};

@@ -9,15 +9,15 @@
 
 namespace drakkar::net {
 
-// The pages that every Kubernetes component has on its port: /healthz, /livez and /readyz (each
-// with ?verbose and /NAME for one check), /metrics and /configz. The latter two only for whoever
-// `authorize` lets in; empty: for everybody who reaches the port. Lives on the server's loop.
+// The pages that every Kubernetes component serves on its port: /healthz, /livez and /readyz (each
+// with ?verbose, and /NAME for one check), /metrics and /configz. `authorize` decides who may read
+// the last two; if it is empty, everyone may. Bound to the server's loop.
 class StatusPages final : public RequestHandler {
  public:
   struct Check {
     std::string name;
-    std::function<std::string()> problem;  // empty text: fine
-    bool only_ready = false;               // matters for /readyz, not for the health of the process
+    std::function<Result<void>()> run;
+    bool only_ready = false;  // matters for /readyz, not for the health of the process
   };
   struct Options {
     std::vector<Check> checks;

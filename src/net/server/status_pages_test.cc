@@ -6,17 +6,17 @@ namespace drakkar::net {
 namespace {
 
 TEST(StatusPages, TellHealthReadinessMetricsAndConfiguration) {
-  std::string problem = "the caches are being filled";
+  Result<void> synced = Unavailable("the caches have not synced yet");
   bool allowed = false;
-  StatusPages pages({.checks = {{"ping", [] { return std::string(); }, false},
-                                {"sync", [&] { return problem; }, true}},
-                     .metrics = [] { return std::string("a_total 1\n"); },
-                     .configz = [] { return std::string("{}"); },
-                     .authorize =
-                         [&](const ServerRequest& request, auto done) {
-                           EXPECT_TRUE(request.path == "/metrics" || request.path == "/configz");
-                           done(allowed ? 0 : 403, "not for you");
-                         }});
+  StatusPages pages(
+      {.checks = {{"ping", [] { return Ok(); }, false}, {"sync", [&] { return synced; }, true}},
+       .metrics = [] { return std::string("a_total 1\n"); },
+       .configz = [] { return std::string("{}"); },
+       .authorize =
+           [&](const ServerRequest& request, auto done) {
+             EXPECT_TRUE(request.path == "/metrics" || request.path == "/configz");
+             done(allowed ? 0 : 403, "not for you");
+           }});
   testing::Loopback net({}, {});
   net.handler.function = [&](ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
     pages.Handle(std::move(request), std::move(writer));
@@ -27,11 +27,12 @@ TEST(StatusPages, TellHealthReadinessMetricsAndConfiguration) {
   };
   EXPECT_EQ(get("/healthz"), "200 ok");
   EXPECT_EQ(get("/livez?verbose"), "200 [+]ping ok\nlivez check passed\n");
-  EXPECT_EQ(get("/readyz"),
-            "500 [+]ping ok\n[-]sync failed: the caches are being filled\nreadyz check failed\n");
+  EXPECT_EQ(
+      get("/readyz"),
+      "500 [+]ping ok\n[-]sync failed: the caches have not synced yet\nreadyz check failed\n");
   EXPECT_EQ(get("/readyz/ping"), "200 ok");
   EXPECT_EQ(get("/readyz/none"), "404 404 page not found\n");
-  problem.clear();
+  synced = Ok();
   EXPECT_EQ(get("/readyz"), "200 ok");
   EXPECT_EQ(get("/healthzz"), "404 404 page not found\n");
   EXPECT_EQ(get("/metrics"), "403 not for you\n");
