@@ -35,11 +35,11 @@ constexpr char kDecisions[] = "Counter of authorization attempts broken down by 
 constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
 
-// Large answers are compressed beside the loop; what does not find a place is compressed on it.
+// Large responses are compressed on a worker; if the queue is full, on the loop.
 constexpr std::size_t kWorkers = 1;
 constexpr std::size_t kMaxQueuedWork = 64;
 
-// What a connection takes in before it refuses without a Status.
+// The connection's limit, beyond which it rejects requests without a Status.
 constexpr std::size_t kMaxTakenBodyBytes = 8u << 20;
 static_assert(kMaxTakenBodyBytes > Frontend::kMaxBodyBytes);
 
@@ -54,7 +54,7 @@ bool IsPublicPath(std::string_view path) {
   return false;
 }
 
-// By the server itself.
+// On behalf of the server itself.
 Request CreationOf(const api::TreePtr& object) {
   const api::Value root = object->root();
   Request request;
@@ -74,9 +74,9 @@ api::TreePtr NamespaceTree(std::string_view name) {
   return draft.Freeze();
 }
 
-// Service and Endpoints "kubernetes" in the namespace default, which say where the API server is.
-// Nothing here forwards the addresses of services, so it is the server's own. Nothing if that is no
-// single address.
+// Service and Endpoints "kubernetes" in the namespace default, with the address of the API server.
+// Since nothing here forwards service addresses, it is the server's own address. Empty if the
+// server has no single address.
 std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port) {
   const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos ||
                           host.find(':') != std::string::npos;
@@ -155,11 +155,11 @@ struct ApiServer::Impl {
                             : nullptr,
             .on_store_failed =
                 [](const Error& why) {
-                  kLog.Error("the store failed", {{"error", why.message}});
+                  kLog.Error("store failed", {{"error", why.message}});
                 },
             .on_unreadable =
                 [](std::string_view key, const Error& why) {
-                  kLog.Error("cannot read a stored object; serving its last readable state",
+                  kLog.Error("could not decode a stored object; serving its last readable state",
                              {{"key", std::string(key)}, {"error", why.message}});
                 }}) {
     ShowBuild();
@@ -174,7 +174,7 @@ struct ApiServer::Impl {
             .metrics = options.metrics,
             .authorize_path =
                 [this](const UserInfo& user, std::string_view verb, std::string_view path) {
-                  // Anybody may ask whether we are well and what we are.
+                  // Everyone may read health and version.
                   if (IsPublicPath(path)) return true;
                   return rbac.CheckPath(user, verb, path).allowed;
                 },
@@ -191,7 +191,7 @@ struct ApiServer::Impl {
             .loop = &loop};
   }
 
-  // Service account tokens; an error if the key cannot be used.
+  // Service account tokens; fails if the key cannot be used.
   Result<void> SetUpTokens() {
     ASSIGN_OR_RETURN(tokens, ServiceAccountTokens::Create(options.pki.token_key_pem(),
                                                           options.loop.clock(), RealRandom()));
@@ -242,7 +242,7 @@ struct ApiServer::Impl {
              [] { return ServiceAccountTokens::ConfigurationJson(); }}};
   }
 
-  // What the server runs with, secrets left out.
+  // The effective configuration, without secrets.
   std::string Configuration() const {
     api::Draft out = api::Draft::Object();
     api::Draft& server_part = out.Entry("apiserver.drakkar.io");
@@ -263,17 +263,18 @@ struct ApiServer::Impl {
     };
     follow("drakkar_store_transactions_total", "Transactions applied.", now.transactions);
     follow("drakkar_store_commits_total", "Group commits written.", now.commits);
-    follow("drakkar_store_syncs_total", "Times the file was synced.", now.syncs);
+    follow("drakkar_store_syncs_total", "Syncs of the store.", now.syncs);
     follow("drakkar_store_written_bytes_total", "Bytes written to the file.", now.bytes_written);
-    options.metrics.GetGauge("drakkar_store_history_bytes", "Superseded versions kept.")
+    options.metrics
+        .GetGauge("drakkar_store_history_bytes", "Bytes of superseded versions that are kept.")
         .Set(static_cast<double>(now.history_bytes));
     options.metrics
-        .GetGauge("drakkar_store_info", "What the data lies on.",
+        .GetGauge("drakkar_store_info", "The file system of the store.",
                   {{"file_system", now.file_system}})
         .Set(1);
   }
 
-  // kubernetes_build_info, of what /version says.
+  // kubernetes_build_info, with the labels of /version.
   void ShowBuild() {
     const Result<api::TreePtr> version =
         api::ParseJson(*FindDiscovery("/version", /*aggregated=*/false));
@@ -297,11 +298,11 @@ struct ApiServer::Impl {
     }
     options.metrics
         .GetGauge("kubernetes_build_info",
-                  "A metric with a constant '1' value labeled by what /version says.", labels)
+                  "A metric with a constant '1' value labeled by the fields of /version.", labels)
         .Set(1);
   }
 
-  // Makes each of `wanted` or brings it up to date, from the last to the first, then calls `done`.
+  // Creates or updates each of `wanted`, from last to first, then calls `done`.
   void Put(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
     if (wanted.empty()) return done(Ok());
     const api::TreePtr next = std::move(wanted.back());
@@ -320,8 +321,8 @@ struct ApiServer::Impl {
     });
   }
 
-  // Makes what is missing of `wanted`, one after the other, then calls `done`. Roles and bindings
-  // of an older release get what they lack.
+  // Creates missing objects of `wanted` one by one, then calls `done`. Roles and bindings of an
+  // older release are completed.
   void CreateMissing(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
     if (wanted.empty()) return done(Ok());
     api::TreePtr next = std::move(wanted.back());
@@ -340,7 +341,7 @@ struct ApiServer::Impl {
     }
     core.Handle(std::move(request), [this, wanted = std::move(wanted),
                                      done = std::move(done)](Response response) mutable {
-      // There already is as good as made.
+      // Already existing counts as created.
       if (response.failure && response.failure->code != 409) {
         return done(api::ErrorFromStatus(*response.failure));
       }
@@ -390,8 +391,8 @@ struct ApiServer::Impl {
     }
   }
 
-  // Ends what is on the HTTP loops, then the loops; whatever is posted to them from now on waits
-  // for their destructors, which drop it.
+  // Ends everything on the HTTP loops, then the loops. What is posted to them from now on is
+  // dropped by their destructors.
   void CloseDoors() {
     server.reset();
     for (Door& door : doors) {
@@ -402,13 +403,13 @@ struct ApiServer::Impl {
   }
 
   using Proxies = std::vector<std::unique_ptr<SubresourceProxy>>;
-  // What one HTTP loop has.
+  // What belongs to one HTTP loop.
   struct Door {
     explicit Door(UvLoop& own_loop) : loop(own_loop) {}
     UvLoop& loop;
     Proxies proxies;  // live on `loop`
     std::vector<std::pair<std::string, SubresourceProxy*>> by_subresource;
-    std::unique_ptr<Frontend> frontend;  // lives on the core's loop as well
+    std::unique_ptr<Frontend> frontend;  // also used on the core's loop
   };
 
   // First, so that they outlive everything that posts to them.
@@ -459,7 +460,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
   }
   impl_->core.Start([this, done = std::move(done)](Result<void> loaded) {
     if (!loaded.ok()) return done(loaded);
-    // Made from the last to the first: namespaces before what is in them.
+    // Created from last to first: namespaces before their contents.
     std::vector<api::TreePtr> wanted = BootstrapPolicy();
     for (api::TreePtr& each :
          DelegatedAuthentication(impl_->options.pki.ca().certificate_pem,
@@ -470,7 +471,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
     for (const SystemPriority& each : kPriorities) wanted.push_back(PriorityTree(each));
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
       if (!made.ok()) return done(made.error().Prefixed("set up the cluster"));
-      // Clients may rely on what was just made, so it must not be lost.
+      // Clients may rely on these objects, so they must be durable.
       impl_->core.WhenDurable(impl_->core.revision(), [this, done](std::optional<Failure> failure) {
         if (failure) return done(api::ErrorFromStatus(*failure).Prefixed("set up the cluster"));
         impl_->is_started = true;

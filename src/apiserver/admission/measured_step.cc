@@ -60,12 +60,12 @@ class MeasuredStep final : public AdmissionStep {
     const std::chrono::duration<double> took = context.clock.Monotonic() - start;
     seconds_[operation * 2 + (failure ? 1 : 0)]->Observe(took.count());
     if (failure) {
-      kLog.Info("refused", {{"plugin", name()},
-                            {"user", request.user.name},
-                            {"resource", request.kind->plural},
-                            {"namespace", request.namespace_},
-                            {"name", request.name},
-                            {"reason", failure->message}});
+      kLog.Info("request rejected", {{"plugin", name()},
+                                     {"user", request.user.name},
+                                     {"resource", request.kind->plural},
+                                     {"namespace", request.namespace_},
+                                     {"name", request.name},
+                                     {"reason", failure->message}});
     }
     return failure;
   }

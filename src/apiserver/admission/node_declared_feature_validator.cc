@@ -32,8 +32,8 @@ Error NotSupportedBy(std::string_view node) {
       StrCat("node ", Quote(node), " does not support ", kNodeAllocatable, " feature"));
 }
 
-// Checks that every node which `where` selects may have such a device. `where` is a slice's spec or
-// one of its devices: both select nodes with the same fields.
+// Checks that every node selected by `where` may have such a device. `where` is a slice's spec or
+// one of its devices; both select nodes with the same fields.
 Result<void> CheckNodes(api::Value where, std::string_view device, const StrategyContext& context) {
   if (const std::string name(where["nodeName"].str()); !name.empty()) {
     const api::ObjectPtr node = context.lookup("", "nodes", name);
@@ -71,7 +71,7 @@ std::optional<Failure> CheckSlice(const Request& request, api::Value slice,
   if (!context.gates.Enabled(Gate::kDRANodeAllocatableResources)) return std::nullopt;
   const api::Value spec = slice["spec"];
   const bool per_device = spec["perDeviceNodeSelection"].boolean();
-  bool is_slice_checked = false;  // all devices are where the slice is
+  bool is_slice_checked = false;  // all devices have the slice's nodes
   for (api::Value device : spec["devices"].elements()) {
     if (device["nodeAllocatableResources"].empty() || is_slice_checked) continue;
     const Result<void> checked =
@@ -103,7 +103,7 @@ std::optional<Failure> NodeDeclaredFeatureValidator::Check(const Request& reques
   if (!before.has_value()) return std::nullopt;
   const std::string node_name(object["spec"]["nodeName"].str());
   if (node_name.empty()) return std::nullopt;
-  // What did not change needs nothing.
+  // Unchanged parts need no features.
   if (api::Equal(object["spec"], before["spec"])) return std::nullopt;
 
   const auto refuse = [&](std::string_view why) {

@@ -16,7 +16,7 @@ using api::Value;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 
-// What was asked, with the object as it will be and as it was.
+// The request, with the object before and after it.
 struct Question {
   const Request& request;
   const StrategyContext& context;
@@ -34,12 +34,12 @@ Error Refused(const Parts&... parts) {
 bool Changed(const Question& q, api::FieldName member) {
   const Value now = q.object["status"][member];
   const Value then = q.before["status"][member];
-  // Nothing and an empty list are the same.
+  // An empty list equals none.
   if (!now.has_value() || now.empty()) return then.has_value() && !then.empty();
   return !api::Equal(now, then);
 }
 
-// A mirror pod goes with its node.
+// A mirror pod is owned by its node.
 Result<void> CheckMirrorOwner(const Question& q) {
   const std::string node = Quote(q.node);
   const Value owners = q.object["metadata"]["ownerReferences"];
@@ -78,7 +78,8 @@ Result<void> CheckMirrorPod(const Question& q) {
     return Refused("node ", node, " can only create pods with spec.nodeName set to itself");
   }
   RETURN_IF_ERROR(CheckMirrorOwner(q));
-  // A mirror pod says what runs already; it must not pull anything into the node's reach.
+  // A mirror pod describes what is already running; it must not give the node access to anything
+  // new.
   const Value spec = q.object["spec"];
   if (!spec["serviceAccountName"].str().empty()) {
     return Refused("node ", node, " can not create pods that reference a service account");
@@ -95,7 +96,7 @@ Result<void> CheckMirrorPod(const Question& q) {
   if (!spec["resourceClaims"].empty()) {
     return Refused("node ", node, " can not create pods that reference resourceclaims");
   }
-  // By the very list that the node authorizer goes by: what gives a right is refused here.
+  // The node authorizer uses the same list, so whatever would give access is rejected here.
   for (const std::string& reference : ReferencesOf(api::Object(q.tree))) {
     const std::string_view resource = std::string_view(reference).substr(0, reference.find('/'));
     if (resource == "pods") continue;  // itself
@@ -155,7 +156,7 @@ Result<void> CheckPod(const Question& q) {
   }
 }
 
-// Labels in the domains of Kubernetes that a node may set about itself.
+// Labels in Kubernetes' own domains that a node may set on itself.
 bool IsNodesOwnLabel(std::string_view label) {
   static const std::set<std::string_view> kOwn = {
       "kubernetes.io/hostname",
@@ -189,7 +190,7 @@ bool IsRestrictedLabel(std::string_view label) {
   return false;
 }
 
-// The restricted labels that differ, with commas.
+// The restricted labels that differ, separated by commas.
 std::string ChangedRestrictedLabels(Value now, Value then) {
   std::set<std::string_view> changed;
   for (const api::MemberView& label : now.members()) {
@@ -216,8 +217,8 @@ Result<void> CheckNode(const Question& q) {
   if (q.request.verb == Verb::kDelete) {
     return Refused("node ", node, " is not allowed to delete itself");
   }
-  // An owner takes its objects with it: a node could choose one, be deleted with it, and come back
-  // without the labels and taints it was given (CVE-2025-5187).
+  // Deleting an owner deletes its objects: a node could choose one, be deleted with it, and
+  // register again without the labels and taints it was given (CVE-2025-5187).
   const Value owners = q.object["metadata"]["ownerReferences"];
   const Value owners_before = q.before["metadata"]["ownerReferences"];
   if (!(owners.empty() && owners_before.empty()) && !api::Equal(owners, owners_before)) {
@@ -272,8 +273,8 @@ Result<void> CheckSlice(const Question& q) {
   }
 }
 
-// Whether a service account's token is that of a pod which runs once on every node, as the node
-// part of a driver does.
+// Whether a service account's token belongs to a pod that runs once on every node, as the node part
+// of a driver does.
 bool IsOnePodPerNode(const UserInfo& user, const StrategyContext& context) {
   constexpr std::string_view kAccount = "system:serviceaccount:";
   const std::string_view pod_name = OnlyExtra(user, kPodNameExtra);
@@ -288,8 +289,8 @@ bool IsOnePodPerNode(const UserInfo& user, const StrategyContext& context) {
   return false;
 }
 
-// Slices of a node are written from that node only, and the node part of a driver writes nothing
-// else (docs/decisions/driver-confinement.md). "arbitrary-node:<verb>" lifts that.
+// A node's slices are written only from that node, and the node part of a driver writes no others
+// (docs/decisions/driver-confinement.md). The verb "arbitrary-node:<verb>" lifts the restriction.
 Result<void> CheckSliceOfDriver(const Question& q) {
   const UserInfo& user = q.request.user;
   bool is_own = !q.node.empty();

@@ -10,7 +10,8 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
-// Each is a question to the authorizer; a rule of four long lists has more than anybody can ask.
+// Limit for questions to the authorizer. A rule with four long lists would need more than anyone
+// can ask.
 constexpr double kMaxRights = 100'000;
 
 std::string ListText(api::Value list) {
@@ -32,7 +33,7 @@ std::string RuleText(api::Value rule) {
   return StrCat("{", Join(parts, ", "), "}");
 }
 
-// How many single rights a rule is made of: every verb with every resource, and so on.
+// The number of single permissions in a rule: every verb with every resource, and so on.
 double RightsIn(api::Value rule) {
   const auto count = [&](api::FieldName list) { return static_cast<double>(rule[list].size()); };
   return count("verbs") * (count("nonResourceURLs") + count("apiGroups") * count("resources") *
@@ -67,7 +68,7 @@ std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft*
             .allowed) {
       return std::nullopt;
     }
-    // What the role will allow once there is one cannot be known now.
+    // The role does not exist yet, so its rules are unknown.
     if (!rbac_.HasRole(cluster, request.namespace_, role)) {
       return NotFoundFailure(*api::FindKind(kGroup, "v1", cluster ? "ClusterRole" : "Role"), role);
     }
@@ -83,7 +84,7 @@ std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft*
     }
     for (api::Value rule : after["rules"].elements()) granted.push_back(api::CopyTree(rule));
     if (!after["aggregationRule"]["clusterRoleSelectors"].empty()) {
-      // An aggregating role may come to hold anything.
+      // An aggregating role may come to contain any rule.
       granted.push_back(api::Draft{{"verbs", api::Draft::Array({"*"})},
                                    {"apiGroups", api::Draft::Array({"*"})},
                                    {"resources", api::Draft::Array({"*"})}}

@@ -14,7 +14,7 @@ constexpr std::string_view kDefaultAccount = "default";
 constexpr std::string_view kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::string_view kVolumePrefix = "kube-api-access-";
 
-// The projected volume without its name. Every pod borrows this one tree.
+// The projected volume without its name. All pods share this one tree.
 const api::Tree& TokenVolume() {
   static const api::TreePtr* const kVolume = [] {
     api::Draft token = {{"expirationSeconds", ServiceAccountAdmission::kTokenSeconds},
@@ -35,7 +35,7 @@ const api::Tree& TokenVolume() {
   return **kVolume;
 }
 
-// Derived from the pod's uid, so that no randomness is needed for each pod.
+// Derived from the pod's UID, so that it needs no randomness.
 std::string VolumeName(std::string_view uid) {
   static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::uint64_t hash = Fnv1a(uid);
@@ -99,8 +99,8 @@ bool IsAmong(std::string_view name, api::Value references) {
   return false;
 }
 
-// For accounts that are annotated to allow no other secrets than those they list. The error names
-// the first other one.
+// For accounts that are annotated to allow only the secrets they list. The error names the first
+// other one.
 Result<void> CheckSecrets(api::Value spec, const api::Object& account) {
   const api::Value allowed = account["secrets"];
   const std::string because = StrCat(" is not allowed because service account ", account.name(),
@@ -191,7 +191,7 @@ std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, ap
   const auto forbid = [&](std::string_view why) {
     return ForbiddenFailure(*request.kind, request.name, why);
   };
-  // A mirror pod shows a node's static pod, so nothing is added to it.
+  // A mirror pod represents a static pod, so nothing is added to it.
   if (IsMirror(*object)) {
     const Result<void> checked = CheckMirrorPod(object->Freeze());
     return checked.ok() ? std::nullopt : std::optional(forbid(checked.error().message));

@@ -79,7 +79,7 @@ std::optional<Failure> AccessReviews::ReviewAccess(const UserInfo& user, Value s
 void AccessReviews::ReviewRules(const UserInfo& user, std::string_view namespace_, Draft& status) {
   status["resourceRules"] = Draft::Array();
   status["nonResourceRules"] = Draft::Array();
-  // Node rights come from what is on the node, which is no list of rules.
+  // Permissions of nodes depend on their pods and cannot be listed as rules.
   status["incomplete"] = false;
   for (const api::TreePtr& rule : rbac_.RulesFor(user, namespace_)) {
     Draft out(rule);

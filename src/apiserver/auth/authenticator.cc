@@ -22,7 +22,8 @@ void Authenticator::AddStaticToken(std::string token, UserInfo user) {
 }
 
 std::optional<UserInfo> Authenticator::FromToken(std::string_view token) const {
-  // Every token is compared, each in constant time: the answer tells nothing about the others.
+  // Compares with every token, in constant time, so that the timing reveals nothing about the
+  // others.
   const UserInfo* found = nullptr;
   for (const auto& [known, user] : tokens_) {
     if (net::EqualsConstantTime(known, token)) found = &user;
@@ -45,7 +46,7 @@ std::optional<UserInfo> Authenticator::Authenticate(const net::ServerRequest& re
   std::optional<UserInfo> user;
   const std::string_view authorization = request.headers.Get("authorization");
   if (request.connection != nullptr && request.connection->peer) {
-    // Ours for nodes. If it comes back, somebody made us call ourselves.
+    // Our identity towards nodes. If it reaches us, someone made us call ourselves.
     if (request.connection->peer->common_name == kNodeClientUser) return std::nullopt;
     user.emplace();
     user->name = request.connection->peer->common_name;

@@ -19,8 +19,8 @@ struct RoleText {
   std::string_view name;
   std::vector<RuleText> rules;
   std::vector<std::string_view> paths = {};  // with the verb "get"
-  std::string_view aggregate_to = "";        // "view": has the label that view looks for
-  std::string_view aggregates = "";          // is made of the roles with this label
+  std::string_view aggregate_to = "";        // "view": has the label that the role view selects
+  std::string_view aggregates = "";          // consists of the roles with this label
 };
 
 struct BindingText {
@@ -84,7 +84,7 @@ std::vector<RoleText> UserRoles() {
        {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
         "/readyz", "/version", "/version/"}},
       {"system:public-info-viewer", {}, {std::begin(kPublic), std::end(kPublic)}},
-      // Kubernetes' has only the paths; a node's metrics are as harmless as a component's.
+      // In Kubernetes this role has only paths; a node's metrics are as harmless as a component's.
       {"system:monitoring",
        {{"get", "core", "nodes/metrics"}},
        {"/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz",
@@ -179,7 +179,7 @@ std::vector<RoleText> ComponentRoles() {
         {"*", "core",
          "nodes/configz nodes/healthz nodes/log nodes/metrics nodes/pods nodes/proxy "
          "nodes/stats"}}},
-      // What the API server itself may do on the ports of nodes; nothing of the API.
+      // What the API server may do on the ports of nodes; it grants nothing in the API.
       {"drakkar:apiserver-kubelet-client",
        {{"create get", "core", "nodes/proxy"},
         {"get", "core", "nodes/flagz nodes/log nodes/metrics nodes/stats nodes/statusz"}}},
@@ -213,7 +213,7 @@ std::vector<BindingText> Bindings() {
       {"system:kube-controller-manager",
        "system:kube-controller-manager",
        {"system:kube-controller-manager"}},
-      // Nodes get their rights from the node authorizer.
+      // Nodes get their permissions from the node authorizer.
       {"system:node", "system:node"},
       {"drakkar:node-driver", "drakkar:node-driver", {}, {kNodeDriversGroup}},
       {"drakkar:apiserver-kubelet-client", "drakkar:apiserver-kubelet-client", {kNodeClientUser}},
@@ -369,7 +369,7 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
     binding["subjects"].Append(Draft({{"kind", "User"}, {"apiGroup", kGroup}, {"name", user}}));
   }
   binding["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "Role"}, {"name", kReader}});
-  // What the scheduler publishes for `drakkar explain`; a right to create cannot be limited to a
+  // What the scheduler publishes for `drakkar explain`. Permission to create cannot be limited to a
   // name.
   constexpr std::string_view kPublisher = "drakkar:scheduler-settings";
   Draft publisher({{"apiVersion", "rbac.authorization.k8s.io/v1"},
@@ -400,7 +400,7 @@ api::TreePtr ReconcilePolicy(api::Value existing, api::Value wanted) {
     changed = true;
   }
   for (const api::FieldName list : api::FieldNames{"rules", "subjects"}) {
-    // The rules of an aggregating role are made of others'.
+    // The rules of an aggregating role come from others.
     if (list == "rules" && wanted["aggregationRule"].has_value()) continue;
     for (api::Value each : wanted[list].elements()) {
       bool found = false;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kPrefix = "impersonate-";
 constexpr std::string_view kExtra = "impersonate-extra-";
 constexpr std::string_view kAccount = "system:serviceaccount:";
-// More than this is no request of a client.
+// Limit for headers of one request.
 constexpr std::size_t kMaxHeaders = 100;
 
 int HexDigit(char c) {
@@ -20,7 +20,7 @@ int HexDigit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-// Keys of extra fields come percent-encoded.
+// Keys of extra fields are percent-encoded.
 std::string Decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -37,7 +37,7 @@ void NodeAuthorizer::Detach() {
   core_ = nullptr;
 }
 
-// False if the pods cannot be followed: then no pod gives a node anything.
+// False if the pods cannot be followed. Then pods give nodes no access.
 bool NodeAuthorizer::FollowPods() {
   if (pods_ != nullptr) return true;
   const WatchCache* cache = core_ == nullptr ? nullptr : core_->FindCache("", "pods");
@@ -46,7 +46,7 @@ bool NodeAuthorizer::FollowPods() {
   request.user = {.name = "system:apiserver", .groups = {"system:masters"}};
   request.verb = Verb::kWatch;
   request.kind = api::FindKind("", "v1", "Pod");
-  // "From now": what is there is taken from the cache, in the same turn of the loop.
+  // Watches from now: existing pods are read from the cache, in the same turn of the loop.
   references_.Clear();
   for (const auto& [key, pod] : cache->objects()) references_.Add(*pod);
   request.resource_version = std::to_string(core_->revision());
@@ -59,7 +59,7 @@ bool NodeAuthorizer::FollowPods() {
           if (change.type != ChangeType::kDeleted) references_.Add(*change.object);
         }
       },
-      // Whoever asks next follows anew.
+      // The next check starts a new watch.
       [this](const Error&) { pods_.reset(); });
   pods_ = std::move(start.watcher);
   return pods_ != nullptr;
@@ -136,7 +136,7 @@ Decision NodeAuthorizer::CheckLease(std::string_view node, const Attributes& att
     return Decision::Deny(
         StrCat("can only access leases in the ", Quote(kLeaseNamespace), " system namespace"));
   }
-  // What is created has no name in the request; NodeRestriction looks at the object.
+  // A create has no name in the request; NodeRestriction checks the object.
   if (attributes.verb != "create" && attributes.name != node) {
     return Decision::Deny("can only access node lease with the same name as the requesting node");
   }
@@ -195,7 +195,7 @@ Decision NodeAuthorizer::CheckNode(std::string_view node, const Attributes& attr
                                  attributes.verb == "get" ? "read '" : "modify '", attributes.name,
                                  "', only its own Node object"));
   }
-  // Registering; NodeRestriction looks at the name.
+  // Registration; NodeRestriction checks the name.
   if (attributes.verb == "create" && attributes.subresource.empty()) return Decision::Allow();
   return Decision::Deny("nodes may only be created, read, updated and patched by themselves");
 }

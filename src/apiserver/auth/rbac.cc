@@ -26,12 +26,12 @@ struct RbacAuthorizer::Role {
 };
 
 struct RbacAuthorizer::Grant {
-  std::string namespace_;            // empty: everywhere
-  std::shared_ptr<const Role> role;  // null: the binding names one that is not there
-  std::string missing;               // then what to say about it
+  std::string namespace_;            // empty: cluster-wide
+  std::shared_ptr<const Role> role;  // null: the role does not exist
+  std::string missing;               // then the message about it
 };
 
-// Makes the index; keeps each role compiled once, however many bindings name it.
+// Builds the index. Compiles each role once, however many bindings refer to it.
 class RbacAuthorizer::Builder {
  public:
   explicit Builder(RbacAuthorizer& owner) : owner_(owner) {}
@@ -66,7 +66,7 @@ class RbacAuthorizer::Builder {
         grant.missing = StrCat("role.rbac.authorization.k8s.io ", Quote(name), " not found");
       }
     } else {
-      return;  // a cluster binding cannot name a Role
+      return;  // a cluster binding cannot refer to a Role
     }
     for (api::Value subject : binding["subjects"].elements()) {
       const std::string_view kind = subject["kind"].str();
@@ -116,7 +116,8 @@ class RbacAuthorizer::Builder {
     }
   }
 
-  // An aggregating role has the rules of the roles its selectors find, and those may aggregate too.
+  // An aggregating role has the rules of the roles that its selectors match, which may aggregate
+  // too.
   void AddClusterRules(const api::Object& object, Role& role,
                        std::set<std::string, std::less<>>& visited) {
     if (!visited.emplace(object.name()).second) return;
@@ -180,12 +181,12 @@ Decision RbacAuthorizer::Check(const Attributes& asked) {
   if (IsMaster(asked.user)) return Decision::Allow();
   Refresh();
   Attributes attributes = asked;
-  // Whoever may read one object by its name may also list and watch just that one.
+  // Permission to read one object by name includes listing and watching just that one.
   if (asked.name.empty() && (asked.verb == "list" || asked.verb == "watch")) {
     attributes.name = DemandedValue(asked.field_selector, "metadata.name");
   }
   const std::uint32_t bit = PolicyRule::BitOf(attributes.verb);
-  // A namespace itself counts as being in it: whoever may read in it may read it.
+  // A namespace counts as being in itself: permission to read in it includes reading it.
   const std::string_view home = attributes.namespace_.empty() && attributes.group.empty() &&
                                         attributes.resource == "namespaces"
                                     ? attributes.name
@@ -252,7 +253,7 @@ bool RbacAuthorizer::HasRole(bool cluster, std::string_view namespace_,
 }
 
 bool RbacAuthorizer::Covers(const UserInfo& user, std::string_view namespace_, api::Value rule) {
-  // Every single right in the rule must be one of the user's.
+  // The user must have every single permission of the rule.
   for (api::Value verb : rule["verbs"].elements()) {
     for (api::Value path : rule["nonResourceURLs"].elements()) {
       if (!CheckPath(user, verb.str(), path.str()).allowed) return false;

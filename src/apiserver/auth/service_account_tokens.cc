@@ -21,7 +21,7 @@ namespace {
 using api::Draft;
 using api::Value;
 
-// Longer ones are no tokens of ours.
+// Longer strings cannot be our tokens.
 constexpr std::size_t kMaxTokenBytes = 16 * 1024;
 constexpr std::string_view kPodUid = "authentication.kubernetes.io/pod-uid";
 constexpr std::string_view kNodeUid = "authentication.kubernetes.io/node-uid";
@@ -35,7 +35,7 @@ std::string Encoded(const Draft& part) {
   return Base64UrlEncode(api::WriteJson(part.Freeze()->root(), {.escape_html = false}));
 }
 
-// The plural of what a token may be bound to.
+// The plural of a kind that a token may be bound to.
 std::string_view PluralOf(std::string_view kind) {
   if (kind == "Pod") return "pods";
   if (kind == "Secret") return "secrets";
@@ -262,7 +262,7 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
       return std::nullopt;
     }
   }
-  // A pod's token ends with the pod, which goes with its node.
+  // A pod's token ends with the pod, which ends with its node.
   if (const Value node = about["node"];
       node.has_value() && !about["pod"].has_value() &&
       !Lives("nodes", std::string(node["name"].str()), node["uid"].str())) {

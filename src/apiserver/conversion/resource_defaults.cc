@@ -17,7 +17,7 @@ void DefaultTolerations(Draft& owner) {
   });
 }
 
-// Counted by default, one device.
+// The defaults of a request: exact count, one device.
 void DefaultMode(Draft& request) {
   if (request["allocationMode"].str().empty()) request["allocationMode"] = "ExactCount";
   if (request["allocationMode"].str() == "ExactCount" && request["count"].integer() == 0) {
@@ -25,8 +25,8 @@ void DefaultMode(Draft& request) {
   }
 }
 
-// Whether there is nothing to fill in: most objects come with their defaults, and looking at them
-// is much cheaper than taking them apart.
+// Whether there is nothing to default: most objects arrive complete, and checking them is much
+// cheaper than rebuilding them.
 bool HasOperators(Value owner) {
   for (const Value toleration : owner["tolerations"].elements()) {
     if (toleration["operator"].str().empty()) return false;
@@ -74,7 +74,7 @@ void DefaultClaimSpec(Draft& spec, bool flat) {
   if (devices == nullptr) return;
   ForEach(*devices, "requests", [&](Draft& request) {
     if (flat) {
-      // Without a class the request consists of its alternatives and has no mode of its own.
+      // Without a class the request has alternatives and no mode of its own.
       if (!request["deviceClassName"].str().empty()) DefaultMode(request);
       DefaultTolerations(request);
     } else if (Draft* exactly = FindObject(request, "exactly")) {
@@ -114,7 +114,7 @@ void DefaultSlice(Draft& spec, bool flat, WallTime now) {
 }  // namespace
 
 void SetResourceDefaults(Draft& object, std::string_view version, WallTime now) {
-  // v1beta1 has exact requests without a level of their own, and devices with one more.
+  // In v1beta1 exact requests have one level less, and devices one more.
   const bool flat = version == "v1beta1";
   const std::string kind(object["kind"].str());
   Draft* spec = FindObject(object, "spec");

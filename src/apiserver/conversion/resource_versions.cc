@@ -12,7 +12,7 @@ using api::Draft;
 using api::Value;
 
 constexpr std::string_view kGroupPrefix = "resource.k8s.io/";
-// What a request has itself in v1beta1 and in "exactly" elsewhere.
+// Fields that are in the request itself in v1beta1 and in "exactly" elsewhere.
 constexpr std::string_view kRequestFields[] = {
     "deviceClassName", "selectors",   "allocationMode", "count",
     "adminAccess",     "tolerations", "capacity",       "derivedAttributes"};
@@ -25,7 +25,7 @@ bool IsRequestField(std::string_view name) {
   return false;
 }
 
-// Texts and numbers that are as good as not there: v1beta1 always writes some of them.
+// Strings and numbers that equal their zero value: v1beta1 always writes some of them.
 bool IsZero(const Draft& value) {
   switch (value.kind()) {
     case api::ValueKind::kString:
@@ -39,7 +39,7 @@ bool IsZero(const Draft& value) {
   }
 }
 
-// Name first, then the rest below `wrapper`: {name, a, b} -> {name, wrapper: {a, b}}.
+// Moves all fields but the name into `wrapper`: {name, a, b} -> {name, wrapper: {a, b}}.
 void Wrap(Draft& item, api::FieldName wrapper, bool (*belongs_inside)(std::string_view name),
           bool even_if_empty) {
   Draft outer = Draft::Object();
@@ -87,7 +87,7 @@ void ClaimFromHub(Draft& spec) {
 }
 
 void SliceToHub(Draft& spec) {
-  // Plain values there, so nothing is told from its zero value.
+  // These are plain values, so an unset one cannot be told from the zero value.
   if (Draft* name = spec.Find("nodeName"); name != nullptr && name->str().empty()) {
     spec.Remove("nodeName");
   }

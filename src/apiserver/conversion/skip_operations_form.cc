@@ -8,7 +8,7 @@ namespace {
 using api::Draft;
 
 constexpr api::FieldName kField = "skipNodeOperations";
-constexpr char kTag = 0;  // its address names the form
+constexpr char kTag = 0;  // its address identifies the form
 
 bool IsBoolean(api::Value owner) {
   return owner[kField].kind() == api::ValueKind::kBool;
@@ -37,7 +37,7 @@ void MakeList(Draft& owner) {
 api::ObjectPtr WithSkipOperationsAsList(const api::ObjectPtr& object) {
   const std::string_view kind = object->kind();
   if (kind != "ResourceSlice" && kind != "ResourceClaim") return object;
-  // An object that has no boolean is not copied: its form is null.
+  // An object without booleans is not copied: its form is null.
   const std::shared_ptr<const void> form =
       object->Form(&kTag, [&]() -> std::shared_ptr<const void> {
         if (!HasBoolean(*object)) return nullptr;

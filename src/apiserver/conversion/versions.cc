@@ -29,7 +29,7 @@ api::TreePtr ConvertTree(const api::TreePtr& object, const api::KindSchema& to) 
 }
 
 api::ObjectPtr ConvertObjectTo(const api::ObjectPtr& object, const api::KindSchema& to) {
-  // A Status, say, or what is in this version already.
+  // A Status, for example, or an object that already has this version.
   if (object->kind() != to.kind || IsIn(*object, to)) return object;
   return std::static_pointer_cast<const api::Object>(
       object->Form(&to, [&]() -> std::shared_ptr<const void> {

@@ -38,24 +38,24 @@ client::EventType ToEventType(ChangeType type) {
   return client::EventType::kBookmark;
 }
 
-// What a part would call itself over HTTP: "kube-scheduler" for system:kube-scheduler.
+// The user agent of a component over HTTP: "kube-scheduler" for system:kube-scheduler.
 std::string AgentOf(const UserInfo& user) {
   if (user.name.starts_with("system:node:")) return "kubelet";
   return user.name.substr(user.name.rfind(':') + 1);
 }
 
-// What client and server side of a watch share. Each side touches only its own part, on its own
-// loop; `cancelled` is the client's word to itself that nothing may be delivered any more.
+// Shared by the client and the server side of a watch. Each side touches only its own part, on its
+// own loop; `cancelled` tells the client not to deliver anything more.
 struct WatchState {
   bool cancelled = false;                        // client's loop
   client::WatchCallbacks callbacks;              // client's loop
   std::unique_ptr<WatchCache::Watcher> watcher;  // core's loop
-  bool closed = false;                           // core's loop: do not start any more
+  bool closed = false;                           // core's loop: do not start
 };
 
-// What the core has for one client: answers and events of one turn of the core's loop go over
-// together, in order. Waking another thread costs as much as a good part of a write, and a turn
-// under load makes many. Lives on the core's loop.
+// Batches what the core sends to one client: the replies and events of one turn of the core's loop
+// cross over together, in order. Waking another thread costs a good part of a write, and a turn
+// under load produces many. Bound to the core's loop.
 class Outbox : public std::enable_shared_from_this<Outbox> {
  public:
   // Whatever is left when the client is destroyed is dropped.
@@ -211,7 +211,7 @@ class DirectClient final : public client::Client {
     request.resource_version = std::to_string(options.resource_version);
     core_.loop().Post([core = &core_, outbox = outbox_, state, mark = mark_,
                        request = std::move(request)]() mutable {
-      // The version it begins at may be another server's.
+      // The version it starts from may come from another server.
       core->WhenFresh([core, outbox, state, mark,
                        request = std::move(request)](const std::optional<Failure>& failure) {
         if (state->closed) return;
@@ -282,7 +282,7 @@ class DirectClient final : public client::Client {
     request.dry_run = options.dry_run;
     request.force = options.force;
     request.field_manager = options.field_manager;
-    // The core's loop is everybody's: what can be done before is done here.
+    // The core's loop is shared: do as much as possible here.
     DecodeEarly(request);
     Send(std::move(request), std::move(done));
   }
@@ -292,7 +292,7 @@ class DirectClient final : public client::Client {
         [done = std::move(done)](Response response) { done(ToReply(std::move(response))); });
   }
 
-  // There on the core's loop and back on ours; nothing runs inside the caller's call.
+  // To the core's loop and back to ours; nothing runs inside the caller's call.
   void Run(Request request, std::function<void(Response)> done) {
     loop_.AssertInLoop();
     core_.loop().Post([core = &core_, outbox = outbox_, mark = mark_, request = std::move(request),
@@ -300,7 +300,7 @@ class DirectClient final : public client::Client {
       core->Handle(std::move(request), [core, outbox, mark,
                                         done = std::move(done)](Response response) mutable {
         const storage::Revision revision = response.revision;
-        // It comes once.
+        // Runs once.
         auto answer = [outbox, done = std::move(done),
                        response = std::move(response)](std::optional<Failure> failure) mutable {
           if (failure) response = Response::Failed(std::move(*failure));

@@ -4,22 +4,22 @@
 
 namespace drakkar::apiserver {
 
-// One resource's changes for one HTTP loop.
+// The changes of one resource for one HTTP loop.
 struct ChangeFeed::Tap {
-  // The core's loop.
+  // Used on the core's loop.
   WatchCache* cache = nullptr;
-  std::unique_ptr<WatchCache::Watcher> watcher;  // null once nobody reads
+  std::unique_ptr<WatchCache::Watcher> watcher;  // null once there are no readers
   const std::shared_ptr<std::size_t> readers = std::make_shared<std::size_t>(0);
   std::size_t usage_readers = 0;
   std::uint64_t handed = 0;
   // Written on the HTTP loop.
   std::atomic<std::uint64_t> taken{0};
-  // The HTTP loop.
-  std::vector<WatchReader*> attached;  // null: left during a delivery
-  int delivering = 0;                  // nesting
+  // Used on the HTTP loop.
+  std::vector<WatchReader*> attached;  // null: unsubscribed during a delivery
+  int delivering = 0;                  // nesting depth
 };
 
-// A watch that is being opened: goes to the core and back.
+// A watch that is being opened, on its way to the core and back.
 struct ChangeFeed::Pending {
   Opening opening;
   std::shared_ptr<WatchReader> reader;  // used on the HTTP loop only
@@ -82,7 +82,7 @@ void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
 
 void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
   if (!pending->opening.list_first) {
-    // The version it begins at may be another server's.
+    // The version it starts from may come from another server.
     return core_.WhenFresh(
         bridge_.Guard([this, pending = std::move(pending)](std::optional<Failure> failure) mutable {
           pending->failure = std::move(failure);
@@ -104,7 +104,7 @@ void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
                        pending->opening.request.resource_version = std::to_string(revision);
                        pending->beginning.initial = std::move(response.items);
                        pending->beginning.initial_revision = revision;
-                       // Watchers see nothing that could still be lost.
+                       // Watchers see only what is durable.
                        core_.WhenDurable(revision,
                                          bridge_.Guard([this, pending = std::move(pending)](
                                                            std::optional<Failure> failure) mutable {
@@ -162,7 +162,7 @@ std::shared_ptr<ChangeFeed::Tap> ChangeFeed::FindTap(WatchCache& cache) {
 template <typename Function>
 void ChangeFeed::ForEachReader(Tap& tap, Function tell) {
   ++tap.delivering;
-  // Whoever joins meanwhile has what is being told in its backlog.
+  // A reader that joins meanwhile has the current changes in its backlog.
   const std::size_t count = tap.attached.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (WatchReader* reader = tap.attached[i]) tell(*reader);

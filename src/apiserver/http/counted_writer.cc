@@ -42,7 +42,7 @@ class CountedWriter final : public net::ResponseWriter {
   }
 
   const std::shared_ptr<net::ResponseWriter> writer_;
-  std::function<void(int)> answered_;  // null once told
+  std::function<void(int)> answered_;  // null once called
 };
 
 }  // namespace

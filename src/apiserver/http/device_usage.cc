@@ -6,7 +6,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Drivers and devices have no slashes, so the pool between them cannot be mistaken.
+// Driver and device names have no slashes, so the key is unambiguous.
 std::string KeyOf(std::string_view driver, std::string_view pool, std::string_view device) {
   return StrCat(driver, "/", pool, "/", device);
 }

@@ -101,7 +101,7 @@ Draft ResourceList(const Group& group, const Version& version, const DiscoveryOp
       Draft sub({{"name", StrCat(kind->plural, "/", name)},
                  {"singularName", ""},
                  {"namespaced", kind->namespaced}});
-      // Stated only where it is not the list's own.
+      // Only if it differs from the list's own.
       if (shape.group != group.name || shape.version != version.name) {
         sub["group"] = shape.group;
         sub["version"] = shape.version;
@@ -179,8 +179,8 @@ constexpr std::string_view Platform() {
 #endif
 }
 
-// What /version says: the Kubernetes release whose API this is. No commit and no date of the build,
-// so that equal sources answer equally.
+// The content of /version: the Kubernetes release whose API this is. It has no commit and no build
+// date, so that equal sources give equal answers.
 Draft VersionDocument() {
   return Draft({{"major", "1"},
                 {"minor", "37"},
@@ -233,7 +233,7 @@ SubresourceShape ShapeOf(const api::KindSchema& kind, std::string_view subresour
 
 bool VersionBefore(std::string_view a, std::string_view b) {
   struct Parts {
-    int stage = 0;  // 3: stable, 2: beta, 1: alpha, 0: not in the usual form
+    int stage = 0;  // 3: stable, 2: beta, 1: alpha, 0: none of these
     std::int64_t major = 0;
     std::int64_t minor = 0;
     auto operator<=>(const Parts&) const = default;

@@ -18,7 +18,7 @@ constexpr std::uint32_t kListItems = 2;
 constexpr std::uint32_t kEventType = 1;  // of a WatchEvent
 constexpr std::uint32_t kEventObject = 2;
 constexpr std::uint32_t kRawBytes = 1;  // of the RawExtension that holds the object
-constexpr char kPartialTag = 0;         // its address names the form
+constexpr char kPartialTag = 0;         // its address identifies the form
 
 EncodedBody EncodeTree(const Negotiated& negotiated, api::Value value) {
   EncodedBody encoded;
@@ -39,7 +39,7 @@ const api::StructSchema* SchemaOf(const api::Object& object) {
   return kind == nullptr ? nullptr : kind->schema;
 }
 
-// The object's message, without an envelope: made once.
+// The object's message without an envelope; encoded once.
 net::Segment Message(const api::Object& object, const api::StructSchema& schema) {
   return std::static_pointer_cast<const std::string>(
       object.Form(&schema, [&]() -> std::shared_ptr<const void> {
@@ -47,7 +47,7 @@ net::Segment Message(const api::Object& object, const api::StructSchema& schema)
       }));
 }
 
-// False if nobody knows the object's fields.
+// False if the object's kind has no schema.
 bool AppendEnveloped(const api::Object& object, net::Body& body) {
   const api::StructSchema* schema = SchemaOf(object);
   if (schema == nullptr) return false;
@@ -96,7 +96,7 @@ EncodedBody EncodeProtobufList(const api::KindSchema& kind, const Response& resp
   EncodedBody encoded;
   encoded.content_type = kProtobufType;
   encoded.body.reserve(response.items.size() * 2 + 2);
-  encoded.body.push_back(nullptr);  // the envelope's head, once the size is known
+  encoded.body.push_back(nullptr);  // the head of the envelope, once its size is known
   encoded.body.push_back(net::MakeSegment(std::move(metadata)));
   std::size_t size = encoded.body.back()->size();
   for (const api::ObjectPtr& item : response.items) {
@@ -198,7 +198,7 @@ EncodedBody EncodeList(const Negotiated& negotiated, const api::KindSchema& kind
   }
   encoded.body.push_back(end);
   if (negotiated.media == MediaType::kJson && !negotiated.pretty) return encoded;
-  // The rare forms are made from the usual one.
+  // The rare forms are derived from the common one.
   std::string json;
   for (const net::Segment& segment : encoded.body) json += *segment;
   Result<api::TreePtr> tree = api::ParseJson(json);
@@ -220,7 +220,8 @@ EncodedBody EncodeFailure(const Negotiated& negotiated, const Failure& failure,
 }
 
 EncodedBody EncodeDocument(const Negotiated& negotiated, const net::Segment& json) {
-  // The verbs of discovery are a message of their own in protobuf; every client reads JSON as well.
+  // Discovery has protobuf messages of its own, which we do not implement; all clients also accept
+  // JSON.
   if (negotiated.media == MediaType::kProtobuf ||
       (negotiated.media == MediaType::kJson && !negotiated.pretty)) {
     return {std::string(kJsonType), {json}};

@@ -20,13 +20,13 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Smaller answers are sent faster as they are; the bound is Kubernetes' own.
+// Smaller responses are sent faster uncompressed. The same limit as in Kubernetes.
 constexpr std::size_t kMinCompressedBytes = 128 << 10;
 constexpr std::int64_t kMaxTimeoutSeconds = 86'400;
-// Kubernetes' own: a watch lasts between this and twice as long where the client does not say.
+// As in Kubernetes: the default duration of a watch is between this and twice as long.
 constexpr std::chrono::minutes kMinWatchLifetime{30};
 
-// Warning headers as RFC 7234 has them; what would break the header is made harmless.
+// Warning headers as in RFC 7234. Characters that would break the header are replaced.
 void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     std::string escaped;
@@ -76,7 +76,7 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   const net::Query& query = *request.query();
   const bool watch =
       exchange->info.is_resource && VerbOf(request.method, exchange->info, query) == Verb::kWatch;
-  // Texts and discovery are what they are, whatever is asked for.
+  // Plain text and discovery ignore the Accept header.
   if (std::optional<Failure> failure =
           NegotiateAccept(request.headers.Get("accept"), watch, exchange->negotiated);
       failure && exchange->info.is_resource) {
@@ -95,9 +95,9 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   if (exchange->info.is_resource) ReadResource(*exchange);
   if (!exchange->identify) {
     if (exchange->refusal) return Fail(*exchange, *exchange->refusal);
-    // The feed asks the core.
+    // The feed asks the core itself.
     if (exchange->watch != nullptr) return Return(*exchange);
-    // Tables tell of other objects and of the time.
+    // Tables depend on other objects and on the time.
     if (exchange->verb == Verb::kGet && exchange->info.subresource.empty() &&
         exchange->info.is_resource && !exchange->read_key.empty() &&
         exchange->negotiated.shape != Shape::kTable) {
@@ -128,7 +128,7 @@ void Frontend::ReadResource(Exchange& exchange) {
       exchange.refusal = api::StatusNoSuchPath();
       return;
     }
-    // Over all namespaces one may look, not write.
+    // A request over all namespaces may only read.
     if (*verb != Verb::kList && *verb != Verb::kWatch) {
       exchange.refusal = MethodNotAllowedFailure(*info.kind, exchange.verb_name);
       return;
@@ -157,7 +157,7 @@ void Frontend::ReadResource(Exchange& exchange) {
   }
   exchange.refusal =
       ReadBody(request.headers.Get("content-type"), std::move(exchange.request.body), asked);
-  // Nobody in particular does not get to spend our time before the core has let it in.
+  // Anonymous callers do not get to use CPU time before the core has authorized them.
   if (!exchange.refusal && may_decode) DecodeEarly(asked);
 }
 
@@ -313,10 +313,11 @@ void Frontend::Send(Exchange& exchange, int status, net::Headers headers, net::B
   }
   headers.Set("Content-Encoding", "gzip");
   headers.Add("Vary", "Accept-Encoding");
-  // Compressing takes about as long as everything else together: not on the loop that all share.
+  // Compression takes about as long as everything else together, so it does not run on the shared
+  // loop.
   auto compress = [&loop = loop_, writer = exchange.writer, status, headers, body]() mutable {
     std::string compressed = net::Gzip(body);
-    // The writer's last reference must not end here.
+    // The last reference to the writer must not be dropped on the worker.
     loop.Post([writer = std::move(writer), status, headers = std::move(headers),
                compressed = std::move(compressed)]() mutable {
       writer->Send(status, std::move(headers), std::move(compressed));

@@ -1,4 +1,4 @@
-// The frontend's part on the core's loop.
+// The part of the frontend that runs on the core's loop.
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/http/exchange.h"
@@ -35,7 +35,7 @@ void Frontend::OnCore(ExchangePtr exchange) {
 }
 
 void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
-  // What the answer is built on must not be lost after the client has seen it.
+  // The response must not be based on state that can still be lost.
   const storage::Revision revision = response.revision;
   exchange->response = std::move(response);
   if (exchange->negotiated.shape == Shape::kTable && exchange->info.resource == "resourceslices") {

@@ -20,7 +20,7 @@ std::string_view Parameter(const std::vector<std::string_view>& parts, std::stri
   return {};
 }
 
-// 0 to 1; what is no number counts as 1, as for Kubernetes.
+// 0 to 1. Anything that is not a number counts as 1, as in Kubernetes.
 double Quality(const std::vector<std::string_view>& parts) {
   const std::string_view text = Parameter(parts, "q");
   double quality = 1;

@@ -11,7 +11,7 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr std::int64_t kDefaultNodePort = 10250;
-// A reader that does not read: the node's stream is dropped rather than buffered.
+// Limit for a client that does not read. Beyond it the stream is dropped rather than buffered.
 constexpr std::size_t kMaxPendingLogBytes = 4u << 20;
 
 void Refuse(net::ResponseWriter& writer, const Failure& failure) {
@@ -19,7 +19,7 @@ void Refuse(net::ResponseWriter& writer, const Failure& failure) {
   writer.Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
 }
 
-// Copies one answer. Owns itself until either side is done.
+// Copies one response. Owns itself until either side is done.
 class LogStream final : public net::StreamSink, public std::enable_shared_from_this<LogStream> {
  public:
   LogStream(std::shared_ptr<net::ResponseWriter> writer, std::string node)
@@ -77,7 +77,7 @@ class LogStream final : public net::StreamSink, public std::enable_shared_from_t
   }
 
   void End() {
-    // Not now: we may be inside a call of the request this destroys.
+    // Posted, because we may be inside a call of the request that this destroys.
     if (self_ == nullptr) return;
     loop_->Post([self = std::move(self_)] {
       self->handle_.reset();

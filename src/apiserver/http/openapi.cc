@@ -35,29 +35,33 @@ Draft Parameter(std::string_view name, std::string_view type, std::string_view w
 }
 
 void AddWriteParameters(Draft& list) {
-  list.Append(Parameter("dryRun", "string", "All: everything is done but storing the result."));
-  list.Append(Parameter("fieldManager", "string", "Who makes the change, in at most 128 letters."));
-  list.Append(Parameter("fieldValidation", "string",
-                        "What becomes of unknown and repeated fields: Ignore drops them, Warn also "
-                        "says so, Strict refuses the request."));
+  list.Append(
+      Parameter("dryRun", "string", "All: process the request without storing the result."));
+  list.Append(
+      Parameter("fieldManager", "string", "Name of the field manager, at most 128 characters."));
+  list.Append(
+      Parameter("fieldValidation", "string",
+                "How to treat unknown and duplicate fields: Ignore drops them, Warn drops them "
+                "with a warning, Strict rejects the request."));
 }
 
 void AddListParameters(Draft& list) {
-  list.Append(Parameter("allowWatchBookmarks", "boolean", "Watches may send bookmarks."));
-  list.Append(Parameter("continue", "string", "Where the last page ended."));
-  list.Append(Parameter("fieldSelector", "string", "Only objects whose fields match."));
-  list.Append(Parameter("labelSelector", "string", "Only objects whose labels match."));
-  list.Append(Parameter("limit", "integer", "At most this many objects per page."));
-  list.Append(Parameter("resourceVersion", "string", "The state to read, or to watch from."));
+  list.Append(Parameter("allowWatchBookmarks", "boolean", "Allow bookmarks in a watch."));
+  list.Append(Parameter("continue", "string", "Token from the previous page."));
+  list.Append(Parameter("fieldSelector", "string", "Return only objects whose fields match."));
+  list.Append(Parameter("labelSelector", "string", "Return only objects whose labels match."));
+  list.Append(Parameter("limit", "integer", "Maximum number of objects per page."));
+  list.Append(
+      Parameter("resourceVersion", "string", "Version to read, or to start watching from."));
   list.Append(Parameter("resourceVersionMatch", "string", "NotOlderThan or Exact."));
-  list.Append(Parameter("sendInitialEvents", "boolean", "A watch begins with what is there."));
-  list.Append(Parameter("timeoutSeconds", "integer", "How long a watch lasts at most."));
-  list.Append(Parameter("watch", "boolean", "Changes as they come instead of a list."));
+  list.Append(Parameter("sendInitialEvents", "boolean", "Start a watch with the current objects."));
+  list.Append(Parameter("timeoutSeconds", "integer", "Maximum duration of a watch."));
+  list.Append(Parameter("watch", "boolean", "Stream changes instead of returning a list."));
 }
 
 void AddDeleteParameters(Draft& list) {
-  list.Append(Parameter("dryRun", "string", "All: nothing is deleted."));
-  list.Append(Parameter("gracePeriodSeconds", "integer", "How long the object may take to end."));
+  list.Append(Parameter("dryRun", "string", "All: process the request without deleting anything."));
+  list.Append(Parameter("gracePeriodSeconds", "integer", "Grace period for the deletion."));
   list.Append(Parameter("propagationPolicy", "string", "Orphan, Background or Foreground."));
 }
 
@@ -65,7 +69,7 @@ Draft JsonContent(Draft reference, std::string_view type = "application/json") {
   return Draft::Map({{type, Draft({{"schema", std::move(reference)}})}});
 }
 
-// One document of a group and version.
+// The document of one group and version.
 class DocumentMaker {
  public:
   explicit DocumentMaker(const DiscoveryOptions& options)
@@ -145,7 +149,7 @@ class DocumentMaker {
     Draft operation = Operation("patch", identity, std::move(answer));
     AddWriteParameters(operation["parameters"]);
     operation["parameters"].Append(
-        Parameter("force", "boolean", "Apply takes over fields that others own."));
+        Parameter("force", "boolean", "Take over fields owned by other managers."));
     Draft content = Draft::Object();
     for (std::string_view type :
          {"application/apply-patch+yaml", "application/json-patch+json",
@@ -244,7 +248,7 @@ std::shared_ptr<const std::string> OpenApi::Find(std::string_view path) {
   const auto found = documents_.find(path);
   if (found != documents_.end()) return found->second;
   std::shared_ptr<const std::string> made = Make(path);
-  // Only what exists is kept, so that the cache is bounded by what is served.
+  // Only existing documents are kept, so the cache is bounded by what is served.
   if (made != nullptr) documents_.emplace(path, made);
   return made;
 }

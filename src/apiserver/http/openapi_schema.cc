@@ -17,7 +17,7 @@ constexpr std::string_view kQuantity = "io.k8s.apimachinery.pkg.api.resource.Qua
 constexpr std::string_view kIntOrString = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 constexpr std::string_view kRawExtension = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-// Which kinds a struct is the schema of.
+// The kinds whose schema a struct is.
 const std::multimap<const api::StructSchema*, const api::KindSchema*>& KindsByStruct() {
   static const auto index = [] {
     std::multimap<const api::StructSchema*, const api::KindSchema*> made;
@@ -51,7 +51,7 @@ Draft SchemaCollector::PatchReference() {
   return Leaf(StrCat(kMeta, "Patch"));
 }
 
-// Types that are a text or a number in JSON but have a name in Kubernetes' documents.
+// Types that are strings or numbers in JSON but have a name in Kubernetes' documents.
 Draft SchemaCollector::Leaf(std::string_view name) {
   if (started_.emplace(name).second) {
     Draft schema;
@@ -64,10 +64,10 @@ Draft SchemaCollector::Leaf(std::string_view name) {
       schema = v3 ? Draft({{"oneOf", Draft::Array({Typed("integer"), Typed("string")})}})
                   : Typed("string");
       schema["format"] = "int-or-string";
-      schema["description"] = "A number, or a text such as a percentage.";
+      schema["description"] = "A number, or a string such as a percentage.";
     } else if (name.ends_with("Time")) {
       schema = Typed("string", "date-time");
-      schema["description"] = "A moment as in RFC 3339.";
+      schema["description"] = "A time in RFC 3339 format.";
     } else {
       schema = Typed("object");
     }
@@ -142,7 +142,7 @@ Draft SchemaCollector::TypeOf(const api::TypeSchema& type) {
 Draft SchemaCollector::FieldOf(const api::FieldSchema& field) {
   Draft schema = TypeOf(field.type);
   const bool is_reference = schema.Has("$ref");
-  // Nothing may stand beside a reference in version 3.0, so it is wrapped.
+  // OpenAPI 3.0 allows no siblings of a $ref, so it is wrapped.
   if (is_reference && version_ == OpenApiVersion::kV3) {
     schema = Draft({{"allOf", Draft::Array({std::move(schema)})}});
   }
@@ -186,7 +186,7 @@ Draft SchemaCollector::Take() {
     schemas_.emplace(next->name, StructOf(*next));
   }
   Draft all = Draft::Object();
-  // Appended, not looked up: there are hundreds.
+  // Appended rather than looked up: there are hundreds.
   for (auto& [name, schema] : schemas_) {
     all.MutableMembers().emplace_back(api::KeyRef(std::string_view(name)), std::move(schema));
   }

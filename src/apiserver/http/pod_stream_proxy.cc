@@ -26,7 +26,7 @@ bool DeclaresWebSocket(const api::Object& node) {
   return false;
 }
 
-// Whether the pod's status says that the container runs.
+// Whether the container is running, according to the pod's status.
 bool IsRunning(api::Value pod, std::string_view container) {
   for (const api::FieldName list : api::FieldNames{"containerStatuses", "initContainerStatuses",
                                                    "ephemeralContainerStatuses"}) {
@@ -37,7 +37,7 @@ bool IsRunning(api::Value pod, std::string_view container) {
   return false;
 }
 
-// The query of a kubelet's /exec and /attach, from that of the API's.
+// The query for a kubelet's /exec and /attach, from that of the API.
 std::string NodeQuery(const net::Query& query) {
   std::string text;
   auto add = [&](std::string_view name, std::string_view value) {
@@ -54,7 +54,7 @@ std::string NodeQuery(const net::Query& query) {
   return text;
 }
 
-// One client and one node. Owns itself until either side is gone.
+// One client and one node. Owns itself until either side is done.
 class Bridge final : public std::enable_shared_from_this<Bridge> {
  public:
   Bridge(EventLoop& loop, std::shared_ptr<net::ResponseWriter> writer, std::string node,
@@ -83,7 +83,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
     }
     const net::Response& answer = upgraded->response;
     if (!upgraded->stream) {
-      // The node's own words: clients know what to make of them.
+      // The node's own status and message: clients know how to handle them.
       const std::string_view type = answer.headers.Get("content-type");
       writer_->Send(answer.status >= 400 ? answer.status : 502,
                     {{"Content-Type", type.empty() ? "text/plain" : std::string(type)}},
@@ -107,7 +107,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
     Connect(*node_stream_, *client_);
   }
 
-  // Bytes of `from` go to `to`, which sets the pace.
+  // Forwards bytes from `from` to `to`, no faster than `to` reads.
   void Connect(net::RawStream& from, net::RawStream& to) {
     to.OnDrained([&from] { from.SetReading(true); });
     from.Start(
@@ -120,7 +120,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
 
   void End() {
     if (self_ == nullptr) return;
-    // Not now: we may be inside a call of what this destroys.
+    // Posted, because we may be inside a call of the object that this destroys.
     loop_.Post([self = std::move(self_)] {
       self->handle_.reset();
       self->client_.reset();
@@ -157,7 +157,7 @@ PodStreamProxy::PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAdd
 PodStreamProxy::~PodStreamProxy() = default;
 
 std::optional<Verb> PodStreamProxy::AlsoNeeds(const net::ServerRequest& request) const {
-  // Whoever may only read must not run commands: a WebSocket begins with a GET.
+  // A WebSocket starts with a GET, but permission to read must not be enough to run commands.
   if (request.method != net::Method::kGet) return std::nullopt;
   return net::websocket::IsUpgrade(request.headers) ? std::optional(Verb::kCreate) : std::nullopt;
 }
@@ -182,7 +182,7 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   if (node == nullptr) {
     return refuse(NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
   }
-  // Where nodes cannot declare anything, the node's own answer tells.
+  // If nodes cannot declare features, the node's own response decides.
   if (target.nodes_declare_features && !DeclaresWebSocket(*node)) {
     return refuse(api::StatusBadRequest(StrCat(
         "node ", node_name, " does not declare the feature ", kFeature, ": ", info.subresource,
@@ -208,7 +208,7 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   }
   if (*open_ >= kMaxStreams) {
     return refuse(
-        api::StatusTooManyRequests("too many commands are being run over this server", 1));
+        api::StatusTooManyRequests("too many exec and attach sessions on this server", 1));
   }
   Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return refuse(api::StatusInternalError(url.error().message));
@@ -219,7 +219,7 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   ask.timeout = kUpgradeTimeout;
   ask.headers = {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}};
   for (const auto& [name, value] : request.headers) {
-    // No extensions: the frames must be what both ends understand.
+    // No extensions: both ends must understand the frames.
     if (ToLower(name).starts_with("sec-websocket-") &&
         !net::EqualsIgnoreCase(name, "sec-websocket-extensions")) {
       ask.headers.Add(name, value);

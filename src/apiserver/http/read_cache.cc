@@ -24,7 +24,7 @@ std::string ReadCache::KeyOf(const net::ServerRequest& request) {
   const net::PeerIdentity& peer = *connection->peer;
   const std::string_view accept = request.headers.Get("accept");
   key.reserve(request.raw_path.size() + accept.size() + 64);
-  // No part has a NUL in it, so none can pass for another.
+  // No part contains a NUL, so the key is unambiguous.
   key.append(request.raw_path).push_back('\0');
   key.append(accept).push_back('\0');
   key.append(peer.common_name);
@@ -58,7 +58,7 @@ ReadCache::Stamp ReadCache::StampOf(const RequestInfo& info) const {
 }
 
 void ReadCache::Keep(std::string key, Entry entry) {
-  // Where others write as well, no stamp of ours vouches for an answer.
+  // If others write to the store, our stamps do not see their writes.
   if (core_.is_shared()) return;
   if (entry.object->json()->size() > kMaxObjectBytes) return;
   if (entries_.size() >= kMaxEntries) entries_.clear();

@@ -49,13 +49,13 @@ std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& k
   return std::nullopt;
 }
 
-// The body of a delete: DeleteOptions, of which the query may have said some already.
+// The body of a delete: DeleteOptions, some of which may also be in the query.
 std::optional<Failure> ReadDeleteOptions(Request::Encoding encoding, std::string_view body,
                                          Request& request) {
   if (Trim(body).empty()) return std::nullopt;
   static const api::StructSchema& schema =
       *api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
-  // Fields that are not known are left out, as Kubernetes does here.
+  // Unknown fields are dropped, as in Kubernetes.
   constexpr api::ObjectReadOptions kOptions{.strictness = api::Strictness::kIgnore};
   std::string kind;
   Result<api::ObjectReadResult> read = [&]() -> Result<api::ObjectReadResult> {
@@ -64,7 +64,7 @@ std::optional<Failure> ReadDeleteOptions(Request::Encoding encoding, std::string
         break;
       case Request::Encoding::kYaml: {
         ASSIGN_OR_RETURN(const std::vector<api::TreePtr> documents, api::ParseYaml(body));
-        if (documents.size() != 1) return InvalidArgument("it must be one YAML document");
+        if (documents.size() != 1) return InvalidArgument("must be a single YAML document");
         return api::ConvertObject(documents[0], schema, kOptions);
       }
       case Request::Encoding::kProtobuf: {
@@ -121,7 +121,7 @@ std::optional<Failure> CheckPropagation(const Request& request) {
   error.type = api::FieldErrorType::kNotSupported;
   error.field = "propagationPolicy";
   error.value = policy;
-  // In the order Kubernetes has them.
+  // In the order of Kubernetes.
   error.detail = R"(supported values: "Foreground", "Background", "Orphan", "nil")";
   return InvalidOptions(Verb::kDelete, std::move(error));
 }

@@ -35,7 +35,7 @@ RequestInfo ParseRequestPath(std::string_view path) {
   if (resource == "namespaces" && next < parts.size()) {
     const bool namespace_itself =
         next + 1 >= parts.size() || parts[next + 1] == "status" || parts[next + 1] == "finalize";
-    // "/namespaces/x/status" is the namespace's own status, as "status" is no resource.
+    // "/namespaces/x/status" is the status of the namespace, since "status" is not a resource.
     if (!namespace_itself) {
       info.namespace_ = take();
       resource = take();
@@ -75,7 +75,7 @@ std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const ne
 
 namespace {
 
-// Which options of lists and watches go together, as Kubernetes has it.
+// Which options of lists and watches can be combined, as in Kubernetes.
 std::optional<Failure> CheckListOptions(const Request& request, bool send_initial_events_given) {
   const std::string_view match = request.resource_version_match;
   const bool watch = request.verb == Verb::kWatch;

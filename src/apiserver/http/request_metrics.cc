@@ -7,10 +7,11 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Subresources and codes are few; what exceeds this is counted without being remembered.
+// Limit for cached handles. Subresources and codes are few; requests beyond it are counted without
+// a cached handle.
 constexpr std::size_t kMaxSeries = 4'000;
 
-// Kubernetes' own bounds.
+// The bounds of Kubernetes.
 const std::vector<double>& DurationBounds() {
   static const std::vector<double> bounds = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8,
                                              1.0,   1.25,  1.5,  2,   3,   4,   5,   6,
@@ -71,7 +72,7 @@ void RequestMetrics::Ended(bool mutating) {
 void RequestMetrics::Count(const RequestInfo& info, std::string_view verb, bool dry_run, int code,
                            Duration took, std::optional<std::size_t> bytes) {
   const int scope = ScopeOf(info, verb);
-  // Only names of ours become labels: what clients make up does not.
+  // Only names that we define become labels, never what clients send.
   const bool known = info.kind != nullptr;
   const Key key{info.kind, verb, known ? info.subresource : std::string(), scope, dry_run, code};
   auto found = series_.find(key);
@@ -94,7 +95,7 @@ void RequestMetrics::Count(const RequestInfo& info, std::string_view verb, bool 
       series.duration->Observe(std::chrono::duration<double>(took).count());
       return;
     }
-    // The verb's text is a constant of VerbName.
+    // The verb's name is a constant from VerbName.
     found = series_.emplace(key, series).first;
   }
   Series& counted = found->second;

@@ -23,7 +23,7 @@ std::span<const api::ColumnSchema> ColumnsOf(const api::KindSchema& kind) {
   return kind.columns.empty() ? std::span<const api::ColumnSchema>(kNameAndAge) : kind.columns;
 }
 
-// For kinds nobody wrote cells for: what every object has.
+// For kinds without a cell writer: the columns that every object has.
 void WriteCommonCells(Cells& cells, std::span<const api::ColumnSchema> columns) {
   for (const api::ColumnSchema& column : columns) {
     if (column.name == "Name") {

@@ -68,7 +68,7 @@ void WriteNode(Cells& cells) {
   cells.AddText(info["containerRuntimeVersion"].str(), "<unknown>");
 }
 
-// Both Event kinds: the members of events.k8s.io have other names.
+// Both kinds of Event: in events.k8s.io fields have different names.
 void WriteEvent(Cells& cells) {
   const bool newer = cells["regarding"].exists();
   const Value about = newer ? cells["regarding"] : cells["involvedObject"];
@@ -164,7 +164,7 @@ void WriteRuntimeClass(Cells& cells) {
   cells.AddAge();
 }
 
-// "cpu: 1/2, memory: 1Gi/4Gi": used against hard, requests and limits apart.
+// "cpu: 1/2, memory: 1Gi/4Gi": used and hard, with requests and limits apart.
 void WriteResourceQuota(Cells& cells) {
   std::vector<std::string> requests;
   std::vector<std::string> limits;

@@ -13,7 +13,7 @@ bool ConditionIs(Value conditions, std::string_view type, std::string_view statu
   return false;
 }
 
-// An init container that stays (a sidecar).
+// A restartable init container (sidecar).
 bool IsSidecar(Value spec, std::string_view name) {
   for (Value each : spec["initContainers"].elements()) {
     if (each["name"].str() == name) return each["restartPolicy"].str() == "Always";
@@ -27,13 +27,13 @@ std::string ExitText(Value terminated) {
                      : StrCat("ExitCode:", terminated["exitCode"].integer());
 }
 
-// What the status column, the ready column and the restarts column show.
+// The content of the status, ready and restarts columns.
 struct PodSummary {
   std::string status;
   std::int64_t containers = 0;
   std::int64_t ready = 0;
   std::int64_t restarts = 0;
-  std::string last_restart;  // RFC 3339 in UTC: later is greater
+  std::string last_restart;  // RFC 3339 in UTC, so that later times compare greater
 };
 
 class PodReader {
@@ -80,7 +80,7 @@ class PodReader {
     }
   };
 
-  // True if the pod is still before its containers.
+  // True if the pod has not started its containers yet.
   bool ReadInitContainers() {
     Restarts all;
     std::size_t index = 0;
@@ -118,7 +118,7 @@ class PodReader {
     Restarts all = sidecars_;
     bool has_running = false;
     const Value statuses = status_["containerStatuses"];
-    // From the last one, so that the first one that has something to say has the last word.
+    // In reverse, so that the first container with a reason determines the text.
     for (std::size_t i = statuses.size(); i-- > 0;) {
       const Value each = statuses.at(i);
       all.Add(each);

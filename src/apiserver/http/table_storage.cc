@@ -6,7 +6,7 @@ namespace {
 
 using api::Value;
 
-// "RWO,ROX", in a fixed order and each once.
+// "RWO,ROX", in a fixed order, each once.
 std::string AccessModes(Value modes) {
   constexpr std::string_view kModes[][2] = {{"ReadWriteOnce", "RWO"},
                                             {"ReadOnlyMany", "ROX"},
@@ -23,7 +23,7 @@ std::string AccessModes(Value modes) {
   return Join(shorts, ",");
 }
 
-// The annotation came before the field and still wins.
+// The annotation predates the field and takes precedence.
 std::string_view StorageClassOf(const Cells& cells) {
   const Value annotation =
       cells["metadata"]["annotations"].Entry("volume.beta.kubernetes.io/storage-class");
@@ -54,7 +54,7 @@ void WriteVolume(Cells& cells) {
 void WriteVolumeClaim(Cells& cells) {
   const Value spec = cells["spec"];
   const std::string_view volume = spec["volumeName"].str();
-  // Until it is bound the claim has no size of its own.
+  // An unbound claim has no size of its own.
   const bool bound = !volume.empty();
   cells.AddName();
   cells.AddText(PhaseOf(cells));

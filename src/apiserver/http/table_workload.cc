@@ -11,7 +11,7 @@ Value PodSpecOf(const Cells& cells) {
   return cells["spec"]["template"]["spec"];
 }
 
-// spec.replicas is one where nothing is said.
+// spec.replicas defaults to one.
 std::int64_t Desired(const Cells& cells) {
   return cells["spec"]["replicas"].integer(1);
 }
@@ -118,7 +118,7 @@ void WriteService(Cells& cells) {
 }
 
 void WriteEndpoints(Cells& cells) {
-  // More than three are counted, not shown.
+  // More than three are summarized.
   constexpr std::size_t kShown = 3;
   std::vector<std::string> addresses;
   for (Value subset : cells["subsets"].elements()) {

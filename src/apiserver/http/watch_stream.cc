@@ -11,7 +11,8 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Kubernetes sends one about every minute; without changes a client still learns how far it is.
+// Kubernetes sends one about once a minute, so that clients learn the current version even without
+// changes.
 constexpr Duration kBookmarkInterval = std::chrono::seconds(60);
 
 class WatchStream final : public WatchReader, public std::enable_shared_from_this<WatchStream> {
@@ -28,7 +29,7 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
 
   void Start() {
     ChangeFeed::Opening opening;
-    // No version given: the state of now as ADDED events, then what follows.
+    // No version given: the current state as ADDED events, then changes.
     opening.list_first = options_.send_initial_events.value_or(
         options_.request.resource_version.empty() || options_.request.resource_version == "0");
     opening.wants_usage =
@@ -50,7 +51,7 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     usage_ = std::move(beginning.usage);
     writer_->StartStream(200, {{"Content-Type", std::string(WatchContentType(options_.negotiated))},
                                {"Cache-Control", "no-cache, private"}});
-    // The stream owns itself until the response is over.
+    // The stream owns itself until the response ends.
     writer_->OnClosed([self = shared_from_this()](bool) mutable { self->End(); });
     for (const api::ObjectPtr& object : beginning.initial) WriteEvent("ADDED", object);
     if (options_.send_initial_events.value_or(false) && options_.bookmarks) {
@@ -80,8 +81,8 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     }
   }
 
-  // Nothing more is queued for the client but the event that tells it why; it gets kExpiredGrace to
-  // read that far.
+  // From here on the client gets only the event that says why; it has kExpiredGrace to read that
+  // far.
   void OnClosed(const Failure& why) override {
     if (writer_ == nullptr) return;
     subscription_.reset();
@@ -190,11 +191,11 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
   WatchEvents& events_;
   WatchStreamOptions options_;  // the request went to the core
   const api::KindSchema& kind_;
-  std::shared_ptr<net::ResponseWriter> writer_;  // null once over
+  std::shared_ptr<net::ResponseWriter> writer_;  // null once ended
   Counter& sent_;
   std::unique_ptr<Subscription> subscription_;
   Core::WatchPlan plan_;
-  std::shared_ptr<const DeviceUsage> usage_;  // of the newest change
+  std::shared_ptr<const DeviceUsage> usage_;  // as of the newest change
   bool sent_columns_ = false;
   TimerHandle timeout_;
   TimerHandle bookmark_;

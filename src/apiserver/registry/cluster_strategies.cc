@@ -93,7 +93,7 @@ void NamespaceStrategy::PrepareForCreate(api::Draft& object, const StrategyConte
   object["status"]["phase"] = "Active";
   object["spec"] = api::Draft::Object();
   object["spec"]["finalizers"].Append("kubernetes");
-  // Lets selectors name a namespace.
+  // So that selectors can match a namespace by name.
   object["metadata"]["labels"].Entry("kubernetes.io/metadata.name") =
       std::string(object["metadata"]["name"].str());
 }

@@ -18,7 +18,7 @@ bool IsKeyCharacter(char c) {
          c == '_' || c == '.';
 }
 
-// The size of what a base64 text stands for; the reader has made it canonical.
+// The decoded size of a base64 string; the reader has made it canonical.
 std::size_t DecodedSize(std::string_view base64) {
   const std::size_t padding = base64.ends_with("==") ? 2 : base64.ends_with('=') ? 1 : 0;
   return base64.size() / 4 * 3 - std::min(padding, base64.size() / 4 * 3);
@@ -34,7 +34,7 @@ void CheckKey(std::string_view field, std::string_view key, api::FieldErrors& er
   }
 }
 
-// Once immutable, always, and so is what is in `fields`.
+// `immutable` cannot be unset, and then neither can `fields` change.
 void CheckImmutable(api::Value object, api::Value before, api::FieldNames fields,
                     api::FieldErrors& errors) {
   if (!before["immutable"].boolean()) return;
@@ -47,7 +47,7 @@ void CheckImmutable(api::Value object, api::Value before, api::FieldNames fields
   }
 }
 
-// What secrets of the well-known types must have.
+// The required keys of the well-known secret types.
 void CheckSecretType(api::Value object, api::FieldErrors& errors) {
   const std::string_view type = object["type"].str();
   const api::Value data = object["data"];
@@ -129,7 +129,7 @@ api::FieldErrors ValidateConfigMap(api::Value object) {
     }
     total += DecodedSize(value.str());
   }
-  // Of the object as a whole.
+  // The size of the whole object.
   if (total > kMaxConfigBytes) {
     errors.push_back(api::FieldError::TooLong(api::FieldPath(""), kMaxConfigBytes));
   }
@@ -178,7 +178,7 @@ api::FieldErrors SecretStrategy::ValidateUpdate(api::Value object, api::Value be
                                                 std::string_view, const StrategyContext&) const {
   api::FieldErrors errors;
   const std::string_view type = object["type"].str();
-  // Secrets from before types were given have none.
+  // Secrets from before types were set have none.
   if (type != before["type"].str("Opaque")) {
     errors.push_back(Invalid("type", type, "field is immutable"));
   }

@@ -44,7 +44,7 @@ void DefaultHostPorts(Draft& container) {
 }
 
 // With the gate ContainerRestartRules off, restart policies and rules of single containers are
-// dropped; sidecars, which have a policy too, stay what they are.
+// dropped. Sidecars, which have a policy too, are unaffected.
 void DropDisabledRestartRules(Draft& object, const FeatureGates& gates) {
   if (gates.Enabled(Gate::kContainerRestartRules)) return;
   for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
@@ -68,8 +68,8 @@ bool HasMountOptions(Value spec) {
   return false;
 }
 
-// With the gate VolumeBindMountOptions off, mount options are dropped, unless the pod has some
-// already.
+// With the gate VolumeBindMountOptions off, mount options are dropped unless the pod already has
+// some.
 void DropDisabledMountOptions(Draft& object, Value before, const FeatureGates& gates) {
   if (gates.Enabled(Gate::kVolumeBindMountOptions) || HasMountOptions(before["spec"])) return;
   Draft* spec = object.Find("spec");
@@ -113,15 +113,15 @@ void TakeMember(Draft& into, Value from, api::FieldName member) {
   }
 }
 
-// Of a resize only the requests and limits of containers and of the pod as a whole count, and the
-// volumes; everything else stays. What of it may really be changed is for validation to say, which
-// also sees containers that came, went or moved.
+// A resize takes over only requests and limits, of containers and of the pod as a whole, and the
+// volumes; everything else is kept. Validation decides which of these may change, and sees
+// containers that were added, removed or moved.
 void KeepAllButResources(Draft& object, Value before) {
   const api::TreePtr asked = object.Freeze();
   const Value wanted = asked->root()["spec"];
   Draft resized(before);
   Draft& spec = resized["spec"];
-  // A client that does not know the field leaves it as it is.
+  // A client that does not know the field leaves it unchanged.
   if (const Value of_pod = wanted["resources"]; of_pod.has_value()) {
     TakeRequestsAndLimits(spec["resources"], of_pod);
   }
@@ -203,7 +203,7 @@ void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view
   }
   if (subresource != "status") DropDisabledMountOptions(object, before, context.gates);
   if (subresource == "status") {
-    // Whoever writes the status does not decide who owns the pod, nor its class of service.
+    // A status update changes neither the pod's owners nor its QoS class.
     Draft& metadata = object["metadata"];
     const Value owners = before["metadata"]["ownerReferences"];
     if (owners.exists()) {
@@ -229,13 +229,13 @@ api::FieldErrors PodStrategy::ValidateUpdate(Value object, Value before,
 
 std::optional<std::int64_t> PodStrategy::GracePeriod(Value object,
                                                      std::optional<std::int64_t> asked) const {
-  // Nobody would end a grace period of a pod that no node has, or that has ended.
+  // There is no one to complete the grace period of a pod that is not bound or has ended.
   const std::string_view phase = object["status"]["phase"].str();
   if (object["spec"]["nodeName"].str().empty()) return 0;
   if (phase == "Failed" || phase == "Succeeded") return 0;
   const std::int64_t period =
       asked.value_or(object["spec"]["terminationGracePeriodSeconds"].integer(30));
-  // A negative period means: as soon as possible, but through the node.
+  // A negative period means as soon as possible, but through the node.
   return period < 0 ? 1 : period;
 }
 

@@ -121,8 +121,8 @@ api::FieldErrors RbacStrategy::ValidateUpdate(api::Value object, api::Value befo
                                               std::string_view,
                                               const StrategyContext& context) const {
   api::FieldErrors errors = Validate(object, context);
-  // Whom a binding binds may change, what it binds them to may not: who may edit it could not
-  // otherwise be told from who may grant the role.
+  // The subjects of a binding may change but its role may not. Otherwise permission to edit a
+  // binding would amount to permission to grant any role.
   if (IsBinding(object) && !api::Equal(object["roleRef"], before["roleRef"])) {
     errors.push_back(Invalid("roleRef", object["roleRef"], "cannot change roleRef"));
   }
@@ -132,7 +132,7 @@ api::FieldErrors RbacStrategy::ValidateUpdate(api::Value object, api::Value befo
 api::Problems RbacStrategy::CheckName(const api::KindSchema&, std::string_view name,
                                       bool prefix) const {
   api::Problems problems = PathSegmentProblems(name, prefix);
-  // Kubernetes takes these, and terminals and logs act on them.
+  // Kubernetes accepts these, but terminals and logs interpret them.
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(name, is_control)) {
     problems.push_back("may not contain control characters");

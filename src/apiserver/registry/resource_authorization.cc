@@ -34,7 +34,7 @@ void CheckAdminLabel(Findings& out, const FieldPath& path, std::string_view name
   }
 }
 
-// The place of the first allocation result with admin access; nothing if there is none.
+// The index of the first allocation result with admin access; nothing if there is none.
 std::optional<std::size_t> FirstAdminResult(Value claim) {
   std::size_t index = 0;
   for (const Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
@@ -75,7 +75,7 @@ void CheckAdminAccess(Findings& out, Value requests, std::string_view namespace_
   std::size_t index = 0;
   for (const Value request : requests.elements()) {
     if (request["exactly"]["adminAccess"].boolean()) {
-      // The path of every version, without "exactly" and as if of a claim: as Kubernetes tells it.
+      // The same path for all versions, without "exactly" and as if for a claim, as in Kubernetes.
       const FieldPath path = FieldPath("spec.devices.requests").Index(index).Child("adminAccess");
       CheckAdminLabel(out, path, namespace_, context);
       return;
@@ -86,7 +86,7 @@ void CheckAdminAccess(Findings& out, Value requests, std::string_view namespace_
 
 void CheckAdminAccessStatus(Findings& out, Value claim, Value before,
                             const StrategyContext& context) {
-  // An allocation does not change: what was granted stays granted.
+  // An allocation is immutable: what was granted stays granted.
   if (FirstAdminResult(before)) return;
   const std::optional<std::size_t> index = FirstAdminResult(claim);
   if (!index) return;
@@ -106,7 +106,7 @@ void CheckBindingPermission(Findings& out, const FieldPath& path, Value status, 
                                             schema->Find("reservedFor")->type);
   if (same("allocation") && same_consumers) return;
   const std::string_view verb = VerbName(context.verb);
-  // Which nodes and claims an allocation touches is not known beforehand: all or none.
+  // Which nodes and claims an allocation affects is not known in advance, so it is all or nothing.
   if (const Decision decision = Ask(context, verb, "binding", "", ""); !decision.allowed) {
     out.Add(FieldError::Forbidden(
         path, StrCat("changing status.allocation or status.reservedFor requires "

@@ -17,7 +17,7 @@ using Names = api::FieldNames;
 
 const Names kListAttributes = {"ints", "bools", "strings", "versions"};
 
-// Whether a list has items or anything else has a value.
+// Whether a list has items, or anything else has a value.
 bool IsUsed(Value field) {
   return field.is_array() ? !field.empty() : field.has_value();
 }
@@ -42,7 +42,7 @@ void Remove(Draft& owner, Names fields) {
   }
 }
 
-// Calls `change` for each element of the list, each value of the map.
+// Calls `change` for each element of the list, or each value of the map.
 template <typename Change>
 void ForEach(Draft& owner, FieldName field, const Change& change) {
   Draft* list = owner.is_object() ? owner.Find(field) : nullptr;

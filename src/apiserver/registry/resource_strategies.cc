@@ -21,8 +21,8 @@ using api::Draft;
 using api::FieldPath;
 using api::Value;
 
-// What the kinds share. Each says how an object is prepared and what is wrong with it; `before` is
-// empty on create and `subresource` is "" then.
+// Shared by the kinds. Each defines how an object is prepared and validated; on create `before` is
+// absent and `subresource` is "".
 class ResourceStrategy : public Strategy {
  public:
   void Default(Draft& object, const StrategyContext& context) const final {
@@ -49,10 +49,10 @@ class ResourceStrategy : public Strategy {
  private:
   virtual void Prepare(Draft& object, Value before, std::string_view subresource,
                        const StrategyContext& context) const = 0;
-  // What the handwritten rules find.
+  // Errors of hand-written rules.
   virtual Findings Check(Value object, Value before, std::string_view subresource,
                          const StrategyContext& context) const = 0;
-  // What the declared rules find.
+  // Errors of declared rules.
   virtual Findings Declared(Value object, Value before, const StrategyContext& context) const = 0;
 };
 
@@ -105,7 +105,7 @@ class ResourceClaimStrategy final : public ResourceStrategy {
     if (context.gates.Enabled(Gate::kDRAResourceClaimGranularStatusAuthorization)) {
       CheckBindingPermission(found, FieldPath("status").Child("allocation"), object["status"],
                              before["status"], context);
-      // With the allocation go the statuses of its devices: nobody needs to be asked.
+      // The statuses of its devices are dropped with the allocation; that needs no permission.
       if (context.gates.Enabled(Gate::kDRAResourceClaimDeviceStatus) &&
           object["status"]["allocation"].has_value()) {
         CheckDriverPermission(found, FieldPath("status").Child("devices"), object["status"],
@@ -151,7 +151,7 @@ class ResourceSliceStrategy final : public ResourceStrategy {
   void Prepare(Draft& object, Value before, std::string_view,
                const StrategyContext& context) const override {
     if (before.has_value()) {
-      // What was asked for counts as a change, even if a disabled gate takes it away again.
+      // A requested change counts, even if a disabled gate drops it again.
       const api::TreePtr asked = object.Freeze();
       if (!SemanticEqual(asked->root()["spec"], before["spec"], "ResourceSliceSpec")) {
         object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
@@ -187,7 +187,7 @@ class DeviceTaintRuleStrategy final : public ResourceStrategy {
     Draft* spec = object.Find("spec");
     Draft* taint = spec == nullptr || !spec->is_object() ? nullptr : spec->Find("taint");
     if (taint == nullptr || !taint->is_object()) return;
-    // The time tells since when this effect holds, so that tolerations count from there.
+    // The time at which this effect began, so that tolerations count from there.
     const Value old = before["spec"]["taint"];
     if ((*taint)["effect"].str() != old["effect"].str() &&
         (*taint)["timeAdded"].str() == old["timeAdded"].str()) {

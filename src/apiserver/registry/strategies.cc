@@ -1,4 +1,4 @@
-// Which kind has which strategy.
+// The strategies, by kind.
 #include <map>
 #include <string>
 #include <string_view>

@@ -45,11 +45,11 @@ Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name, std
 
 Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
                        const api::FieldErrors& errors) {
-  // Two rules may say the same of one field; it is told once.
+  // Two rules may report the same error for a field; it is returned once.
   api::FieldErrors distinct;
   std::set<std::string> told;
   for (const api::FieldError& error : errors) {
-    // What is only counted is not put into words.
+    // Errors beyond the limit are only counted, so they are not formatted.
     if (told.size() > api::kMaxShownErrors || told.insert(error.ToString()).second) {
       distinct.push_back(error);
     }

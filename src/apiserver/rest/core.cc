@@ -23,7 +23,7 @@ bool HasVerb(const api::KindSchema& kind, std::string_view verb) {
 
 Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.store.is_shared()) {
   for (const api::KindSchema& kind : api::AllKinds()) {
-    // Kinds without "get" are questions, not objects (reviews, bindings): nothing is stored.
+    // Kinds without "get" (reviews, bindings) are never stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;
     auto resource = std::make_unique<Resource>();
     resource->kind = &kind;
@@ -151,7 +151,7 @@ std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, a
 
 std::optional<Failure> Core::CheckAdmission(const Request& request, api::Value object,
                                             api::Value before, std::vector<std::string>& warnings) {
-  std::optional<StrategyContext> context;  // most requests concern no step
+  std::optional<StrategyContext> context;  // created on demand: most requests concern no step
   for (const auto& step : options_.admission) {
     if (!step->comes_after_validation() || !step->Concerns(request)) continue;
     if (!context) context.emplace(ContextFor(request));
@@ -197,7 +197,7 @@ void Core::ListFresh(Request watch, std::function<void(Response)> done) {
 
 void Core::Handle(Request request, std::function<void(Response)> done) {
   options_.loop.AssertInLoop();
-  // "0" says that any state will do.
+  // "0" accepts any state.
   if (!is_shared_ || request.resource_version == "0") {
     return HandleFresh(std::move(request), std::move(done));
   }
@@ -232,7 +232,7 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
     return;
   }
   if (request.kind != resource->kind) {
-    // Everything below speaks the stored version; the client gets its own.
+    // Everything below uses the storage version; the client gets its own.
     done = InVersionOf(request.kind, std::move(done));
   }
   const bool plain = request.subresource.empty() || request.subresource == "status";

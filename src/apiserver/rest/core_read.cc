@@ -16,7 +16,7 @@ Response Core::Get(Resource& resource, const Request& request) {
 
 namespace {
 
-// Picks a page out of objects in key order. `last_key` gets the key of the last one taken.
+// Selects a page from objects in key order. `last_key` gets the key of the last one.
 template <typename Objects>
 void TakePage(const Objects& objects, const Request& request, const Selection& selection,
               const std::string& after, Response& response, std::string& last_key) {
@@ -31,7 +31,7 @@ void TakePage(const Objects& objects, const Request& request, const Selection& s
     if (selection && !selection(*object)) continue;
     if (request.limit > 0 && static_cast<std::int64_t>(response.items.size()) == request.limit) {
       more = true;
-      // With a selector the rest is not counted: Kubernetes does not either.
+      // With a selector the remaining objects are not counted, as in Kubernetes.
       if (selection) break;
       ++behind;
       continue;
@@ -86,10 +86,10 @@ void Core::List(Resource& resource, Request&& request, std::function<void(Respon
     }
   }
   const bool exact = request.resource_version_match == "Exact" && asked > 0;
-  // A list that expired goes on with the state of now.
+  // A list that expired continues with the current state.
   const storage::Revision wanted = from.revision > 0 ? from.revision : exact ? asked : 0;
   if (asked > revision()) return done(Response::Failed(TooLargeVersionFailure(asked, revision())));
-  // The token of a state that this store never had (one that was restored from a copy).
+  // The token is for a revision that this store never had (for example after a restore).
   if (wanted > revision()) return done(ExpiredList(from));
   std::string last_key;
   if (wanted == 0 || wanted >= resource.cache.last_change()) {
@@ -98,7 +98,7 @@ void Core::List(Resource& resource, Request&& request, std::function<void(Respon
     if (!last_key.empty()) response.continue_token = EncodeContinue({response.revision, last_key});
     return done(std::move(response));
   }
-  // The state of then: the caches only know now.
+  // The state at an older revision: the caches have only the current one.
   options_.store.Range(
       {.prefix = resource.prefix, .revision = wanted},
       lifetime_.Guard([this, &resource, wanted, selection = std::move(selection),
@@ -167,7 +167,7 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
       std::vector<Change> converted = changes;
       for (Change& change : converted) {
         change.object = ConvertObjectTo(change.object, *kind);
-        change.previous = nullptr;  // nobody looks at it behind the cache
+        change.previous = nullptr;  // not used after the cache
       }
       on_changes(converted);
     };

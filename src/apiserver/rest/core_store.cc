@@ -1,4 +1,4 @@
-// The core and its store: loading, following, writing, and the two marks.
+// How the core loads, follows and writes the store, and what is applied and durable.
 #include "api/json/reader.h"
 #include "apiserver/rest/core_resource.h"
 
@@ -6,7 +6,7 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr std::string_view kRegistry = "/registry/";
-// How soon reading the store anew is tried again.
+// How soon a failed reload is retried.
 constexpr Duration kReloadInterval = std::chrono::seconds(1);
 
 api::ObjectPtr Numbered(const api::TreePtr& tree, storage::Revision revision) {
@@ -44,7 +44,7 @@ Result<Core::Contents> Core::ReadContents(const storage::RangeResult& range) con
   Contents contents;
   for (const storage::Entry& entry : range.entries) {
     Resource* resource = FindResourceOfKey(entry.key);
-    if (resource == nullptr) continue;  // a kind of a newer version: left alone
+    if (resource == nullptr) continue;  // a kind of a newer release: leave it alone
     Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
     if (!object.ok()) {
       return Error{ErrorCode::kDataLoss,
@@ -93,7 +93,7 @@ void Core::Follow() {
 void Core::OnEvents(const std::vector<storage::WatchEvent>& events, storage::Revision up_to) {
   const Lifetime::Observer self = lifetime_.Observe();
   for (std::size_t i = 0; i < events.size(); ++i) {
-    // Half a revision is no state to list.
+    // A transaction becomes visible to lists as a whole.
     const bool whole = i + 1 == events.size() || events[i + 1].revision != events[i].revision;
     ApplyEvent(events[i], whole ? events[i].revision : 0);
     if (!self.alive()) return;
@@ -125,7 +125,7 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
         }
       }
     }
-    // Before the watchers hear of it, who may ask.
+    // Before watchers are notified, who may ask for it.
     if (reached != 0) reached_ = reached;
     if (change.object == nullptr) return;
     const bool appeared = change.type == ChangeType::kAdded;
@@ -154,7 +154,7 @@ void Core::RunReached() {
 
 void Core::WhenFresh(Waiter then) {
   if (!is_shared_) return then(std::nullopt);
-  // An answer that is under way may be from before this request: it waits for the next.
+  // A request in flight may have been sent before this one came: it waits for the next.
   fresh_waiters_.push_back(std::move(then));
   if (!asking_revision_) AskRevision();
 }
@@ -197,8 +197,8 @@ void Core::CommitObject(
       {stored_key, before == nullptr ? 0 : before->resource_version()});
   transaction.operations.push_back({stored_key, nullptr});
   if (object != nullptr) {
-    // The object carries its own version, so that the stored bytes are the bytes served. Where the
-    // version is only known afterwards they carry none.
+    // The object contains its own version, so that the stored bytes are the bytes served. If the
+    // version is only known afterwards, the stored bytes have none.
     transaction.operations.back().encode = [object, made = stored.get()](storage::Revision number) {
       if (number != 0) {
         (*object)["metadata"]["resourceVersion"] = std::to_string(number);
@@ -266,7 +266,7 @@ void Core::OnDurable(storage::Revision revision) {
 
 void Core::OnWatchClosed(const Error& why) {
   if (why.code == ErrorCode::kExpired) return Reload();
-  // Stopping is no failure: by then everything is durable and told.
+  // Stopping is not a failure: by then everything is durable and has been delivered.
   if (const std::optional<Error> failure = options_.store.failure()) OnStoreFailed(*failure);
 }
 
@@ -275,7 +275,7 @@ void Core::Reload() {
       {.prefix = std::string(kRegistry)},
       lifetime_.Guard([this](Result<storage::RangeResult> range) {
         if (!range.ok()) {
-          // Without a connection: the store says so to whoever asks, until it is back.
+          // Not connected: until it is back the store reports that to every caller.
           reload_timer_ = options_.loop.RunAfter(kReloadInterval, [this] { Reload(); });
           return;
         }
@@ -286,7 +286,7 @@ void Core::Reload() {
         for (auto& [name, resource] : resources_) {
           resource->cache.Replace(std::move(contents->objects[resource.get()]), reached_);
         }
-        const Error why{ErrorCode::kExpired, "the store has forgotten what followed; list again"};
+        const Error why{ErrorCode::kExpired, "changes were compacted; list again"};
         const Lifetime::Observer self = lifetime_.Observe();
         for (auto& [name, resource] : resources_) {
           resource->cache.CloseAll(why);

@@ -18,12 +18,12 @@
 namespace drakkar::apiserver {
 namespace {
 
-// A transaction that lost a race is built again from the newest state this often before the client
-// is told; with one API server only watchers that write while they are being told race.
+// How often a transaction that lost a race is rebuilt from the newest state before the client gets
+// a conflict. With one API server, only watchers that write while they are being notified race.
 constexpr int kMaxAttempts = 5;
 constexpr int kMaxGeneratedNames = 8;
 
-// What creating a binding or an eviction is answered with.
+// The response to creating a binding or an eviction.
 api::ObjectPtr CreatedStatus() {
   static const api::ObjectPtr* const kStatus =
       new api::ObjectPtr(std::make_shared<const api::Object>(api::Draft{
@@ -40,7 +40,7 @@ api::ObjectPtr CreatedStatus() {
 api::Draft Core::ToStored(const Resource& resource, const Request& request,
                           const api::TreePtr& asked, const StrategyContext& context) {
   api::Draft object(asked);
-  // Clients may leave these out.
+  // Clients may omit these.
   if (!request.kind->is_api_version(asked->root()["apiVersion"].str())) {
     object["apiVersion"] = request.kind->api_version();
   }
@@ -120,7 +120,7 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     return;
   }
   if (request.patch != PatchKind::kApply || request.verb != Verb::kPatch) {
-    // What the server adds from here on is nobody's.
+    // What the server adds from here on has no field manager.
     PinSentEntries(object);
     const api::DraftView claimed(object);
     TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed.root(),
@@ -205,7 +205,7 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
   }
   response.http_status = 201;
   const bool dry_run = request.dry_run;
-  // For another attempt, should somebody else take the generated name in the meantime.
+  // Kept for a retry, in case the generated name is taken meanwhile.
   std::shared_ptr<Request> again;
   if (generated && attempt + 1 < kMaxAttempts) {
     request.name = asked_name;
@@ -218,7 +218,7 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
         if (!revision.ok()) {
           const bool lost = revision.error().code == ErrorCode::kConflict;
           if (lost && again != nullptr) {
-            // What there was to say about the body is not said by decoding it again.
+            // Warnings about the body are not repeated when it is decoded again.
             done = [warnings = std::move(response.warnings),
                     done = std::move(done)](Response retried) {
               retried.warnings = warnings;
@@ -278,7 +278,7 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
     return;
   }
 
-  api::TreePtr last;  // what it was in the end, if this is its end
+  api::TreePtr last;  // its final state, if this request removes it
   {
     PinSentEntries(object);
     const api::DraftView view(object);
@@ -308,7 +308,7 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
       done(std::move(response));
       return;
     }
-    // The last finalizer of an object that is going away: this update is its end.
+    // The last finalizer was removed: this update deletes the object.
     if (IsReadyToGo(*resource.strategy, candidate)) {
       last = view.Freeze();
     } else if (!applies) {
@@ -340,7 +340,7 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
 
 void Core::CreateByApply(Resource& resource, Request&& request,
                          std::function<void(Response)> done) {
-  // Applying what does not exist takes the right to create it, too.
+  // Applying an object that does not exist also needs permission to create it.
   Request creation = request;
   creation.verb = Verb::kCreate;
   if (std::optional<Failure> failure = CheckAuthorized(creation)) {
@@ -446,7 +446,7 @@ void Core::DeleteCollection(Resource& resource, Request&& request,
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  // A list answer: what was deleted, as Kubernetes returns it.
+  // A list of the deleted objects, as Kubernetes returns it.
   struct Progress {
     Response response;
     std::size_t waiting = 1;
@@ -471,7 +471,7 @@ void Core::DeleteCollection(Resource& resource, Request&& request,
     one.name = object->name();
     ++progress->waiting;
     Delete(resource, std::move(one), [progress, object](Response response) {
-      // Gone already is what was asked for.
+      // Already gone: that is what was asked for.
       if (response.failure && response.failure->code != 404 && !progress->response.failure) {
         progress->response.http_status = response.http_status;
         progress->response.failure = std::move(response.failure);
@@ -516,7 +516,7 @@ void Core::Evict(Resource& resource, Request&& request, std::function<void(Respo
   request.verb = Verb::kDelete;
   request.subresource.clear();
   request.object = nullptr;
-  // What was looked at is what goes.
+  // Deletes exactly the version that was checked.
   if (request.precondition_uid.empty()) request.precondition_uid = std::string(pod->uid());
   Delete(resource, std::move(request), [done = std::move(done)](Response deleted) {
     if (!deleted.failure) {

@@ -21,7 +21,7 @@ std::optional<Failure> CheckKind(const api::KindSchema& kind, api::Value object)
   const std::string_view given_version = object["apiVersion"].str();
   const bool same_version = given_version.empty() || kind.is_api_version(given_version);
   if (same_version && (given_kind.empty() || given_kind == kind.kind)) return std::nullopt;
-  // The eviction of before policy/v1 says the same, and clients still send it.
+  // Evictions from before policy/v1 have the same content, and clients still send them.
   if (kind.kind == "Eviction" && given_kind == kind.kind && given_version == "policy/v1beta1") {
     return std::nullopt;
   }
@@ -61,7 +61,7 @@ std::optional<Failure> Take(const api::KindSchema& kind, Result<api::ObjectReadR
   return std::nullopt;
 }
 
-// One YAML document (or JSON, which is YAML) without a schema.
+// A single YAML document (or JSON, which is YAML) without a schema.
 std::optional<Failure> ParseOneYaml(const Request& request, api::TreePtr& tree,
                                     std::vector<std::string>& warnings) {
   std::vector<std::string> duplicates;
@@ -80,12 +80,12 @@ std::optional<Failure> ParseOneYaml(const Request& request, api::TreePtr& tree,
   return std::nullopt;
 }
 
-// What is wrong with a patch as such, or with what came of it.
+// A failure for an invalid patch or an invalid result.
 Failure InvalidPatch(std::string_view patch, std::string_view why) {
   return api::StatusInvalid("", "", "", {Invalid("patch", patch, why)});
 }
 
-// Members that come twice are told, refused or left alone, as field validation asks.
+// Duplicate members are reported, rejected or ignored, depending on field validation.
 std::optional<Failure> ParsePatch(const Request& request, api::TreePtr& patch,
                                   std::vector<std::string>& warnings) {
   const bool looks = request.field_validation != FieldValidation::kIgnore;
@@ -141,7 +141,7 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
     if (result.error().code == ErrorCode::kUnimplemented) {
       return api::StatusUnsupportedMediaType(result.error().message);
     }
-    // A JSON patch that does not fit the object is the object's fault as much as the patch's.
+    // If a JSON patch does not apply, the object may be as much to blame as the patch.
     Failure failure = request.patch == PatchKind::kJson
                           ? InvalidFailure(kind, request.name, {})
                           : api::StatusBadRequest(result.error().message);
@@ -191,7 +191,7 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
     }
     return CheckKind(kind, request.object->root());
   }
-  // A tree made in this process: brought into the same form as one that was read.
+  // A tree from this process: normalized like one that was parsed.
   if (std::optional<Failure> failure = CheckKind(kind, request.object->root())) return failure;
   return Take(kind, api::ConvertObject(request.object, *kind.schema, OptionsFor(request)),
               request.object, warnings);

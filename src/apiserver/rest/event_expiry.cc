@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMarks = 60;
 
-// When an event was written last, by what it says itself.
+// When an event was last written, according to its own fields.
 WallTime LastTime(const api::Object& event) {
   WallTime last{};
   for (const api::Value text : {event["metadata"]["creationTimestamp"], event["lastTimestamp"],
@@ -59,7 +59,7 @@ bool EventExpiry::IsExpired(const api::Object& event) const {
   const storage::Revision revision = event.resource_version();
   if (revision <= expired_) return true;
   if (revision > start_revision_) return false;
-  // A time in the future does not make an event of before the start any younger.
+  // A time in the future does not keep an event from before the start.
   return std::min(LastTime(event), start_time_) + ttl_ <= core_.loop().clock().Now();
 }
 
@@ -80,7 +80,7 @@ void EventExpiry::Step() {
     request.namespace_ = event->namespace_();
     request.name = event->name();
     request.grace_period_seconds = 0;
-    // One that is written meanwhile stays.
+    // An event that is written meanwhile is kept.
     request.precondition_resource_version = std::to_string(event->resource_version());
     deletions.push_back(std::move(request));
   }
@@ -102,7 +102,7 @@ void EventExpiry::Step() {
   });
   for (Request& request : deletions) {
     ++progress->waiting;
-    // One that cannot be deleted now is looked at again in the next sweep.
+    // If an event cannot be deleted now, the next sweep tries again.
     core_.Handle(std::move(request), [progress](Response) { progress->Finish(); });
   }
   progress->Finish();

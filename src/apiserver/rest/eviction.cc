@@ -17,7 +17,7 @@ bool IsReady(Value pod) {
   return false;
 }
 
-// A number, or a percentage of `total` rounded up.
+// A number, or a percentage of `total`, rounded up.
 std::int64_t Scaled(Value value, std::int64_t total) {
   if (!value.is_string()) return value.integer();
   const std::string_view text = value.str();
@@ -71,7 +71,7 @@ std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
   for (Value dry_run : options["dryRun"].elements()) {
     if (dry_run.str() == "All") request.dry_run = true;
   }
-  // Pods that do not run, or are on their way already, are in nobody's budget.
+  // Pods that are not running or already terminating do not count towards a budget.
   const std::string_view phase = pod["status"]["phase"].str();
   if (phase == "Succeeded" || phase == "Failed" || phase == "Pending" || pod.is_being_deleted()) {
     return std::nullopt;

@@ -14,7 +14,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Everything but the views' lifetime: `request`, `name`, `version` and `now` must outlive it.
+// Views only: `request`, `name`, `version` and `now` must outlive it.
 api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strategy,
                               const Request& request, std::string_view name,
                               std::string_view version, std::string_view now) {
@@ -66,7 +66,7 @@ void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
   if (request.kind == &kind) {
     entries = api::TrackUpdate(before == nullptr ? api::Value() : before->root(), after, by);
   } else {
-    // Paths are those of the client's version.
+    // Paths are in the client's version.
     const api::TreePtr live =
         before == nullptr ? nullptr : ConvertTree(before->tree(), *request.kind);
     const api::TreePtr next = ConvertTree(api::CopyTree(after), *request.kind);

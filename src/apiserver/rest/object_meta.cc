@@ -106,7 +106,7 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   }
   const Value current = before["metadata"];
   if (request.subresource == "status" && !strategy.StatusUpdateKeepsMetadata()) {
-    // Who applied what is in there already; for other writes it is worked out later.
+    // For apply the entries are already complete; for other writes they are computed later.
     const bool applies = request.verb == Verb::kPatch && request.patch == PatchKind::kApply;
     Draft* known = applies ? metadata.Find("managedFields") : nullptr;
     Draft entries = known == nullptr ? Draft() : std::move(*known);
@@ -119,12 +119,12 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
     }
   } else {
     for (const api::FieldName field : kServerOwned) KeepMember(field, current, metadata);
-    // Kubernetes lets nobody rename by update, and keeps what was generated.
+    // As in Kubernetes, an update cannot rename an object and keeps a generated name.
     for (const api::FieldName field : api::FieldNames{"name", "namespace", "generateName"}) {
       KeepMember(field, current, metadata);
     }
   }
-  // Whoever gave none meant the current one.
+  // If none is given, the current one is meant.
   metadata["resourceVersion"] = std::to_string(before.resource_version());
   object.KeepAlive(before.tree());
   return std::nullopt;
@@ -138,7 +138,7 @@ void UpdateGeneration(const Strategy& strategy, Value before, Draft& object) {
     if (changed || !member.exists() || !counts(key->view())) continue;
     ++members;
     const Value was = before.Entry(*key);
-    // What was taken over from `before` needs no look.
+    // Fields taken over from `before` need no check.
     if (was.exists() && member.borrowed().node() == was.node()) continue;
     const api::TreePtr is = member.Freeze();
     changed = !api::Equal(is->root(), was);
@@ -226,7 +226,7 @@ DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
   const bool held = finalizers_left || strategy.HoldsDeletion(before.root());
   if (grace == 0 && !held) return DeletionPlan::kNow;
   if (deleting) {
-    // Being deleted twice can only shorten the wait.
+    // A second delete can only shorten the grace period.
     const std::int64_t running = current["deletionGracePeriodSeconds"].integer();
     if (grace >= running) {
       const bool changed = !EqualButForVersion(object.Freeze()->root(), before.root());
@@ -283,7 +283,7 @@ std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& 
   for (const auto& [key, name, value] : binding["metadata"]["annotations"].members()) {
     object["metadata"]["annotations"].Entry(name) = value.str();
   }
-  // A bound pod needs no nomination any more.
+  // A bound pod no longer needs a nomination.
   object["status"].Remove("nominatedNodeName");
   Draft scheduled = Draft::Object();
   scheduled["type"] = "PodScheduled";

@@ -20,7 +20,7 @@ const api::KindSchema& ScaleKind() {
   return *kind;
 }
 
-// The selector as text: ReplicationControllers have a plain map, the others a LabelSelector.
+// The selector as a string: ReplicationControllers have a plain map, the others a LabelSelector.
 std::string SelectorText(Value selector) {
   std::vector<std::string> parts;
   const bool plain = !selector["matchLabels"].exists() && !selector["matchExpressions"].exists();
@@ -47,8 +47,7 @@ std::optional<Failure> CheckReplicas(const Request& request, std::int64_t replic
                         {Invalid("spec.replicas", replicas, "must be greater than or equal to 0")});
 }
 
-// What is applied to a scale is applied to the workload's replicas; the manager's entry says by
-// which subresource.
+// Applying a scale applies the workload's replicas; the manager's entry names the subresource.
 std::optional<Failure> BuildScaleApply(Request& request) {
   Result<std::vector<api::TreePtr>> documents = api::ParseYaml(request.text);
   if (!documents.ok()) {
@@ -115,7 +114,7 @@ std::optional<Failure> BuildScaleUpdate(Request& request, const api::ObjectPtr& 
   if (std::optional<Failure> failure = CheckReplicas(request, replicas)) return failure;
   Draft updated(workload->tree());
   updated["spec"]["replicas"] = replicas;
-  // A version in the scale is the workload's own, and a condition.
+  // A version in the scale is the workload's own, and a precondition.
   if (request.verb == Verb::kUpdate && !scale["metadata"]["resourceVersion"].str().empty()) {
     updated["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].str();
   } else {

@@ -37,9 +37,9 @@ Failure UnknownField(const api::KindSchema& kind, std::string_view field) {
                                       kind.version, ", Kind=", kind.kind, ": ", field));
 }
 
-// The text of a field by its dotted path; booleans as their words, absent as "".
+// The text of a field by its dotted path; booleans as "true" and "false", absent fields as "".
 std::string FieldText(const api::Object& object, std::string_view field) {
-  if (field == "source") {  // of an event: who reported it, in the old field or in the new one
+  if (field == "source") {  // of an event: the reporter, in the old or the new field
     const std::string_view component = object["source"]["component"].str();
     return std::string(component.empty() ? object["reportingComponent"].str() : component);
   }
@@ -54,7 +54,7 @@ std::string FieldText(const api::Object& object, std::string_view field) {
       break;
   }
   if (value.has_value()) return std::string(value.str());
-  // Kubernetes matches these as "false" when they are not set.
+  // Kubernetes matches these as "false" if they are not set.
   const bool is_boolean_field = field == "spec.unschedulable" || field == "spec.hostNetwork";
   return is_boolean_field ? "false" : "";
 }
@@ -72,7 +72,7 @@ std::optional<Failure> BuildSelection(const Request& request, Selection& selecti
     }
   }
   if (labels->empty() && fields->empty()) return std::nullopt;
-  // Selections are made on objects as they are stored.
+  // Selectors apply to objects in their storage version.
   std::vector<api::FieldRequirement> requirements = fields->requirements();
   for (api::FieldRequirement& requirement : requirements) {
     requirement.field = StoredField(*request.kind, requirement.field);
@@ -119,7 +119,7 @@ std::optional<Failure> DecodeContinue(const std::string& text, ContinueToken& to
       if (has_state && !token.last_key.empty()) return std::nullopt;
     }
   }
-  return api::StatusBadRequest("continue key is not valid: it was not given out by this server");
+  return api::StatusBadRequest("continue key is not valid: it was not issued by this server");
 }
 
 }  // namespace drakkar::apiserver

@@ -186,7 +186,7 @@ Draft RandomResources::Slice() {
   }
   for (int i = Below(4); i > 0; --i) spec["devices"].Append(Device(i, selects_node));
   if (Below(4) == 0) {
-    // Every device that consumes counters says its type.
+    // Every device that consumes counters has a type attribute.
     Draft device = Device(9, selects_node);
     device["consumesCounters"] =
         Draft::Array({Draft({{"counterSet", "set"}, {"counters", Counters()}})});

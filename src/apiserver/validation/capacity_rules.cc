@@ -21,7 +21,7 @@ constexpr std::size_t kMaxValidValues = 10;
 std::optional<Quantity> Read(Value value) {
   if (!value.has_value()) return std::nullopt;
   Result<Quantity> quantity = Quantity::Parse(value.str());
-  // The reader of objects let no other text through.
+  // The parser has already rejected any other string.
   return quantity.ok() ? std::optional(std::move(*quantity)) : std::nullopt;
 }
 
@@ -74,7 +74,7 @@ struct Range {
   std::optional<Quantity> max;
   std::optional<Quantity> step;
 
-  // Calls `visit` with each amount that is set and its name.
+  // Calls `visit` with each amount that is set, and its name.
   template <typename Visit>
   void Each(const Visit& visit) const {
     visit(standard, "default");
@@ -111,7 +111,7 @@ void CheckBounds(Findings& out, const FieldPath& path, const Range& range,
   }
 }
 
-// Whether every amount survives being counted in thousandths.
+// Whether every amount can be expressed in thousandths.
 bool FitThousandths(Findings& out, const FieldPath& path, const Range& range) {
   bool fit = true;
   range.Each([&](const Quantity& amount, std::string_view name) {
@@ -123,7 +123,7 @@ bool FitThousandths(Findings& out, const FieldPath& path, const Range& range) {
   return fit;
 }
 
-// Whether every amount can be counted in an int64.
+// Whether every amount fits an int64.
 bool FitInt64(Findings& out, const FieldPath& path, const Range& range) {
   bool fit = true;
   range.Each([&](const Quantity& amount, std::string_view name) {
@@ -146,7 +146,7 @@ void CheckSteps(Findings& out, const FieldPath& path, const Range& range, const 
   auto count = [&](const Quantity& quantity) {
     return thousandths ? quantity.MilliValue() : quantity.Value();
   };
-  // Unsigned: the difference of two int64 always fits its two's complement.
+  // Unsigned, so that the difference of two int64 cannot overflow.
   const std::int64_t difference = static_cast<std::int64_t>(
       static_cast<std::uint64_t>(count(amount)) - static_cast<std::uint64_t>(count(range.min)));
   const std::int64_t step = count(*range.step);

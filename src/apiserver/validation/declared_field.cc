@@ -47,7 +47,7 @@ DeclaredField DeclaredField::Field(api::FieldName name) const {
     const bool same_presence =
         !schema->pointer || field.value_.has_value() == field.before_.has_value();
     field.there_ = !same_presence || !SemanticEqual(field.value_, field.before_, schema->type);
-    // What lies in a part that was not there before is all new.
+    // Everything inside a part that was not there before is new.
     if (schema->pointer && field.structure_ != nullptr) field.known_ = field.before_.has_value();
   }
   return field;
@@ -154,7 +154,7 @@ bool DeclaredField::NotModified(Level level) const {
 }
 
 void DeclaredField::Unique(api::FieldNames keys, Level level) const {
-  // Some of these lists have no limit of their own: a set, not every item against every other.
+  // Some of these lists have no limit of their own, so use a set instead of comparing all pairs.
   using Part = std::pair<bool, std::string_view>;
   std::set<std::vector<Part>> seen;
   std::size_t index = 0;

@@ -259,7 +259,7 @@ void Device(const DeclaredField& at) {
   }
 }
 
-// The attribute that tells partitions apart: not to be set while its gate is off.
+// The attribute that distinguishes partitions must not be set while its gate is off.
 void PartitionTypeName(const DeclaredField& name, const FeatureGates& gates) {
   if (!name || !name.value().has_value()) return;
   if (!gates.Enabled(Gate::kDRAPartitionableDevicesType)) {
@@ -269,7 +269,7 @@ void PartitionTypeName(const DeclaredField& name, const FeatureGates& gates) {
   }
 }
 
-// A number that must be there and not be negative.
+// A required number that must not be negative.
 void RequiredCount(const DeclaredField& at, api::FieldName name) {
   if (const DeclaredField count = at.Field(name); count && count.Required(kStandard)) {
     count.Minimum(0, kStandard);
@@ -374,7 +374,7 @@ Findings DeclaredForClaimTemplate(Value object, Value before) {
 Findings DeclaredForDeviceClass(Value object, Value before) {
   Findings out;
   const DeclaredField root(out, object, before, SchemaOf("v1", "DeviceClass"));
-  // The rule for metadata.name says word for word what the hand-written one says: see metadata.h.
+  // The rule for metadata.name has the same wording as the hand-written one: see metadata.h.
   const DeclaredField spec = root.Field("spec");
   if (!spec) return out;
   Selectors(spec);

@@ -16,7 +16,7 @@ Findings CheckDeviceClass(Value object, Value before, const FeatureGates& gates)
   const Value spec = object["spec"];
   const Value old = before["spec"];
   const api::StructSchema* schema = api::FindStruct("io.k8s.api.resource.v1.DeviceClassSpec");
-  // A list that is as it was is taken as it was, even if it would not be accepted anew.
+  // An unchanged list is accepted, even if it would be rejected now.
   auto stored = [&](api::FieldName field) {
     return before.has_value() && SemanticEqual(spec[field], old[field], schema->Find(field)->type)
                ? Stored::kYes

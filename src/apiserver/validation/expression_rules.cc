@@ -5,7 +5,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// One compiler per combination of features, for the life of the process: making one is costly.
+// One compiler per combination of features, for the life of the process: creating one is expensive.
 const device::DeviceCompiler& CompilerFor(const FeatureGates& gates) {
   const bool capacity = gates.Enabled(Gate::kDRAConsumableCapacity);
   const bool lists = gates.Enabled(Gate::kDRAListTypeAttributes);

@@ -9,8 +9,8 @@
 namespace drakkar::apiserver {
 namespace {
 
-// What is the same for two findings that say the same: type, field and origin. Findings that never
-// say the same as another one have none.
+// Identifies findings that report the same error: type, field and origin. Empty for findings that
+// cannot be duplicates.
 using Gist = std::tuple<api::FieldErrorType, std::string_view, std::string_view>;
 std::optional<Gist> GistOf(const Finding& finding) {
   if (finding.error.type == api::FieldErrorType::kInvalid && finding.origin.empty()) {
@@ -19,7 +19,7 @@ std::optional<Gist> GistOf(const Finding& finding) {
   return Gist(finding.error.type, finding.error.field, finding.origin);
 }
 
-// Past "[<digits>]" that starts at `at`; npos if there is none.
+// The position after "[<digits>]" at `at`; npos if there is none.
 std::size_t SkipIndex(std::string_view path, std::size_t at) {
   if (at >= path.size() || path[at] != '[') return std::string_view::npos;
   std::size_t end = at + 1;

@@ -22,7 +22,7 @@ constexpr std::size_t kMaxSubresourceBytes = 256;
 constexpr std::string_view kStandardFinalizers[] = {"kubernetes", api::kOrphanFinalizer,
                                                     api::kForegroundFinalizer};
 
-// The start of a generated name may end in a dash, which will be followed.
+// The prefix of a generated name may end in a dash, because characters follow.
 std::string WithoutTrailingDash(std::string_view name, bool prefix) {
   std::string masked(name);
   if (prefix && masked.size() > 1 && masked.back() == '-') {
@@ -62,7 +62,7 @@ void CheckOwners(Findings& out, const FieldPath& path, Value owners) {
     if (controller.empty()) {
       controller = name;
     } else if (!told || owners.size() <= api::kMaxShownErrors) {
-      // Each shows the whole list, so of a long one it is told once.
+      // Each error shows the whole list, so it is reported only once for a long one.
       told = true;
       out.Add(FieldError::Invalid(path, owners,
                                   StrCat("Only one reference can have Controller set to true. "
@@ -169,7 +169,7 @@ void CheckSame(Findings& out, const FieldPath& path, Value object, Value before,
       field != "creationTimestamp") {
     shown = "";
   }
-  // Times are shown as they are written in JSON, with their quotes.
+  // Times are shown as in JSON, with quotes.
   if (value.is_string() && field.view().ends_with("Timestamp")) {
     shown = api::BadValue::Literal(Quote(value.str()));
   }

@@ -52,7 +52,7 @@ std::string LongerThan(std::size_t limit, std::string_view unit) {
   return StrCat("must be no more than ", limit, " ", unit);
 }
 
-// The syntax alone, whatever the length.
+// Checks the syntax only, not the length.
 bool HasSubdomainSyntax(std::string_view text) {
   const Problems problems = api::CheckDnsSubdomain(text);
   return problems.size() == (text.size() > kMaxSubdomainBytes ? 1u : 0u);
@@ -194,7 +194,8 @@ void CheckQualifiedName(Findings& out, const FieldPath& path, std::string_view n
     CheckIdentifier(out, path, name, origin, covered);
     return;
   }
-  // Kubernetes looks no further at names with more than one slash, and stored objects have them.
+  // Kubernetes does not check names with more than one slash any further, and stored objects have
+  // them.
   if (parts.size() > 2) return;
   if (parts[0].empty()) {
     out.Add(FieldError::Invalid(path, "", "the domain must not be empty"), origin, covered);

@@ -52,7 +52,7 @@ void CheckResources(Value resources, const std::string& path, api::FieldErrors& 
   }
 }
 
-// Options that the runtime mounts a volume with (gate VolumeBindMountOptions).
+// The mount options of a volume (gate VolumeBindMountOptions).
 void CheckBindMountOptions(Value mount, const std::string& path, const VolumesByName& volumes,
                            api::FieldErrors& causes) {
   const Value options = mount["bindMountOptions"];
@@ -86,7 +86,7 @@ void CheckHostUsers(Value spec, const std::string& path, const FeatureGates& gat
   if (spec["hostIPC"].boolean()) causes.push_back(Forbidden(path + ".HostIPC", kWhy));
 }
 
-// The claims of a container must name the pod's, each as a whole or by request, not both.
+// The claims of a container must refer to the pod's, each as a whole or by request, not both.
 void CheckClaimReferences(Value claims, const std::string& path,
                           const std::set<std::string_view>& known, api::FieldErrors& causes) {
   std::map<std::string_view, std::set<std::string_view>> seen;
@@ -118,7 +118,7 @@ void CheckClaimReferences(Value claims, const std::string& path,
 constexpr std::size_t kMaxRestartRules = 20;
 constexpr std::size_t kMaxExitCodes = 255;
 
-// The restart policy of a single container and its rules (gates ContainerRestartRules and
+// The restart policy and restart rules of a single container (gates ContainerRestartRules and
 // RestartAllContainersOnContainerExits).
 void CheckRestartRules(Value container, const std::string& path, bool init,
                        const FeatureGates& gates, api::FieldErrors& causes) {
@@ -217,7 +217,7 @@ void CheckContainer(Value container, const std::string& path,
   }
 }
 
-// The name of an entry: a label, and no other entry's.
+// The name of an entry: a DNS label that is unique in the list.
 void AddName(Value entry, const std::string& path, std::set<std::string_view>& names,
              api::FieldErrors& causes) {
   const std::string_view name = entry["name"].str();
@@ -270,7 +270,7 @@ VolumesByName CheckVolumes(Value spec, const std::string& spec_path, api::FieldE
   return volumes;
 }
 
-// What of a pod's spec may be changed by an update, taken out; the rest must stay the same.
+// Removes the parts of a pod's spec that an update may change; the rest must be equal.
 api::TreePtr WithoutMutableParts(Value spec) {
   api::Draft draft(spec);
   draft.Remove("activeDeadlineSeconds");
@@ -346,7 +346,7 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
 
 namespace {
 
-// Containers that are added to a running pod to look around: nothing may rely on them.
+// Ephemeral containers are added to a running pod for debugging: nothing may depend on them.
 void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
   api::FieldErrors ignored;
   const std::set<std::string_view> claims = CheckClaims(spec, kSpec, ignored);
@@ -389,7 +389,7 @@ void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
   }
 }
 
-// A deadline may come nearer, not go away or farther.
+// A deadline may be shortened, but neither removed nor extended.
 void CheckDeadlineUpdate(Value now, Value before, api::FieldErrors& causes) {
   const std::string path(kDeadlinePath);
   if (!now.has_value()) {
@@ -406,7 +406,7 @@ void CheckDeadlineUpdate(Value now, Value before, api::FieldErrors& causes) {
   }
 }
 
-// Only additions: existing ones are neither changed nor removed.
+// Additions only: existing ones are neither changed nor removed.
 void CheckEphemeralContainersUpdate(Value pod, Value before, api::FieldErrors& causes) {
   CheckEphemeralContainers(pod["spec"], causes);
   for (Value old : before["spec"]["ephemeralContainers"].elements()) {

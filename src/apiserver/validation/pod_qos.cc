@@ -36,7 +36,7 @@ std::string_view QosClass(Value spec) {
     }
     if (limited.size() != 2) guaranteed = false;
   };
-  // Resources of the pod as a whole decide alone.
+  // Resources of the pod as a whole take precedence.
   const Value of_pod = spec["resources"];
   if (!of_pod["requests"].empty() || !of_pod["limits"].empty()) {
     consider(of_pod);

@@ -28,7 +28,7 @@ bool IsZero(Value quantity) {
   return !quantity.has_value() || (parsed.ok() && parsed->Sign() == 0);
 }
 
-// Whether two lists of quantities are the same but for what can be resized.
+// Whether two lists of quantities are equal apart from what can be resized.
 bool SameButForResizable(Value a, Value b) {
   const auto covers = [](Value one, Value other) {
     for (const auto& [key, name, value] : one.members()) {
@@ -189,7 +189,7 @@ void CheckVolumes(Value spec, Value before, bool allowed, api::FieldErrors& erro
   }
 }
 
-// A node that can resize says what running containers have.
+// A node that supports resize reports the resources of running containers.
 bool IsNodeAbleToResize(Value pod) {
   for (Value container : pod["status"]["containerStatuses"].elements()) {
     if (container["state"]["running"].has_value()) return container["resources"].has_value();

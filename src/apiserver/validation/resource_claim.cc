@@ -29,7 +29,7 @@ std::string NameKey(Value item) {
   return std::string(item["name"].str());
 }
 
-// Which attributes constraints compare, by the request they are for ("" is every request).
+// The attributes that constraints compare, by request ("" is every request).
 class ConstrainedAttributes {
  public:
   explicit ConstrainedAttributes(Value constraints) {
@@ -43,7 +43,7 @@ class ConstrainedAttributes {
       }
     }
   }
-  // `request` is "request" or "request/subrequest", which its parent's constraints cover too.
+  // `request` is "request" or "request/subrequest"; the constraints of the parent cover it too.
   bool Uses(std::string_view attribute, std::string_view request) const {
     const std::string_view parent = api::BaseRequest(request);
     return used_.contains({"", attribute}) || used_.contains({request, attribute}) ||
@@ -54,7 +54,7 @@ class ConstrainedAttributes {
   std::set<std::pair<std::string_view, std::string_view>> used_;
 };
 
-// The names that a claim's requests can be referred to by.
+// The names by which the requests of a claim can be referred to.
 class RequestNames {
  public:
   explicit RequestNames(Value devices) {
@@ -130,7 +130,7 @@ void CheckDerivedAttributes(Findings& out, const FieldPath& path, Value attribut
                                       "must be referenced by at least one matchAttribute or "
                                       "distinctAttribute constraint targeting this request"));
         }
-        // Empty ones are reported by the declared rules.
+        // The declared rules report empty ones.
         if (const std::string_view text = attribute["expression"].str(); !text.empty()) {
           CheckExpression(out, at.Child("expression"), text, rules.gates, &rules.cost);
         }
@@ -138,7 +138,7 @@ void CheckDerivedAttributes(Findings& out, const FieldPath& path, Value attribut
       NameKey);
 }
 
-// What an exact request and an alternative have in common.
+// Shared by exact requests and alternatives.
 void CheckDeviceDemand(Findings& out, const FieldPath& path, Value request, std::string_view name,
                        Covered class_covered, SpecRules& rules) {
   const FieldPath class_path = path.Child("deviceClassName");
@@ -283,7 +283,7 @@ void CheckAllocation(Findings& out, const FieldPath& path, Value allocation,
   CheckItems(
       out, devices.Child("results"), allocation["devices"]["results"], kMaxResults, Covered::kYes,
       [&](Value result, const FieldPath& at) { CheckAllocationEntry(out, at, result, names); });
-  // What the classes bring and what the claim brings.
+  // Parameters from the classes and from the claim.
   CheckItems(out, devices.Child("config"), allocation["devices"]["config"], 2 * kMaxConfigs,
              Covered::kYes, [&](Value config, const FieldPath& at) {
                CheckConfigSource(out, at.Child("source"), config["source"].str());
@@ -295,7 +295,7 @@ void CheckAllocation(Findings& out, const FieldPath& path, Value allocation,
   }
 }
 
-// The gate of skipped operations, result by result: a claim keeps what it was allocated with.
+// The gate of skipped operations, per result: a claim keeps what it was allocated with.
 void CheckAllocationGate(Findings& out, const FieldPath& path, Value allocation, Value before,
                          const FeatureGates& gates) {
   const Value old = before["devices"]["results"];
@@ -421,7 +421,7 @@ Findings CheckResourceClaimStatus(Value claim, Value before, const FeatureGates&
   const FieldPath allocation_path = path.Child("allocation");
   const Value was = old["allocation"];
   if (was.has_value() && allocation.has_value()) {
-    // What was stored may be from a time with looser rules: only changes count.
+    // Stored values may predate stricter rules: only changes are checked.
     if (!SemanticEqual(allocation, was, "AllocationResult")) {
       out.Add(FieldError::Invalid(allocation_path, allocation, "field is immutable"), "update",
               Covered::kYes);

@@ -157,7 +157,7 @@ void CheckBindingConditions(Findings& out, const FieldPath& path, Value owner) {
   auto name = [&](Value item, const FieldPath& at) { CheckLabelKeyName(out, at, item.str()); };
   CheckItems(out, conditions_path, conditions, kMaxBindingConditions, Covered::kYes, name);
   CheckItems(out, failures_path, failures, kMaxBindingConditions, Covered::kYes, name);
-  // Either list alone is fine: each is optional for itself.
+  // Each list is optional on its own.
   std::set<std::string_view> success;
   std::size_t index = 0;
   for (const Value item : conditions.elements()) {

@@ -20,7 +20,7 @@ using api::FieldPath;
 using api::Value;
 
 constexpr std::size_t kMaxDevices = 128;
-// A slice whose devices have taints, counters or lists is larger per device.
+// A device is larger in a slice whose devices have taints, counters or lists.
 constexpr std::size_t kMaxAdvancedDevices = 64;
 constexpr std::size_t kMaxAttributesAndCapacities = 32;
 constexpr std::size_t kMaxAttributeValues = 48;
@@ -32,7 +32,7 @@ constexpr std::size_t kMaxTaints = 16;
 constexpr std::size_t kMaxNameInPath = kMaxDriverBytes + 1 + kMaxIdentifierBytes;
 constexpr api::FieldName kListAttributes[] = {"bools", "ints", "strings", "versions"};
 
-// Long map keys lose their middle in paths.
+// Long map keys are shortened in the middle in paths.
 std::string Shortened(std::string_view key, std::size_t limit) {
   constexpr std::string_view kGap = "...";
   if (key.size() <= limit) return std::string(key);
@@ -79,7 +79,7 @@ void CheckPool(Findings& out, const FieldPath& path, Value pool) {
   }
 }
 
-// Adds `name` to the fields that are set, or the error that false is no way to set it.
+// Adds `name` to the fields that are set, or an error if it is set to false.
 void NoteFlag(Findings& out, const FieldPath& path, Value owner, api::FieldName name,
               std::vector<std::string>& set) {
   const Value flag = owner[name];
@@ -210,7 +210,7 @@ void CheckAttributesAndCapacity(Findings& out, const FieldPath& path, Value devi
     CheckQualifiedName(out, attributes_path, name);
     CheckAttribute(out, attributes_path.Key(Shortened(name, kMaxNameInPath)), attribute);
   }
-  // What was stored with older rules stays valid until it is changed.
+  // Values stored under older rules stay valid until they are changed.
   const api::StructSchema* schema = api::FindStruct("io.k8s.api.resource.v1.Device");
   if (before.has_value() &&
       SemanticEqual(before["capacity"], capacity, schema->Find("capacity")->type)) {
@@ -376,11 +376,11 @@ void CheckPartitionType(Findings& out, const FieldPath& path, Value spec) {
         "may only be set on a slice which declares devices that consume counters"));
     return;
   }
-  // No device can have an attribute with a malformed name: the name itself is reported elsewhere.
+  // A malformed name is reported elsewhere, and no device can have that attribute.
   Findings malformed;
   CheckFullyQualifiedName(malformed, path, name);
   if (!malformed.empty()) return;
-  // Names of the driver's own domain can be given without it.
+  // The driver's own domain may be omitted from names.
   const std::string own = StrCat(spec["driver"].str(), "/");
   const std::string_view bare = name.starts_with(own) ? name.substr(own.size()) : name;
   std::size_t index = 0;
@@ -446,7 +446,7 @@ Findings CheckResourceSlice(Value slice, Value before, const FeatureGates& gates
       },
       by_name);
   CheckPartitionType(out, path, spec);
-  // What is stored may stay as it is, whatever is thought of it now.
+  // A stored value may stay, whatever the current rules say.
   if (!old.exists() ||
       !SameSkippedOperations(spec["skipNodeOperations"], old["skipNodeOperations"])) {
     CheckSkippedOperations(out, path.Child("skipNodeOperations"), spec["skipNodeOperations"]);

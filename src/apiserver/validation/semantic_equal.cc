@@ -40,7 +40,7 @@ bool SameMap(Value a, Value b, const TypeSchema& type) {
   return true;
 }
 
-// A number or text that Go does not tell from its zero value.
+// A number or string that Go cannot tell from its zero value.
 bool SameScalar(Value a, Value b) {
   if (a.has_value() && b.has_value()) return api::Equal(a, b);
   const Value there = a.has_value() ? a : b;

@@ -16,7 +16,7 @@ void AppendSeen(const CacheWatchOptions& options, const Change& change, std::vec
   if (WatchCache::IsLeaving(*type, change)) seen.back().object = WatchCache::LeavingObject(change);
 }
 
-// Whether a watcher sees this change and all that follow, each as what it is.
+// Whether a watcher sees this change and all later ones unchanged.
 bool SeesAll(const CacheWatchOptions& options, const Change& first) {
   return options.namespace_.empty() && options.name.empty() && !options.selection &&
          first.revision > options.after;
@@ -27,12 +27,12 @@ bool SeesAll(const CacheWatchOptions& options, const Change& first) {
 struct WatchCache::WatcherState {
   CacheWatchOptions options;
   CacheWatchCallbacks callbacks;
-  std::shared_ptr<const std::size_t> readers;  // null: one
+  std::shared_ptr<const std::size_t> readers;  // null counts as one
   bool ended = false;
-  bool closed = false;  // it was told that nothing follows
+  bool closed = false;  // on_closed has been called
 };
 
-// Marks the state; the list node is freed when no delivery can be looking at it.
+// Marks the state; the list node is freed once no delivery can be using it.
 class WatchCache::WatcherHandle final : public WatchCache::Watcher {
  public:
   WatcherHandle(std::weak_ptr<std::list<WatcherState>> watchers,
@@ -76,7 +76,7 @@ void WatchCache::Apply(const std::string& key, Change change) {
   changes_.push_back(std::move(change));
   const std::size_t at = changes_.size() - 1;
   Deliver(storage::Mark::kApplied, at, at + 1);
-  // Forget only what durable watchers have seen: they never miss one for being slow to sync.
+  // Drop only changes that durable watchers have seen, so that a slow sync costs them none.
   while (changes_.size() > kMaxChanges && first_index_ < durable_index_) {
     forgotten_up_to_ = changes_.front().revision;
     changes_.pop_front();
@@ -146,12 +146,11 @@ void WatchCache::Close(const Error& why, bool applied_too) {
 
 void WatchCache::Deliver(storage::Mark mark, std::size_t first, std::size_t last) {
   if (watchers_->empty()) return;
-  // A callback may end this or any other watch, or start one: new ones join at the end and only
-  // see later changes.
+  // A callback may end or start any watch. New ones are appended and see later changes only.
   std::shared_ptr<std::list<WatcherState>> watchers = watchers_;
   ++delivering_;
   std::size_t count = watchers->size();
-  std::vector<Change> all;  // made for the first who sees everything as it is
+  std::vector<Change> all;  // shared by watchers that see every change unchanged
   for (auto it = watchers->begin(); count > 0; ++it, --count) {
     if (it->ended || it->closed || it->options.mark != mark) continue;
     if (SeesAll(it->options, changes_[first])) {

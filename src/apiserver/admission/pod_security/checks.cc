@@ -37,7 +37,7 @@ std::string ContainersText(const List& names) {
   return StrCat(Plural("container", "containers", names.size()), " ", JoinQuoted(names));
 }
 
-// Who set something: pod and containers "a", "b"
+// Who set a field: pod and containers "a", "b"
 std::string SettersText(bool pod, const Names& containers) {
   Names parts;
   if (pod) parts.emplace_back("pod");
@@ -45,7 +45,7 @@ std::string SettersText(bool pod, const Names& containers) {
   return Join(parts, " and ");
 }
 
-// The names of containers that `is_bad` says so of.
+// The names of containers for which `is_bad` is true.
 template <typename IsBad>
 Names BadContainers(Value spec, const IsBad& is_bad) {
   Names names;
@@ -63,7 +63,7 @@ bool HasUserNamespace(Value spec) {
   return spec["hostUsers"].optional_boolean() == false;
 }
 
-// The same check for all but pods that something exempts.
+// The same check for all pods that are not exempt.
 template <CheckPod check, bool (*is_exempt)(Value spec)>
 std::optional<Violation> Unless(Value metadata, Value spec) {
   if (is_exempt(spec)) return std::nullopt;
@@ -242,7 +242,7 @@ std::optional<Violation> SeLinuxOptions(Value, Value spec) {
                           " set forbidden securityContext.seLinuxOptions: ", Join(why, "; "))};
 }
 
-// Up to 1.18, when profiles were annotations.
+// Until 1.18, when profiles were annotations.
 std::optional<Violation> SeccompAnnotations(Value metadata, Value spec) {
   NameSet forbidden;
   const auto look_at = [&](const std::string& name) {
@@ -265,7 +265,7 @@ std::optional<Violation> SeccompAnnotations(Value metadata, Value spec) {
                           Join(forbidden, ", "))};
 }
 
-// Profiles that are set must be allowed ones; `is_required`: and one must be set.
+// Profiles that are set must be allowed; with `is_required` one must be set.
 template <bool is_required>
 std::optional<Violation> SeccompProfile(Value, Value spec) {
   NameSet types;
@@ -387,7 +387,7 @@ std::optional<Violation> RestrictedVolumes(Value, Value spec) {
       "configMap", "csi",   "downwardAPI",           "emptyDir",
       "ephemeral", "image", "persistentVolumeClaim", "projected",
       "secret"};
-  // In the order in which one is named if a volume has several.
+  // The order in which fields are named if a volume has several.
   static constexpr api::FieldName kOthers[] = {"hostPath",
                                                "gcePersistentDisk",
                                                "awsElasticBlockStore",
@@ -509,7 +509,7 @@ std::vector<Violation> Violations(LevelVersion policy, int newest_minor, Value m
                                   Value spec) {
   std::vector<Violation> violations;
   const int minor = std::min(policy.minor, newest_minor);
-  // The line of a check that holds in this release is the last that is old enough.
+  // The last entry that is old enough applies to this release.
   const auto holds = [&](std::size_t i) {
     const bool is_replaced = i + 1 < kChecks.size() && kChecks[i + 1].name == kChecks[i].name &&
                              kChecks[i + 1].since_minor <= minor;

@@ -27,13 +27,13 @@ bool IsCore(const api::KindSchema& kind, std::string_view name) {
   return kind.group.empty() && kind.kind == name;
 }
 
-// Kinds with a pod template; templates of the core group's PodTemplate are not in a spec.
+// Kinds with a pod template. The template of a core PodTemplate is not in a spec.
 bool MakesPods(const api::KindSchema& kind) {
   if (kind.group.empty()) return kind.kind == "ReplicationController" || kind.kind == "PodTemplate";
   return kind.group == "apps" && kind.kind != "ControllerRevision";
 }
 
-// A change that may bring in what was not checked when the pod was made.
+// A change that may add something that was not checked when the pod was created.
 bool HasNewImage(Value pod, Value before) {
   for (const api::FieldName list :
        api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
@@ -59,7 +59,7 @@ std::string ViolationText(std::string_view verb, const LevelVersion& policy,
                 pod_security::Details(violations));
 }
 
-// What is wrong with existing pods of a namespace whose enforced level was raised.
+// Violations by existing pods of a namespace whose enforced level was raised.
 std::vector<std::string> CheckPodsOf(const std::string& name, const LevelVersion& enforce,
                                      const StrategyContext& context) {
   // One pod of each controller first: the others are most likely the same.
@@ -124,7 +124,7 @@ std::optional<Failure> CheckNamespace(const Request& request, Value object, Valu
   const auto same = [](const api::FieldError& a, const api::FieldError& b) {
     return a.ToString() == b.ToString();
   };
-  // Labels that were there before must not keep a namespace from being changed otherwise.
+  // Existing invalid labels must not block other changes to a namespace.
   if (!errors.empty() && !std::ranges::equal(errors, old_errors, same)) {
     return InvalidFailure(*request.kind, request.name, errors);
   }
@@ -159,7 +159,7 @@ std::optional<Failure> PodSecurity::Check(const Request& request, Value object, 
     return CheckNamespace(request, object, before, context, warnings);
   }
   const api::ObjectPtr home = context.lookup("", "namespaces", request.namespace_);
-  if (home == nullptr) return std::nullopt;  // the verbs refuse it
+  if (home == nullptr) return std::nullopt;  // rejected by the verbs
   const Value labels = (*home)["metadata"]["labels"];
   api::FieldErrors errors;
   const Policy policy = pod_security::PolicyOf(labels, errors);
@@ -181,11 +181,12 @@ std::optional<Failure> PodSecurity::Check(const Request& request, Value object, 
     }
   }
   if (const auto found = violations(policy.audit); !found.empty()) {
-    kLog.Info("audit", {{"user", request.user.name},
-                        {"resource", request.kind->plural},
-                        {"namespace", request.namespace_},
-                        {"name", request.name},
-                        {"violations", ViolationText("would violate", policy.audit, found)}});
+    kLog.Info("pod violates the audited Pod Security level",
+              {{"user", request.user.name},
+               {"resource", request.kind->plural},
+               {"namespace", request.namespace_},
+               {"name", request.name},
+               {"violations", ViolationText("would violate", policy.audit, found)}});
   }
   if (const auto found = violations(policy.warn); !found.empty()) {
     warnings.push_back(ViolationText("would violate", policy.warn, found));

@@ -28,7 +28,7 @@ std::optional<int> ParseVersion(std::string_view text) {
   return static_cast<int>(*minor);
 }
 
-// The labels of one mode. `fallback` is the level of one that cannot be read.
+// The labels of one mode. `fallback` is the level if one cannot be parsed.
 struct Mode {
   bool has_level = false;
   bool has_valid_level = false;
@@ -85,7 +85,7 @@ Policy PolicyOf(api::Value labels, api::FieldErrors& errors) {
   const Mode enforce = ReadMode(labels, "enforce", Level::kRestricted, policy.enforce, errors);
   ReadMode(labels, "audit", Level::kPrivileged, policy.audit, errors);
   const Mode warn = ReadMode(labels, "warn", Level::kPrivileged, policy.warn, errors);
-  // Whoever enforces a level is also warned of it: objects that make pods are only warned about.
+  // An enforced level also warns: workloads only get warnings.
   if (!warn.has_level && enforce.has_valid_level && policy.enforce.level > policy.warn.level) {
     policy.warn.level = policy.enforce.level;
     if (!warn.has_version) policy.warn.minor = policy.enforce.minor;
