@@ -130,7 +130,7 @@ class ApiServerTest : public ::testing::Test {
   std::vector<std::unique_ptr<net::HttpClient>> admins_;
 };
 
-TEST_F(ApiServerTest, AGetSeesEveryWriteThatWasAnsweredWhicheverLoopItComesTo) {
+TEST_F(ApiServerTest, AGetSeesEveryWriteThatWasAnsweredOnAnyLoop) {
   const std::string path = StrCat(kMaps, "/x");
   ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status,
             201);
@@ -150,7 +150,7 @@ TEST_F(ApiServerTest, AGetSeesEveryWriteThatWasAnsweredWhicheverLoopItComesTo) {
   }
 }
 
-TEST_F(ApiServerTest, RightsThatAreTakenAwayAreGoneForTheNextGet) {
+TEST_F(ApiServerTest, ARevokedPermissionIsGoneForTheNextGet) {
   auto bob = NewClient("bob", "users");
   const std::string path = StrCat(kMaps, "/x");
   const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
@@ -206,7 +206,7 @@ TEST_F(ApiServerTest, WatchesOnEveryLoopSeeEveryChangeOnceAndInOrder) {
             std::string::npos);
 }
 
-TEST_F(ApiServerTest, TheRightToWatchIsEnoughForAWatchWithItsInitialState) {
+TEST_F(ApiServerTest, PermissionToWatchIsEnoughForAWatchWithInitialEvents) {
   auto bob = NewClient("bob", "users");
   const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
   ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, StrCat(rbac, "roles"),
@@ -235,7 +235,7 @@ TEST_F(ApiServerTest, TheRightToWatchIsEnoughForAWatchWithItsInitialState) {
   EXPECT_EQ(refused.status, 403);
 }
 
-TEST_F(ApiServerTest, AFullDiskIsAnsweredLoggedAndSeenInTheHealth) {
+TEST_F(ApiServerTest, AFullDiskIsReportedToClientsInTheLogAndInHealth) {
   std::string log;
   SetLogSink([&](std::string_view line) { log += line; });
   const net::Response most =
@@ -266,7 +266,7 @@ TEST_F(ApiServerTest, AFullDiskIsAnsweredLoggedAndSeenInTheHealth) {
   EXPECT_EQ(log.find("the store failed", told + 1), std::string::npos) << log;
 }
 
-TEST_F(ApiServerTest, ABodyThatIsTooLargeIsRefusedWithAStatus) {
+TEST_F(ApiServerTest, ABodyThatIsTooLargeIsRejectedWithAStatus) {
   const net::Response refused =
       Do(Admin(0), Ask(net::Method::kPost, kMaps, std::string((3 << 20) + 1, ' ')));
   EXPECT_EQ(refused.status, 413);
@@ -277,7 +277,7 @@ TEST_F(ApiServerTest, ABodyThatIsTooLargeIsRefusedWithAStatus) {
       << refused.body;
 }
 
-TEST_F(ApiServerTest, SaysWhereItIsInAServiceAndItsEndpoints) {
+TEST_F(ApiServerTest, PublishesItsAddressInAServiceAndEndpoints) {
   const std::string port = StrCat("\"port\":", server_->port());
   for (const char* kind : {"services", "endpoints"}) {
     const net::Response found =
@@ -289,7 +289,7 @@ TEST_F(ApiServerTest, SaysWhereItIsInAServiceAndItsEndpoints) {
   }
 }
 
-TEST_F(ApiServerTest, MetricsTellOfAnswersRightsAndTheProcess) {
+TEST_F(ApiServerTest, MetricsCoverRequestsAuthorizationAndTheProcess) {
   auto bob = NewClient("bob", "users");
   EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, StrCat(kMaps, "?watch=1"))).status, 403);
   EXPECT_EQ(
@@ -317,7 +317,7 @@ TEST_F(ApiServerTest, MetricsTellOfAnswersRightsAndTheProcess) {
   }
 }
 
-TEST_F(ApiServerTest, StopsWhileWatchesAreOpenAndRequestsAreUnderWay) {
+TEST_F(ApiServerTest, StopsWhileWatchesAreOpenAndRequestsAreInFlight) {
   Lines sink(/*ordered=*/false);
   auto watch = Admin(0).Stream(Ask(net::Method::kGet, "/api/v1/namespaces?watch=1"), sink);
   RunUntil([&] { return sink.count > 0; });

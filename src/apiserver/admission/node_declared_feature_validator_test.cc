@@ -133,7 +133,8 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
   Metrics metrics_;
 };
 
-TEST_F(NodeDeclaredFeatureValidatorTest, AnUpdateThatTheNodeCannotFollowIsRefusedByName) {
+TEST_F(NodeDeclaredFeatureValidatorTest,
+       AnUpdateThatTheNodeDoesNotSupportIsRejectedAndNamesTheFeature) {
   Start();
   CreatePod("p", "plain");
   CreatePod("q", "able");
@@ -143,7 +144,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AnUpdateThatTheNodeCannotFollowIsRefuse
   EXPECT_EQ(Change("q", "", Tolerate), "allowed");
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, AnInvalidUpdateIsToldSoFirst) {
+TEST_F(NodeDeclaredFeatureValidatorTest, AnInvalidUpdateFailsValidationFirst) {
   Start();
   CreatePod("p", "plain");
   const std::string refused = Change("p", "", [](api::Draft& pod) {
@@ -178,7 +179,7 @@ class NodeAllocatableSliceTest : public NodeDeclaredFeatureValidatorTest {
   }
 };
 
-TEST_F(NodeAllocatableSliceTest, IsTakenOnlyForNodesThatDeclareTheFeature) {
+TEST_F(NodeAllocatableSliceTest, IsAcceptedOnlyForNodesThatDeclareTheFeature) {
   EXPECT_EQ(Publish(R"("nodeName":"counts")"), "allowed");
   EXPECT_EQ(Publish(R"("nodeName":"plain")"),
             "node \"plain\" does not support DRANodeAllocatableResources feature");
@@ -187,7 +188,7 @@ TEST_F(NodeAllocatableSliceTest, IsTakenOnlyForNodesThatDeclareTheFeature) {
             "node \"able\" does not support DRANodeAllocatableResources feature");
 }
 
-TEST_F(NodeAllocatableSliceTest, AsksOnlyTheNodesThatASelectorMatches) {
+TEST_F(NodeAllocatableSliceTest, ChecksOnlyTheNodesThatASelectorMatches) {
   const auto selector = [](std::string_view name) {
     return StrCat(R"("nodeSelector":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name",)",
                   R"("operator":"In","values":[")", name, R"("]}]}]})");
@@ -208,7 +209,7 @@ TEST_F(NodeAllocatableSliceTest, MayNameTheNodeOfEachDevice) {
             "node \"plain\" does not support DRANodeAllocatableResources feature");
 }
 
-TEST_F(NodeAllocatableSliceTest, IsNotLookedAtWhileAGateIsOff) {
+TEST_F(NodeAllocatableSliceTest, IsNotCheckedWhileAGateIsOff) {
   gates_ = FeatureGates();
   EXPECT_EQ(Publish(R"("nodeName":"plain")"), "allowed") << "the field is dropped";
   gates_ = FeatureGates()
@@ -235,7 +236,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfThePodIsCheckedToo) {
             "node \"plain\"");
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, AResizeThroughTheApiIsRefusedWhereTheNodeCannotFollow) {
+TEST_F(NodeDeclaredFeatureValidatorTest, AResizeThroughTheApiIsRejectedIfTheNodeDoesNotSupportIt) {
   Start();
   CreatePod("p", "plain");
   CreatePod("q", "able");
@@ -258,7 +259,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AResizeThroughTheApiIsRefusedWhereTheNo
   EXPECT_EQ(CpuOf("free"), "2");
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfAContainerAsksNothingOfTheNode) {
+TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfAContainerNeedsNoFeature) {
   Start();
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"plain",)"
          R"("containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
@@ -268,7 +269,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfAContainerAsksNothingOfTheNode
           .failure);
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOnAnUnknownNodeIsRefused) {
+TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOnAnUnknownNodeIsRejected) {
   Start();
   CreatePod("p", "missing");
   const Response refused = PatchResize("p", kTwoCpus);
@@ -278,7 +279,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOnAnUnknownNodeIsRefused) {
   EXPECT_EQ(CpuOf("p"), "1");
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, AnUpdateWhoseNeedsCannotBeInferredIsRefused) {
+TEST_F(NodeDeclaredFeatureValidatorTest, AnUpdateWhoseRequirementsCannotBeInferredIsRejected) {
   features::FeatureList more;
   more.push_back(std::make_unique<PuzzledFeature>());
   const features::Framework framework = features::FrameworkWith(std::move(more)).value();
@@ -323,7 +324,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, EverythingElsePasses) {
   EXPECT_EQ(Delete("v1", "Pod", "default", "p").failure.has_value(), false);
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, ANodeThatIsNotThereRefuses) {
+TEST_F(NodeDeclaredFeatureValidatorTest, AMissingNodeRejectsTheUpdate) {
   Start();
   CreatePod("p", "missing");
   EXPECT_EQ(Change("p", "", Tolerate), "pods \"p\" is forbidden: node \"missing\" not found");
@@ -343,7 +344,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, WithTheGateOffNothingIsChecked) {
   EXPECT_THAT(Change("r", "", Tolerate), HasSubstr("TestStaticCpu"));
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, AsksWithTheVersionOfTheServer) {
+TEST_F(NodeDeclaredFeatureValidatorTest, InfersWithTheVersionOfTheServer) {
   const features::Framework framework = WithMadeUpFeature(features::VersionOf({1, 36}));
   Start(framework);
   CreatePod("p", "plain");
@@ -367,7 +368,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, IsMeasured) {
   }
 }
 
-TEST_F(NodeDeclaredFeatureValidatorTest, ARefusalIsInTheServersLog) {
+TEST_F(NodeDeclaredFeatureValidatorTest, ARejectionIsLogged) {
   std::string log;
   SetLogSink([&](std::string_view line) { log += line; });
   Start();
@@ -379,7 +380,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, ARefusalIsInTheServersLog) {
 }
 
 // The list is one value: whoever sets it sets all of it.
-TEST_F(NodeDeclaredFeatureValidatorTest, TheListIsAtomicAndServedToEverybodyWhoAsks) {
+TEST_F(NodeDeclaredFeatureValidatorTest, TheListIsAtomicAndServedToAllClients) {
   Start();
   const auto apply = [&](const char* manager, std::string_view features) {
     Request request;

@@ -149,20 +149,20 @@ TEST_F(DriverConfinementTest, ADriverOnOneNodeWritesNoSlicesOfAnother) {
   EXPECT_EQ(Write(PlainUser("somebody"), "n2", "of-n2"), "yyyyy");
 }
 
-TEST_F(DriverConfinementTest, TheNodePartOfADriverWritesNoSlicesOfTheCluster) {
+TEST_F(DriverConfinementTest, TheNodePartOfADriverWritesNoClusterWideSlices) {
   EXPECT_EQ(Write(Account("agent"), "", "of-all"), "nnnnn");
   EXPECT_EQ(Write(Certificate("drakkar:node-driver:n1"), "", "of-all"), "nnnnn");
   EXPECT_EQ(Write(Account("controller"), "", "of-all"), "yyyyy") << "publishes for the cluster";
 }
 
-TEST_F(DriverConfinementTest, ADriverWhoseNodeIsNotKnownWritesNone) {
+TEST_F(DriverConfinementTest, ADriverWhoseNodeIsUnknownWritesNoSlices) {
   for (const char* name : {"d", "drakkar:node-driver:", "drakkar:node-driver"}) {
     EXPECT_EQ(Write(Certificate(name), "n1", "of-n1"), "nnnnn") << name;
     EXPECT_EQ(Write(Certificate(name), "", "of-all"), "nnnnn") << name;
   }
 }
 
-TEST_F(DriverConfinementTest, ASliceIsNotTakenOverNorGivenAway) {
+TEST_F(DriverConfinementTest, ASliceCannotBeMovedToOrFromAnotherNode) {
   const api::ObjectPtr own = core_->Find("resource.k8s.io", "resourceslices", "of-n1");
   const std::string message = Change(own, Account("agent"), "",
                                      [](api::Draft& draft) { draft["spec"]["nodeName"] = "n2"; });
@@ -172,7 +172,7 @@ TEST_F(DriverConfinementTest, ASliceIsNotTakenOverNorGivenAway) {
             "ResourceSlices with that nodeName; others take the verb \"arbitrary-node:update\"");
 }
 
-TEST_F(DriverConfinementTest, AVerbOfItsOwnLiftsTheConfinement) {
+TEST_F(DriverConfinementTest, ASeparateVerbLiftsTheConfinement) {
   arbitrary_.allowed = true;
   EXPECT_EQ(Write(Account("agent"), "n2", "of-n2"), "yyyyy");
   EXPECT_EQ(Write(Account("agent"), "", "of-all"), "yyyyy");
@@ -315,7 +315,7 @@ TEST_F(NodeRestrictionTest, AStatusUpdateGivesAPodNoNewReferencesOrOwners) {
   EXPECT_TRUE((*after)["metadata"]["ownerReferences"].empty());
 }
 
-TEST_F(NodeRestrictionTest, ANodeDoesNotChooseItsOwners) {
+TEST_F(NodeRestrictionTest, ANodeCannotSetItsOwners) {
   constexpr std::string_view kOwner =
       R"("ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u"}])";
   constexpr char kRefusal[] =
@@ -339,7 +339,7 @@ TEST_F(NodeRestrictionTest, ANodeDoesNotChooseItsOwners) {
             kRefusal);
 }
 
-TEST_F(NodeRestrictionTest, AStatusUpdateBringsNoLabelsOrTaintsEither) {
+TEST_F(NodeRestrictionTest, AStatusUpdateAddsNoLabelsOrTaints) {
   const api::ObjectPtr node =
       Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"spec":{"taints":[
           {"key":"k","effect":"NoSchedule"}]}})");
@@ -353,7 +353,7 @@ TEST_F(NodeRestrictionTest, AStatusUpdateBringsNoLabelsOrTaintsEither) {
   EXPECT_EQ((*core_->Find("", "nodes", "n1"))["spec"]["taints"].size(), 1u);
 }
 
-TEST_F(NodeRestrictionTest, NodesKeepToTheirNodeAndItsHarmlessLabels) {
+TEST_F(NodeRestrictionTest, NodesMayWriteOnlyTheirOwnNodeAndUnrestrictedLabels) {
   EXPECT_EQ(MessageOf(TryCreate(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n2"}})",
                                 NodeUser("n1"))),
             "nodes \"n2\" is forbidden: node \"n1\" is not allowed to modify node \"n2\"");

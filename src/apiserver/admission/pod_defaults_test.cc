@@ -41,7 +41,7 @@ TEST_F(PodDefaultsTest, PriorityComesFromTheNamedClassOrTheGlobalDefault) {
   EXPECT_EQ((*CreatePod("").object)["spec"]["priority"].integer(), 7);
 }
 
-TEST_F(PodDefaultsTest, WhatDoesNotExistOrContradictsIsForbidden) {
+TEST_F(PodDefaultsTest, MissingOrContradictoryClassesAreForbidden) {
   EXPECT_EQ(CreatePod(R"(,"priorityClassName":"none")").failure->message,
             "pods \"p\" is forbidden: no PriorityClass with name none was found");
   EXPECT_EQ(CreatePod(R"(,"priority":5)").failure->code, 403);

@@ -45,7 +45,7 @@ constexpr std::string_view kPods = R"([{"apiGroups":[""],"resources":["pods"],"v
 constexpr std::string_view kSecrets =
     R"([{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}])";
 
-TEST_F(RbacEscalationTest, AnAuthorGrantsOnlyWhatTheyHold) {
+TEST_F(RbacEscalationTest, AnAuthorMayGrantOnlyTheirOwnPermissions) {
   EXPECT_FALSE(TryRole("readers", kPods, PlainUser("ann")).failure);
   const Response refused = TryRole("thieves", kSecrets, PlainUser("ann"));
   ASSERT_TRUE(refused.failure.has_value());
@@ -58,7 +58,7 @@ TEST_F(RbacEscalationTest, AnAuthorGrantsOnlyWhatTheyHold) {
           .failure.has_value());
 }
 
-TEST_F(RbacEscalationTest, BindingARoleTakesItsRightsOrTheRightToBind) {
+TEST_F(RbacEscalationTest, BindingARoleNeedsItsPermissionsOrTheVerbBind) {
   Role("readers", kPods);
   Role("thieves", kSecrets);
   EXPECT_FALSE(Bind("mine", "readers", PlainUser("ann")).failure);
@@ -70,7 +70,7 @@ TEST_F(RbacEscalationTest, BindingARoleTakesItsRightsOrTheRightToBind) {
   EXPECT_FALSE(Bind("now-mine", "thieves", PlainUser("ann")).failure);
 }
 
-TEST_F(RbacEscalationTest, RulesWithTooManyCombinationsAreRefusedUnread) {
+TEST_F(RbacEscalationTest, RulesWithTooManyCombinationsAreRejectedUnchecked) {
   const auto list = [](std::string_view word) {
     std::string text = "[";
     for (int i = 0; i < 1'000; ++i) text += StrCat(i == 0 ? "" : ",", "\"", word, "\"");
@@ -88,7 +88,7 @@ TEST_F(RbacEscalationTest, RulesWithTooManyCombinationsAreRefusedUnread) {
             "less at once");
 }
 
-TEST_F(RbacEscalationTest, ARoleThatDoesNotExistYetIsNotBoundInAdvance) {
+TEST_F(RbacEscalationTest, ARoleThatDoesNotExistCannotBeBound) {
   const Response refused = Bind("early", "admin-to-be", PlainUser("ann"));
   ASSERT_TRUE(refused.failure.has_value());
   EXPECT_EQ(refused.failure->code, 404);

@@ -58,7 +58,7 @@ TEST_F(ServiceAccountAdmissionTest, EveryContainerGetsATokenTheAuthorityAndTheNa
   }
 }
 
-TEST_F(ServiceAccountAdmissionTest, PodAndAccountCanSwitchItOff) {
+TEST_F(ServiceAccountAdmissionTest, PodAndAccountCanOptOut) {
   CreateAccount("default", "quiet", R"(,"automountServiceAccountToken":false)");
   EXPECT_FALSE(HasToken(CreatePod(R"(,"automountServiceAccountToken":false)")));
   Delete("v1", "Pod", "default", "p");
@@ -68,7 +68,7 @@ TEST_F(ServiceAccountAdmissionTest, PodAndAccountCanSwitchItOff) {
       HasToken(CreatePod(R"(,"serviceAccountName":"quiet","automountServiceAccountToken":true)")));
 }
 
-TEST_F(ServiceAccountAdmissionTest, WhatThePodBringsItselfIsLeftAlone) {
+TEST_F(ServiceAccountAdmissionTest, APodsOwnVolumesAreLeftAlone) {
   const Response own = TryCreate(PodText(
       StrCat(R"("volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"i:1",)",
              R"("volumeMounts":[{"name":"v","mountPath":")", kPath, R"("}]}])")));
@@ -138,7 +138,7 @@ TEST_F(ServiceAccountAdmissionTest, WaitingIsBounded) {
   EXPECT_EQ(refused, Core::kMaxWaiting + 1);
 }
 
-TEST_F(ServiceAccountAdmissionTest, PullSecretsComeFromTheAccount) {
+TEST_F(ServiceAccountAdmissionTest, PullSecretsDefaultToTheAccounts) {
   CreateAccount("default", "puller", R"(,"imagePullSecrets":[{"name":"registry"}])");
   const Response made = CreatePod(R"(,"serviceAccountName":"puller")");
   EXPECT_EQ((*made.object)["spec"]["imagePullSecrets"].at(0)["name"].str(), "registry");
@@ -179,7 +179,7 @@ TEST_F(ServiceAccountAdmissionTest, AnAnnotatedAccountAllowsOnlyItsOwnSecrets) {
             "service account strict does not reference that imagePullSecret");
 }
 
-TEST_F(ServiceAccountAdmissionTest, AMirrorPodIsLeftAsItIs) {
+TEST_F(ServiceAccountAdmissionTest, AMirrorPodIsNotChanged) {
   const auto mirror = [&](std::string_view members) {
     return TryCreate(StrCat(
         R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"m","annotations":{"kubernetes.io/config.mirror":"x"}},)",
@@ -192,7 +192,7 @@ TEST_F(ServiceAccountAdmissionTest, AMirrorPodIsLeftAsItIs) {
   EXPECT_FALSE(HasToken(made));
 }
 
-TEST_F(ServiceAccountAdmissionTest, AMirrorPodOfAnybodyHasNoAccountSecretsOrTokens) {
+TEST_F(ServiceAccountAdmissionTest, AMirrorPodMayNotReferenceAccountsSecretsOrTokens) {
   const auto create = [&](std::string_view spec) {
     const Response made = TryCreate(
         StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","annotations":{)",

@@ -47,7 +47,7 @@ class AccessReviewsTest : public CoreFixture {
   AccessReviews reviews_;
 };
 
-TEST_F(AccessReviewsTest, TellsTheAskerWhatTheyMayDo) {
+TEST_F(AccessReviewsTest, AnswersForTheCaller) {
   EXPECT_EQ(Status(Ask("SelfSubjectAccessReview",
                        R"({"resourceAttributes":{"verb":"get","resource":"pods","namespace":"x"}})",
                        PlainUser("ann"))),
@@ -62,7 +62,7 @@ TEST_F(AccessReviewsTest, TellsTheAskerWhatTheyMayDo) {
       R"({"allowed":true})");
 }
 
-TEST_F(AccessReviewsTest, TellsAboutOthersAndRefusesHalfAQuestion) {
+TEST_F(AccessReviewsTest, AnswersForOtherUsersAndRejectsIncompleteReviews) {
   EXPECT_EQ(Status(Ask("SubjectAccessReview",
                        R"({"user":"ann","resourceAttributes":{"verb":"list","resource":"pods"}})",
                        AdminUser())),
@@ -82,7 +82,7 @@ TEST_F(AccessReviewsTest, ListsTheRulesAndTheName) {
             R"({"userInfo":{"username":"ann","groups":["system:authenticated"]}})");
 }
 
-TEST_F(AccessReviewsTest, ATokenThatNobodyKnowsIsNotAuthenticated) {
+TEST_F(AccessReviewsTest, AnUnknownTokenIsNotAuthenticated) {
   const Response response = Ask("TokenReview", R"({"token":"x"})", AdminUser());
   ASSERT_FALSE(response.failure);
   EXPECT_FALSE((*response.object)["status"]["authenticated"].boolean());

@@ -36,12 +36,12 @@ class NodeAuthorizerTest : public CoreFixture {
   NodeAuthorizer nodes_;
 };
 
-TEST_F(NodeAuthorizerTest, SaysNothingAboutOthers) {
+TEST_F(NodeAuthorizerTest, HasNoOpinionOnOtherUsers) {
   const UserInfo user = PlainUser("system:node:n");  // not in the group
   EXPECT_EQ(nodes_.Check({user, "get", "", "nodes", "", "", "n", ""}), Decision::Deny());
 }
 
-TEST_F(NodeAuthorizerTest, ReadsOnlyWhatItsPodsName) {
+TEST_F(NodeAuthorizerTest, MayReadOnlyWhatItsPodsReference) {
   EXPECT_EQ(Ask("n1", "get", "", "secrets", "default", "s"),
             Decision::Deny("no relationship found between node 'n1' and this object"));
   CreatePod("p", "n1",
@@ -63,7 +63,7 @@ TEST_F(NodeAuthorizerTest, ReadsOnlyWhatItsPodsName) {
   EXPECT_FALSE(May("n1", "get", "", "secrets", "default", "s")) << "the pod is gone";
 }
 
-TEST_F(NodeAuthorizerTest, ClaimsMadeFromTemplatesCountThroughTheStatus) {
+TEST_F(NodeAuthorizerTest, ClaimsFromTemplatesAreFoundThroughThePodStatus) {
   CreatePod("p", "n1", R"(,"resourceClaims":[{"name":"r","resourceClaimTemplateName":"t"}])");
   EXPECT_FALSE(May("n1", "get", "resource.k8s.io", "resourceclaims", "default", "p-r-x"));
   Request request = RequestFor(
@@ -78,7 +78,7 @@ TEST_F(NodeAuthorizerTest, ClaimsMadeFromTemplatesCountThroughTheStatus) {
   EXPECT_TRUE(May("n1", "get", "resource.k8s.io", "resourceclaims", "default", "p-r-x"));
 }
 
-TEST_F(NodeAuthorizerTest, ReachesItsOwnNodeLeaseAndPods) {
+TEST_F(NodeAuthorizerTest, MayAccessItsOwnNodeLeaseAndPods) {
   CreatePod("p", "n1");
   EXPECT_TRUE(May("n1", "get", "", "nodes", "", "n1"));
   EXPECT_TRUE(May("n1", "patch", "", "nodes", "", "n1", "", "status"));
@@ -102,7 +102,7 @@ TEST_F(NodeAuthorizerTest, ReachesItsOwnNodeLeaseAndPods) {
   EXPECT_FALSE(May("n1", "delete", "", "namespaces", "", "default"));
 }
 
-TEST_F(NodeAuthorizerTest, ReachesItsOwnSlices) {
+TEST_F(NodeAuthorizerTest, MayAccessItsOwnSlices) {
   Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s1"},
              "spec":{"driver":"d.example.com","nodeName":"n1","pool":{"name":"n1","generation":1,
              "resourceSliceCount":1},"devices":[]}})");
@@ -128,7 +128,7 @@ TEST_F(NodeAuthorizerTest, ServiceAccountsOfItsPodsGetTokens) {
   EXPECT_FALSE(May("n1", "update", "", "serviceaccounts", "default", "sa"));
 }
 
-TEST(PodReferencesTest, EveryPlaceThatNamesAnObjectIsFound) {
+TEST(PodReferencesTest, FindsEveryReferenceInAPod) {
   const api::Object pod(
       api::ParseJson(R"({"metadata":{"name":"p","namespace":"ns"},"spec":{"nodeName":"n",
         "containers":[{"env":[{"valueFrom":{"secretKeyRef":{"name":"a"}}},

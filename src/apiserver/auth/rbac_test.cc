@@ -63,7 +63,7 @@ TEST_F(RbacTest, OnlyMastersMayDoAnythingWithoutRules) {
   EXPECT_FALSE(detached.Check({PlainUser("u"), "get", "", "pods", "", "", "", ""}).allowed);
 }
 
-TEST_F(RbacTest, ANamedObjectMayBeListedAndWatchedByItsName) {
+TEST_F(RbacTest, PermissionForANameIncludesListAndWatchByThatName) {
   CreateRole("Role", "one", R"([{"verbs":["get","list","watch"],"apiGroups":[""],
     "resources":["configmaps"],"resourceNames":["mine"]}])");
   Bind("RoleBinding", "b", "Role", "one", User("u"));
@@ -79,7 +79,7 @@ TEST_F(RbacTest, ANamedObjectMayBeListedAndWatchedByItsName) {
   EXPECT_FALSE(may("deletecollection", "metadata.name=mine"));
 }
 
-TEST_F(RbacTest, TheSchedulerMayLookUpWhomTheServerLetsIn) {
+TEST_F(RbacTest, TheSchedulerMayReadTheAuthenticationConfiguration) {
   EnsurePolicy();
   Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system"}})");
   for (const api::TreePtr& each : DelegatedAuthentication("the authority", "that of proxies")) {
@@ -92,7 +92,7 @@ TEST_F(RbacTest, TheSchedulerMayLookUpWhomTheServerLetsIn) {
   EXPECT_FALSE(May(user, "get", "", "configmaps", "default", kMap));
 }
 
-TEST_F(RbacTest, RolesCountInTheirNamespaceOnly) {
+TEST_F(RbacTest, RolesApplyInTheirNamespaceOnly) {
   CreateRole("Role", "reader",
              R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
   Bind("RoleBinding", "b", "Role", "reader", User("u"));
@@ -141,7 +141,7 @@ TEST_F(RbacTest, GroupsAndServiceAccountsAreSubjects) {
   EXPECT_FALSE(May(PlainUser("x", {"team"}), "get", "", "namespaces", "", "other"));
 }
 
-TEST_F(RbacTest, ChangesCountAtOnce) {
+TEST_F(RbacTest, ChangesTakeEffectAtOnce) {
   const UserInfo user = PlainUser("u");
   Bind("ClusterRoleBinding", "b", "ClusterRole", "later", User("u"));
   const Decision decision = rbac_.Check({user, "get", "", "pods", "", "default", "p", ""});
@@ -154,7 +154,7 @@ TEST_F(RbacTest, ChangesCountAtOnce) {
   EXPECT_FALSE(May(user, "get", "", "pods", "default", "p"));
 }
 
-TEST_F(RbacTest, AggregatedRolesCollectWhatIsLabelled) {
+TEST_F(RbacTest, AggregatedRolesCollectRulesByLabel) {
   EnsurePolicy();
   Bind("RoleBinding", "v", "ClusterRole", "view", User("viewer"));
   Bind("RoleBinding", "e", "ClusterRole", "edit", User("editor"));
@@ -179,7 +179,7 @@ TEST_F(RbacTest, AggregatedRolesCollectWhatIsLabelled) {
   EXPECT_TRUE(May(PlainUser("owner"), "get", "x.example.com", "things", "default"));
 }
 
-TEST_F(RbacTest, TheDefaultPolicyLetsTheComponentsWork) {
+TEST_F(RbacTest, TheDefaultPolicyIsEnoughForTheComponents) {
   EnsurePolicy();
   EnsurePolicy();  // again: everything is there already
   const UserInfo scheduler = PlainUser("system:kube-scheduler");
@@ -219,7 +219,7 @@ TEST_F(RbacTest, WhoMayUseThePortsOfNodes) {
   EXPECT_FALSE(May(node, "get", "", "nodes/proxy", "", "n1"));
 }
 
-TEST_F(RbacTest, RolesOfAnOlderReleaseGetWhatTheyLackUnlessToldNotTo) {
+TEST_F(RbacTest, RolesOfAnOlderReleaseAreCompletedUnlessAutoupdateIsOff) {
   const auto tree = [](std::string_view json) { return *api::ParseJson(json); };
   const api::TreePtr wanted = tree(
       R"({"metadata":{"labels":{"l":"new"}},"rules":[{"verbs":["get"]},{"verbs":["list"]}],
@@ -243,7 +243,7 @@ TEST_F(RbacTest, RolesOfAnOlderReleaseGetWhatTheyLackUnlessToldNotTo) {
   EXPECT_EQ(ReconcilePolicy(old->root(), aggregating->root()), nullptr);
 }
 
-TEST_F(RbacTest, PathsThatAreNoResourcesHaveRulesToo) {
+TEST_F(RbacTest, NonResourcePathsHaveRules) {
   EnsurePolicy();
   const UserInfo nobody{.name = "system:anonymous", .groups = {"system:unauthenticated"}};
   EXPECT_TRUE(rbac_.CheckPath(nobody, "get", "/healthz").allowed);
@@ -254,7 +254,7 @@ TEST_F(RbacTest, PathsThatAreNoResourcesHaveRulesToo) {
   EXPECT_TRUE(rbac_.CheckPath(AdminUser(), "get", "/metrics").allowed);
 }
 
-TEST_F(RbacTest, RefusedRequestsSayWhoMayNotDoWhat) {
+TEST_F(RbacTest, DeniedRequestsNameUserVerbAndResource) {
   Response refused = TryCreate(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})",
                                PlainUser("u"));
   EXPECT_EQ(refused.http_status, 403);

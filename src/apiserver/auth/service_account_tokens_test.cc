@@ -44,7 +44,7 @@ class TokensTest : public CoreFixture {
   std::unique_ptr<ServiceAccountTokens> tokens_;
 };
 
-TEST_F(TokensTest, ATokenStandsForItsAccountUntilItExpires) {
+TEST_F(TokensTest, ATokenAuthenticatesItsAccountUntilItExpires) {
   const std::string token = Token("{}");
   const std::optional<UserInfo> user = Verify(token);
   ASSERT_TRUE(user.has_value());
@@ -55,7 +55,7 @@ TEST_F(TokensTest, ATokenStandsForItsAccountUntilItExpires) {
   EXPECT_FALSE(Verify(token).has_value());
 }
 
-TEST_F(TokensTest, AnotherAudienceAnotherKeyAndAChangedTokenAreRefused) {
+TEST_F(TokensTest, RejectsOtherAudiencesOtherKeysAndModifiedTokens) {
   const std::string elsewhere = Token(R"({"audiences":["vault"]})");
   EXPECT_FALSE(Verify(elsewhere).has_value());
   EXPECT_TRUE(Verify(elsewhere, {"vault", "other"}).has_value());
@@ -69,7 +69,7 @@ TEST_F(TokensTest, AnotherAudienceAnotherKeyAndAChangedTokenAreRefused) {
   EXPECT_FALSE(Verify("not.a.token").has_value());
 }
 
-TEST_F(TokensTest, DeletingTheAccountOrTheBoundPodEndsTheToken) {
+TEST_F(TokensTest, DeletingTheAccountOrTheBoundPodRevokesTheToken) {
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{)"
          R"("serviceAccountName":"bot","containers":[{"name":"c","image":"i:1"}]}})");
   const std::string bound =
@@ -85,7 +85,7 @@ TEST_F(TokensTest, DeletingTheAccountOrTheBoundPodEndsTheToken) {
   EXPECT_FALSE(Verify(plain).has_value());
 }
 
-TEST_F(TokensTest, NonsenseIsRefusedInAFieldsName) {
+TEST_F(TokensTest, InvalidRequestsNameTheField) {
   EXPECT_EQ(Issue(R"({"expirationSeconds":5})").failure->message,
             "TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid "
             "value: 5: may not specify a duration less than 10 minutes");
@@ -143,7 +143,7 @@ TEST_F(NodeTokensTest, ANodeGetsTokensOnlyForItsOwnPods) {
             "serviceaccount name.");
 }
 
-TEST_F(NodeTokensTest, ANodeGetsOnlyTheAudiencesAndTheTimeThatThePodAsksFor) {
+TEST_F(NodeTokensTest, ANodeGetsOnlyTheAudiencesAndLifetimeThatThePodRequests) {
   const std::string ref = Ref(pod_->uid());
   EXPECT_EQ(Ask(StrCat(ref, R"(,"audiences":["vault"])")), "700 s");
   EXPECT_EQ(Ask(StrCat(ref, R"(,"expirationSeconds":4000000000)")), "3600 s");
@@ -159,7 +159,7 @@ TEST_F(NodeTokensTest, ANodeGetsOnlyTheAudiencesAndTheTimeThatThePodAsksFor) {
             "volume, system:node:n1 is not authorized to request tokens for this audience");
 }
 
-TEST_F(TokensTest, ATokenThatIsBoundToANodeEndsWithIt) {
+TEST_F(TokensTest, DeletingTheNodeRevokesATokenBoundToIt) {
   Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
   const std::string token =
       Token(R"({"boundObjectRef":{"apiVersion":"v1","kind":"Node","name":"n1"}})");
@@ -172,7 +172,7 @@ TEST_F(TokensTest, ATokenThatIsBoundToANodeEndsWithIt) {
   EXPECT_FALSE(Verify(token).has_value()) << "another node of the same name";
 }
 
-TEST_F(TokensTest, WhatIsBeingDeletedKeepsItsTokensForAMinuteOnly) {
+TEST_F(TokensTest, TokensOutliveADeletionByAMinute) {
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","finalizers":["a.example/b"]},
              "spec":{"serviceAccountName":"bot","containers":[{"name":"c","image":"i:1"}]}})");
   const std::string token =

@@ -21,7 +21,7 @@ api::TreePtr Normalized(const api::TreePtr& tree, const api::KindSchema& kind) {
   return read.ok() ? read->tree : nullptr;
 }
 
-TEST(ResourceVersions, RandomObjectsPassThroughEveryVersionAndBack) {
+TEST(ResourceVersions, RandomObjectsSurviveARoundTripThroughEveryVersion) {
   SeededRandom random(7);
   for (const std::string_view name :
        {"ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass"}) {
@@ -61,7 +61,7 @@ TEST(ResourceVersions, RandomObjectsPassThroughEveryVersionAndBack) {
   }
 }
 
-TEST(ResourceVersions, ObjectsOfOtherGroupsStayAsTheyAre) {
+TEST(ResourceVersions, ObjectsOfOtherGroupsAreUnchanged) {
   Draft draft = Draft::Object();
   draft["apiVersion"] = "v1";
   draft["kind"] = "Pod";

@@ -211,7 +211,7 @@ TEST_P(ChangeFeedTest, ALoopThatFallsTooFarBehindEndsItsReaders) {
   EXPECT_LE(reader->told, ChangeFeed::kMaxAhead);
 }
 
-TEST_P(ChangeFeedTest, AStoreThatFailsEndsItsReadersAndRefusesNewOnes) {
+TEST_P(ChangeFeedTest, AFailedStoreEndsItsReadersAndRejectsNewOnes) {
   auto reader = Open();
   Settle();
   ASSERT_TRUE(reader->has_begun);
@@ -228,7 +228,7 @@ TEST_P(ChangeFeedTest, AStoreThatFailsEndsItsReadersAndRefusesNewOnes) {
   EXPECT_EQ(core_->FindCache("", "configmaps")->watcher_count(), 0u);
 }
 
-TEST_P(ChangeFeedTest, ARefusedWatchLeavesNothingBehind) {
+TEST_P(ChangeFeedTest, ARejectedWatchLeavesNothingBehind) {
   auto reader = Open("color in (");
   Settle();
   EXPECT_EQ(reader->refused, 400);

@@ -59,7 +59,7 @@ TEST(DiscoveryTest, PodsAreListedWithTheirSubresources) {
   EXPECT_FALSE(Named(resources, "name", "bindings").exists()) << "nothing to get";
 }
 
-TEST(DiscoveryTest, SubresourcesOfOtherGroupsSayWhoseKindTheyAre) {
+TEST(DiscoveryTest, SubresourcesOfOtherGroupsNameTheirGroup) {
   constexpr std::string_view kServed[] = {"eviction", "token", "scale", "exec"};
   const Discovery discovery({.subresources = kServed});
   api::TreePtr core = api::ParseJson(*discovery.Find("/api/v1", false)).value();
@@ -94,7 +94,7 @@ TEST(DiscoveryTest, GroupsPreferTheMostStableVersion) {
   EXPECT_TRUE(VersionBefore("v1alpha1", "foo"));
 }
 
-TEST(DiscoveryTest, AggregatedDiscoveryHoldsWhatTheSingleListsHold) {
+TEST(DiscoveryTest, AggregatedDiscoveryMatchesTheSingleLists) {
   std::set<std::string> single;
   std::set<std::string> aggregated;
   for (std::string_view root : {"/api", "/apis"}) {
@@ -143,7 +143,7 @@ TEST(DiscoveryTest, VersionAndRootAnswer) {
 }
 
 // Every resource and subresource we list exists in Kubernetes with the same kind and verbs.
-TEST(DiscoveryTest, WhatIsListedIsAmongThePathsOfKubernetes) {
+TEST(DiscoveryTest, EveryListedResourceIsAPathOfKubernetes) {
   const char* set = std::getenv("DRAKKAR_VECTORS");
   const std::string data =
       set != nullptr ? StrCat(set, "/../data/openapi") : "../shared/data/openapi";

@@ -47,7 +47,7 @@ Negotiated Accept(std::string_view accept, bool stream = false) {
   return negotiated;
 }
 
-TEST(Negotiate, TakesWhatTheClientLikesBest) {
+TEST(Negotiate, ChoosesTheTypeThatTheClientPrefers) {
   EXPECT_EQ(Accept("").media, MediaType::kJson);
   EXPECT_EQ(Accept("application/vnd.kubernetes.protobuf, */*").media, MediaType::kProtobuf);
   EXPECT_EQ(Accept("application/vnd.kubernetes.protobuf,application/json").media,
@@ -57,7 +57,7 @@ TEST(Negotiate, TakesWhatTheClientLikesBest) {
   EXPECT_EQ(Accept("application/yaml;q=0, application/json;q=0.1").media, MediaType::kJson);
 }
 
-TEST(Negotiate, TablesAreNotToBeHadInProtobuf) {
+TEST(Negotiate, TablesAreNotAvailableInProtobuf) {
   const Negotiated table = Accept(
       "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,"
       "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
@@ -83,14 +83,14 @@ TEST(Negotiate, WatchesAreJsonOrProtobuf) {
   EXPECT_TRUE(NegotiateAccept("application/json;stream=watch", false, none));
 }
 
-TEST(Negotiate, GzipIsTakenUnlessItIsDeclined) {
+TEST(Negotiate, GzipIsUsedUnlessItIsDeclined) {
   EXPECT_TRUE(AcceptsGzip("gzip"));
   EXPECT_TRUE(AcceptsGzip("deflate, gzip;q=0.5"));
   EXPECT_FALSE(AcceptsGzip("gzip;q=0"));
   EXPECT_FALSE(AcceptsGzip("identity"));
 }
 
-TEST(Encode, AnObjectsMessageIsMadeOnceAndSharedByGetListAndWatch) {
+TEST(Encode, AnObjectIsEncodedOnceForGetListAndWatch) {
   const api::ObjectPtr slice = MakeSlice("true");
   const Negotiated protobuf = Accept("application/vnd.kubernetes.protobuf");
   const EncodedBody one = EncodeObject(protobuf, slice);
@@ -134,7 +134,7 @@ TEST(Encode, AWatchEventInProtobufIsAFrameWithItsLengthInFront) {
             R"("spec":{"driver":"d","skipNodeOperations":["NodeUnprepareResources"]}})");
 }
 
-TEST(Encode, PartialMetadataComesInBothFormats) {
+TEST(Encode, PartialMetadataIsServedInBothFormats) {
   const api::ObjectPtr slice = MakeSlice("false");
   EXPECT_EQ(Flat(EncodeObject(
                      Accept("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"), slice)
@@ -155,13 +155,13 @@ TEST(Encode, PartialMetadataComesInBothFormats) {
       R"("items":[{"metadata":{"name":"s","resourceVersion":"7"}}]})");
 }
 
-TEST(Encode, AnExpiredListCarriesTheTokenToGoOnWith) {
+TEST(Encode, AnExpiredListReturnsATokenToContinueWith) {
   const EncodedBody failed = EncodeFailure(Negotiated{}, api::StatusExpired("too old"), "token");
   EXPECT_NE(Flat(failed.body).find(R"("metadata":{"continue":"token"},"status":"Failure")"),
             std::string::npos);
 }
 
-TEST(Encode, FailuresComeAsTheClientReads) {
+TEST(Encode, FailuresUseTheFormatOfTheClient) {
   const EncodedBody failed =
       EncodeFailure(Accept("application/vnd.kubernetes.protobuf"), api::StatusBadRequest("no"));
   EXPECT_EQ(Decode(Flat(failed.body), "io.k8s.apimachinery.pkg.apis.meta.v1.Status"),
@@ -169,7 +169,7 @@ TEST(Encode, FailuresComeAsTheClientReads) {
             R"("code":400})");
 }
 
-TEST(SkipOperationsForm, TrueBecomesAListFalseGoesAndListsStay) {
+TEST(SkipOperationsForm, TrueBecomesAListFalseIsDroppedAndListsAreKept) {
   const auto skip = [](std::string_view written) {
     return api::WriteJson(
         (*WithSkipOperationsAsList(MakeSlice(written)))["spec"]["skipNodeOperations"]);
@@ -190,7 +190,7 @@ TEST(SkipOperationsForm, TrueBecomesAListFalseGoesAndListsStay) {
   EXPECT_EQ(WithSkipOperationsAsList(list), list);
 }
 
-TEST(GzipTest, WhatIsPackedCanBeUnpacked) {
+TEST(GzipTest, CompressedBodiesCanBeDecompressed) {
   std::string large;
   for (int i = 0; i < 50'000; ++i) large += std::to_string(i * 7919);
   const net::Body body = {net::MakeSegment("head"), net::MakeSegment(""), net::MakeSegment(large)};

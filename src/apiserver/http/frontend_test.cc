@@ -55,7 +55,7 @@ TEST_F(FrontendTest, CreatesReadsAndDeletesOverHttps) {
   EXPECT_EQ(Parse(gone)->root()["reason"].str(), "NotFound");
 }
 
-TEST_F(FrontendTest, OptionsThatDoNotGoTogetherAreRefused) {
+TEST_F(FrontendTest, ConflictingOptionsAreRejected) {
   auto message = [&](const std::string& query) {
     const net::Response answer = Do(net::Method::kGet, "/api/v1/pods?" + query);
     EXPECT_GE(answer.status, 400) << query;
@@ -148,7 +148,7 @@ TEST_F(FrontendTest, TheBodyOfADeleteIsReadByItsSchema) {
   EXPECT_EQ(Do(net::Method::kGet, pod).status, 404);
 }
 
-TEST_F(FrontendTest, WhatComesTwiceIsToldRefusedOrLeftAlone) {
+TEST_F(FrontendTest, DuplicateFieldsAreReportedRejectedOrIgnored) {
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   Post(maps, R"({"metadata":{"name":"m"}})");
   const auto patch = [&](const std::string& query, const std::string& type,
@@ -193,7 +193,7 @@ TEST_F(FrontendTest, WhatComesTwiceIsToldRefusedOrLeftAlone) {
   }
 }
 
-TEST_F(FrontendTest, PatchesThatAreNoneOrTooLongOrOfAnotherKindAreRefused) {
+TEST_F(FrontendTest, RejectsPatchesThatAreInvalidTooLongOrOfAnotherKind) {
   PostPod("p");
   const std::string pod = "/api/v1/namespaces/default/pods/p";
   const auto patch = [&](const std::string& type, const std::string& body) {
@@ -220,7 +220,7 @@ TEST_F(FrontendTest, PatchesThatAreNoneOrTooLongOrOfAnotherKindAreRefused) {
       422);
 }
 
-TEST_F(FrontendTest, AManagersNameHasABound) {
+TEST_F(FrontendTest, TheNameOfAFieldManagerIsLimited) {
   const std::string maps = "/api/v1/namespaces/default/configmaps?fieldManager=";
   const net::Response answer = Post(maps + std::string(129, 'm'), R"({"metadata":{"name":"m"}})");
   EXPECT_EQ(answer.status, 422);
@@ -232,7 +232,7 @@ TEST_F(FrontendTest, AManagersNameHasABound) {
   EXPECT_EQ(Post(maps + std::string(128, 'm'), R"({"metadata":{"name":"m"}})").status, 201);
 }
 
-TEST_F(FrontendTest, NothingIsWrittenOverAllNamespaces) {
+TEST_F(FrontendTest, WritesOverAllNamespacesAreRejected) {
   Post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"kept"}})");
   const net::Response all = Do(net::Method::kDelete, "/api/v1/configmaps");
   EXPECT_EQ(all.status, 405) << all.body;
@@ -243,7 +243,7 @@ TEST_F(FrontendTest, NothingIsWrittenOverAllNamespaces) {
   EXPECT_EQ(Do(net::Method::kGet, "/api/v1/configmaps").status, 200);
 }
 
-TEST_F(FrontendTest, AWatchIsOneUnlessItSaysNo) {
+TEST_F(FrontendTest, WatchIsABooleanParameter) {
   PostPod("a");
   // Ends by itself after a second; a list has no events.
   for (const char* query : {"watch", "watch=", "watch=1", "watch=true", "watch=yes"}) {
@@ -265,7 +265,7 @@ TEST_F(FrontendTest, AWatchEndsByItselfWithinTheHour) {
   }
 }
 
-TEST_F(FrontendTest, SelectorErrorsAreSaidOnce) {
+TEST_F(FrontendTest, SelectorErrorsAreReportedOnce) {
   const net::Response answer = Do(net::Method::kGet, "/api/v1/pods?labelSelector=a%20in%20(");
   EXPECT_EQ(answer.status, 400);
   const std::string message(Parse(answer)->root()["message"].str());
@@ -273,7 +273,7 @@ TEST_F(FrontendTest, SelectorErrorsAreSaidOnce) {
   EXPECT_EQ(message.find("unable to parse requirement", 1), std::string::npos) << message;
 }
 
-TEST_F(FrontendTest, ImpersonationActsAsSomebodyElse) {
+TEST_F(FrontendTest, ImpersonationActsAsAnotherUser) {
   const net::Response answer = Do(
       net::Method::kPost, "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})",
       {{"Content-Type", "application/json"}, {"Impersonate-User", "jane"}});
@@ -288,7 +288,7 @@ TEST_F(FrontendTest, MetricsCountRequestsUnderTheUsualNames) {
   EXPECT_NE(text.find("apiserver_request_duration_seconds_bucket"), std::string::npos);
 }
 
-TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
+TEST_F(FrontendTest, InvalidInputIsAnsweredWithAStatus) {
   EXPECT_EQ(Post("/api/v1/namespaces/default/pods", "{").status, 400);
   EXPECT_EQ(Do(net::Method::kPost, "/api/v1/namespaces/default/pods", "x",
                {{"Content-Type", "text/plain"}})
@@ -323,7 +323,7 @@ TEST_F(FrontendTest, UnknownFieldsAreWarnedAboutByDefault) {
   EXPECT_EQ(response.headers.Get("warning"), "299 - \"unknown field \\\"colour\\\"\"");
 }
 
-TEST_F(FrontendTest, AStrangersCertificateIsRefused) {
+TEST_F(FrontendTest, ACertificateOfAnotherAuthorityIsRejected) {
   access_.client_certificate_pem = net::testing::TestCertificates::Get().stranger.certificate_pem;
   access_.client_key_pem = net::testing::TestCertificates::Get().stranger.key_pem;
   http_ = std::make_unique<net::HttpClient>(loop_, client::HttpOptionsFor(access_));
@@ -374,7 +374,7 @@ TEST_F(FrontendTest, SpeaksYaml) {
   EXPECT_NE(created.body.find("data:\n  k: v\n"), std::string::npos) << created.body;
 }
 
-TEST_F(FrontendTest, TakesProtobufBodiesAsTypedGoClientsSendThem) {
+TEST_F(FrontendTest, AcceptsProtobufBodiesAsTypedGoClientsSendThem) {
   // Envelope{typeMeta{v1, ConfigMap}, raw: ConfigMap{metadata{name: "p"}, data{"a": "b"}}}
   const std::string type = std::string(
       "\x0a\x02v1\x12\x09"
@@ -434,7 +434,7 @@ TEST_F(FrontendTest, AnswersAndWatchesInProtobuf) {
   EXPECT_EQ(Parse(resources)->root()["kind"].str(), "APIResourceList");
 }
 
-TEST_F(FrontendTest, LargeAnswersAreCompressedForThoseWhoAsk) {
+TEST_F(FrontendTest, LargeResponsesAreCompressedOnRequest) {
   const std::string value(200'000, 'x');
   Post("/api/v1/namespaces/default/configmaps",
        R"({"metadata":{"name":"big"},"data":{"k":")" + value + R"("}})");
@@ -504,7 +504,7 @@ TEST_F(FrontendTest, OurOwnClientListsWatchesAndWrites) {
   EXPECT_EQ(events[1], std::pair(client::EventType::kDeleted, std::string("a")));
 }
 
-TEST_F(FrontendTest, AWatchFromAForgottenVersionTellsTheClientToListAgain) {
+TEST_F(FrontendTest, AWatchFromACompactedVersionTellsTheClientToListAgain) {
   const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
   std::optional<Error> closed;
   client::WatchOptions future;
@@ -517,7 +517,7 @@ TEST_F(FrontendTest, AWatchFromAForgottenVersionTellsTheClientToListAgain) {
       << closed->message;
 }
 
-TEST_F(FrontendTest, HealthAndDiscoveryAreThere) {
+TEST_F(FrontendTest, ServesHealthAndDiscovery) {
   EXPECT_EQ(Do(net::Method::kGet, "/readyz").body, "ok");
   EXPECT_EQ(Do(net::Method::kGet, "/version").status, 200);
   EXPECT_EQ(Parse(Do(net::Method::kGet, "/apis/resource.k8s.io/v1"))->root()["kind"].str(),

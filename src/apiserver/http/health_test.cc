@@ -15,7 +15,7 @@ std::vector<HealthCheck> Checks(bool synced) {
            true}};
 }
 
-TEST(Health, SaysOkAndListsTheChecksWhenAsked) {
+TEST(Health, SaysOkAndListsTheChecksIfVerbose) {
   EXPECT_EQ(AnswerHealth("/readyz", false, {}, Checks(true)).body, "ok");
   EXPECT_EQ(AnswerHealth("/readyz", true, {}, Checks(true)).body,
             "[+]ping ok\n[+]informer-sync ok\nreadyz check passed\n");
@@ -30,7 +30,7 @@ TEST(Health, NamesWhatFailedAndWithholdsTheReason) {
       << "what a restart would not cure is not part of livez";
 }
 
-TEST(Health, AnswersForOneCheckAndLeavesOutOthers) {
+TEST(Health, AnswersForOneCheckAndExcludesOthers) {
   EXPECT_EQ(AnswerHealth("/livez/ping", false, {}, Checks(false)).body, "ok");
   EXPECT_EQ(AnswerHealth("/readyz/informer-sync", false, {}, Checks(false)).status, 500);
   EXPECT_EQ(AnswerHealth("/livez/nothing", false, {}, Checks(true)).status, 404);

@@ -40,7 +40,7 @@ void CollectReferences(api::Value value, std::set<std::string>& references) {
   for (api::Value each : value.elements()) CollectReferences(each, references);
 }
 
-TEST(OpenApiTest, TheIndexNamesEveryDocumentWithItsHash) {
+TEST(OpenApiTest, TheIndexListsEveryDocumentWithItsHash) {
   api::TreePtr index = Read("/openapi/v3");
   EXPECT_TRUE(index->root()["paths"].Entry("api/v1").exists());
   for (const api::MemberView& member : index->root()["paths"].members()) {
@@ -56,7 +56,7 @@ TEST(OpenApiTest, TheIndexNamesEveryDocumentWithItsHash) {
   EXPECT_EQ(FindOpenApi("/openapi/v3/api/v1"), FindOpenApi("/openapi/v3/api/v1")) << "shared";
 }
 
-TEST(OpenApiTest, NoReferenceLeadsNowhere) {
+TEST(OpenApiTest, EveryReferenceResolves) {
   for (std::string_view path : {"/openapi/v3/api/v1", "/openapi/v3/apis/resource.k8s.io/v1",
                                 "/openapi/v3/apis/apps/v1", "/openapi/v2"}) {
     api::TreePtr document = Read(path);
@@ -74,7 +74,7 @@ TEST(OpenApiTest, NoReferenceLeadsNowhere) {
   }
 }
 
-TEST(OpenApiTest, PatchesTakeFieldValidationSoThatClientsLeaveItToTheServer) {
+TEST(OpenApiTest, PatchesAdvertiseFieldValidation) {
   api::TreePtr document = Read("/openapi/v3/apis/resource.k8s.io/v1");
   api::Value patch = document->root()["paths"].Entry(
       "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}")["patch"];
@@ -88,7 +88,7 @@ TEST(OpenApiTest, PatchesTakeFieldValidationSoThatClientsLeaveItToTheServer) {
   EXPECT_TRUE(patch["requestBody"]["content"].Entry("application/apply-patch+yaml").exists());
 }
 
-TEST(OpenApiTest, SchemasSayHowListsMerge) {
+TEST(OpenApiTest, SchemasDescribeHowListsMerge) {
   api::TreePtr document = Read("/openapi/v3/api/v1");
   api::Value schemas = document->root()["components"]["schemas"];
   api::Value containers = schemas.Entry("io.k8s.api.core.v1.PodSpec")["properties"]["containers"];
@@ -104,7 +104,7 @@ TEST(OpenApiTest, SchemasSayHowListsMerge) {
 }
 
 // What Kubernetes' own documents say about the same fields and operations.
-TEST(OpenApiTest, AgreesWithTheDocumentsOfKubernetes) {
+TEST(OpenApiTest, MatchesTheDocumentsOfKubernetes) {
   const char* set = std::getenv("DRAKKAR_VECTORS");
   const std::string data =
       set != nullptr ? StrCat(set, "/../data/openapi") : "../shared/data/openapi";

@@ -120,7 +120,7 @@ class PodStreamProxyTest : public HttpsTest {
   bool node_saw_end_ = false;
 };
 
-TEST_F(PodStreamProxyTest, PassesBytesBothWaysUntilTheClientLeaves) {
+TEST_F(PodStreamProxyTest, ForwardsBytesBothWaysUntilTheClientDisconnects) {
   NodeEchoes();
   net::Response answer =
       WebSocket(Path("p", "command=echo&command=a%20b&stdin=true&stdout=true&stderr=false&tty=1"));
@@ -137,7 +137,7 @@ TEST_F(PodStreamProxyTest, PassesBytesBothWaysUntilTheClientLeaves) {
   RunUntil([&] { return node_saw_end_; });
 }
 
-TEST_F(PodStreamProxyTest, TellsTheClientWhenTheNodeLeaves) {
+TEST_F(PodStreamProxyTest, ClosesTheClientWhenTheNodeDisconnects) {
   NodeEchoes();
   ASSERT_EQ(WebSocket(Path("p", "command=x&stdout=true")).status, 101);
   std::string heard;
@@ -149,7 +149,7 @@ TEST_F(PodStreamProxyTest, TellsTheClientWhenTheNodeLeaves) {
   EXPECT_EQ(heard, "last words");
 }
 
-TEST_F(PodStreamProxyTest, ANodeCannotSendTheServerToItselfOrToWhatIsNoMachine) {
+TEST_F(PodStreamProxyTest, ANodeCannotRedirectTheServerToItselfOrToAHostName) {
   node_handler_.function = [this](net::ServerRequest, std::shared_ptr<net::ResponseWriter> writer) {
     asked_ = "asked";
     writer->Send(200, {}, std::string());
@@ -188,7 +188,7 @@ TEST_F(PodStreamProxyTest, ANodeCannotSendTheServerToItselfOrToWhatIsNoMachine) 
   EXPECT_EQ(asked_, "") << "no request was sent";
 }
 
-TEST_F(PodStreamProxyTest, PassesTheNodesRefusalOn) {
+TEST_F(PodStreamProxyTest, ForwardsAnErrorOfTheNode) {
   node_handler_.function = [](net::ServerRequest, std::shared_ptr<net::ResponseWriter> writer) {
     writer->Send(500, {{"Content-Type", "text/plain"}}, std::string("container not found (\"c\")"));
   };
@@ -197,7 +197,7 @@ TEST_F(PodStreamProxyTest, PassesTheNodesRefusalOn) {
   EXPECT_EQ(answer.body, "container not found (\"c\")");
 }
 
-TEST_F(PodStreamProxyTest, SaysWhatIsWrongBeforeItAsksTheNode) {
+TEST_F(PodStreamProxyTest, ReportsErrorsBeforeItConnectsToTheNode) {
   MakePod("unbound", "");
   MakePod("two", "ours", R"(,{"name":"d","image":"i:1"})");
   MakePod("elsewhere", "gone");
@@ -222,13 +222,13 @@ TEST_F(PodStreamProxyTest, SaysWhatIsWrongBeforeItAsksTheNode) {
       << "whatever its version says";
 }
 
-TEST_F(PodStreamProxyTest, AsksNodesThatAreNotOursIfTheyDeclareTheFeature) {
+TEST_F(PodStreamProxyTest, ConnectsToForeignNodesIfTheyDeclareTheFeature) {
   NodeEchoes();
   MakePod("theirs", "new");
   EXPECT_EQ(WebSocket(Path("theirs", "command=x&stdout=true")).status, 101);
 }
 
-TEST_F(PodStreamProxyTest, RefusesOtherProtocolsLast) {
+TEST_F(PodStreamProxyTest, RejectsOtherProtocolsAfterAllOtherChecks) {
   const net::Headers spdy = {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}};
   EXPECT_EQ(Message(Upgrade(Path("p", "container=z"), spdy)), "container z is not valid for pod p");
   EXPECT_EQ(Upgrade(Path("p", "command=x"), spdy).body, "container not found (\"c\")")

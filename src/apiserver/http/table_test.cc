@@ -52,7 +52,7 @@ TEST(TableTest, RunningPodsShowReadinessAndRestarts) {
             R"x(["p","1/2","Running","2 (5m ago)","60m","10.0.0.7","n1","<none>","<none>"])x");
 }
 
-TEST(TableTest, PodStatusSaysWhatIsWrong) {
+TEST(TableTest, PodStatusShowsTheReason) {
   EXPECT_EQ(Pod(R"({"phase":"Running","containerStatuses":[
                  {"name":"a","restartCount":3,"state":{"waiting":{"reason":"CrashLoopBackOff"}}},
                  {"name":"b","ready":true,"state":{"running":{}}}]})"),
@@ -223,7 +223,7 @@ TEST(TableTest, EveryKindFillsItsColumns) {
   }
 }
 
-TEST(TableTest, RowsCarryWhatWasAskedFor) {
+TEST(TableTest, RowsIncludeTheRequestedObject) {
   const api::KindSchema& kind = *api::FindKind("", "v1", "ServiceAccount");
   const api::ObjectPtr object =
       Parse(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"x"},"secrets":[]})");

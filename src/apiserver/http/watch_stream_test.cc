@@ -123,7 +123,7 @@ TEST_F(WatchStreamTest, AWatcherThatFallsBehindGetsTheExpiredEventAsItsLast) {
   EXPECT_FALSE(writer->aborted);
 }
 
-TEST_F(WatchStreamTest, AWatcherThatDoesNotEvenReadTheEndIsCutOff) {
+TEST_F(WatchStreamTest, AWatcherThatDoesNotReadItsLastEventIsDisconnected) {
   auto writer = Watch();
   Overrun(*writer);
   ASSERT_GT(writer->pending, kMaxPendingBytes);
@@ -153,7 +153,7 @@ TEST_F(WatchStreamTest, TablesAreEncodedOnceForAllWatchers) {
   EXPECT_EQ(first->text.find("\"name\":\"Data\"", first->text.find("\"b\"")), std::string::npos);
 }
 
-TEST_F(WatchStreamTest, WhatLeavesTheSelectionIsToldAsItLastWasInTheSameBytesToAll) {
+TEST_F(WatchStreamTest, AnObjectThatLeavesTheSelectionIsSentAsADeletionWithSharedBytes) {
   Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default",)"
          R"("labels":{"color":"red"}}})");
   Settle();
@@ -174,7 +174,7 @@ TEST_F(WatchStreamTest, WhatLeavesTheSelectionIsToldAsItLastWasInTheSameBytesToA
   EXPECT_EQ(first->segments[0].get(), second->segments.at(0).get()) << "encoded once";
 }
 
-TEST_F(WatchStreamTest, WithoutInitialEventsAWatchWithoutAVersionBeginsNow) {
+TEST_F(WatchStreamTest, WithoutInitialEventsAWatchWithoutAVersionStartsNow) {
   Make("there");
   WatchStreamOptions options;
   options.send_initial_events = false;

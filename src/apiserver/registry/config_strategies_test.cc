@@ -27,7 +27,7 @@ class ConfigTest : public CoreFixture {
   }
 };
 
-TEST_F(ConfigTest, TextsOfASecretBecomeDataAndAreNotReturned) {
+TEST_F(ConfigTest, StringDataOfASecretBecomesDataAndIsNotReturned) {
   const api::ObjectPtr made = Create(
       Body("Secret", R"("data":{"a":"b2xk","b":"a2VwdA=="},"stringData":{"a":"new","c":"päß"})"));
   EXPECT_FALSE((*made)["stringData"].exists());
@@ -50,7 +50,7 @@ TEST_F(ConfigTest, TextsOfASecretBecomeDataAndAreNotReturned) {
   EXPECT_FALSE((*patched.object)["stringData"].exists());
 }
 
-TEST_F(ConfigTest, ASecretKeepsItsTypeAndWhatItsTypeNeeds) {
+TEST_F(ConfigTest, ASecretKeepsItsTypeAndTheKeysThatItRequires) {
   Create(Body("Secret", R"("data":{"a":"YQ=="})"));
   EXPECT_EQ(Refusal(Update("Secret", R"("type":"example.com/other","data":{"a":"YQ=="})")),
             "422 Secret \"x\" is invalid: type: Invalid value: \"example.com/other\": field is "
@@ -70,7 +70,7 @@ TEST_F(ConfigTest, ASecretKeepsItsTypeAndWhatItsTypeNeeds) {
             0u);
 }
 
-TEST_F(ConfigTest, WhatIsImmutableStays) {
+TEST_F(ConfigTest, ImmutableDataCannotBeChanged) {
   Create(Body("Secret", R"("immutable":true,"data":{"a":"YQ=="})"));
   EXPECT_EQ(
       Refusal(Update("Secret", R"("immutable":true,"data":{"a":"Yg=="})")),
@@ -93,7 +93,7 @@ TEST_F(ConfigTest, WhatIsImmutableStays) {
   EXPECT_FALSE(Handle(std::move(labelled)).failure) << "labels may change";
 }
 
-TEST_F(ConfigTest, KeysAreNamesOfFiles) {
+TEST_F(ConfigTest, KeysAreValidFileNames) {
   constexpr std::string_view kRule =
       "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
       "'key.name',  or "
@@ -119,7 +119,7 @@ TEST_F(ConfigTest, KeysAreNamesOfFiles) {
       "binaryData, binaryData[a]: Invalid value: \"a\": duplicate of key present in data]");
 }
 
-TEST_F(ConfigTest, WhatIsKeptHasABound) {
+TEST_F(ConfigTest, TheTotalSizeIsLimited) {
   const std::string half(kMaxConfigBytes / 2, 'x');
   EXPECT_EQ(
       CreateRefusal("ConfigMap", StrCat(R"("data":{"a":")", half, R"(","b":")", half, R"("})")),

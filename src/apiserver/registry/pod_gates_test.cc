@@ -57,7 +57,7 @@ TEST_F(PodGatesTest, MountOptionsAreThoseOfKubernetes) {
             "spec.containers[0].volumeMounts[0].bindMountOptions[2]: Duplicate value: \"nodev\"]");
 }
 
-TEST_F(PodGatesTest, TheHostsNetworkWithUsersOfItsOwnNeedsItsGate) {
+TEST_F(PodGatesTest, HostNetworkWithAUserNamespaceNeedsItsGate) {
   const std::string both = R"("hostNetwork":true,"hostUsers":false,)";
   EXPECT_EQ(Refusal(TryCreate(Pod("p", both))),
             "Pod \"p\" is invalid: spec.hostNetwork: Forbidden: when `hostUsers` is false");
@@ -69,7 +69,7 @@ TEST_F(PodGatesTest, TheHostsNetworkWithUsersOfItsOwnNeedsItsGate) {
   EXPECT_EQ(Refusal(TryCreate(Pod("r", R"("hostPID":true,"hostUsers":true,)"))), "");
 }
 
-TEST_F(PodGatesTest, ADeadlineFitsIntoWhatNodesCountWith) {
+TEST_F(PodGatesTest, ADeadlineFitsTheTypeThatNodesUse) {
   for (const char* bad : {"9223372036854775807", "2147483648", "0", "-1"}) {
     EXPECT_EQ(Refusal(TryCreate(Pod("p", StrCat(R"("activeDeadlineSeconds":)", bad, ",")))),
               StrCat("Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: ", bad,

@@ -81,7 +81,7 @@ class SliceRequests : public ::testing::Test {
   std::unique_ptr<Core> core_;
 };
 
-TEST_F(SliceRequests, PostIsRefusedWithTheGateOff) {
+TEST_F(SliceRequests, PostIsRejectedWithTheGateOff) {
   Restart(false);
   ExpectRefused(Send(Verb::kCreate, "", Body("true")));
   ExpectRefused(Send(Verb::kCreate, "", Body("[\"*\"]")));
@@ -118,7 +118,7 @@ TEST_F(SliceRequests, BindingConditionsAreDroppedWithTheGateOffUnlessInUse) {
   }
 }
 
-TEST_F(SliceRequests, PutKeepsWhatIsStoredAndRefusesWhatIsNew) {
+TEST_F(SliceRequests, PutKeepsStoredValuesAndRejectsNewOnes) {
   StoreThenTurnOff("true");
   EXPECT_EQ(Send(Verb::kUpdate, "s", Body("true", "b")).http_status, 200);
   EXPECT_EQ(Send(Verb::kUpdate, "s", Body("[\"*\"]", "c")).http_status, 200);
@@ -150,13 +150,13 @@ TEST_F(SliceRequests, EveryPatchFollowsTheSameRules) {
   EXPECT_EQ(Send(Verb::kPatch, "s", "{\"spec\":{\"skipNodeOperations\":false}}").http_status, 200);
 }
 
-TEST_F(SliceRequests, TheFormThatWasWrittenComesBack) {
+TEST_F(SliceRequests, TheWrittenFormIsReturned) {
   const Response created = Send(Verb::kCreate, "", Body("true"));
   ASSERT_EQ(created.http_status, 201);
   EXPECT_TRUE((*created.object)["spec"]["skipNodeOperations"].boolean());
 }
 
-TEST_F(SliceRequests, AllErrorsComeAtOnceWithTheirPaths) {
+TEST_F(SliceRequests, AllErrorsAreReturnedTogetherWithTheirPaths) {
   const Response response =
       Send(Verb::kCreate, "",
            "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"driver\":\"!\",\"pool\":{\"name\":\"p\"}}}");

@@ -116,7 +116,7 @@ class SkipOperationsMatrix : public CoreFixture {
   }
 };
 
-TEST_F(SkipOperationsMatrix, CreateRefusesWhatSkipsSomethingWhileTheGateIsOff) {
+TEST_F(SkipOperationsMatrix, CreateRejectsSkippedOperationsWhileTheGateIsOff) {
   StartCore(nullptr);
   for (bool gate : {true, false}) {
     SetGate(gate);
@@ -141,7 +141,7 @@ TEST_F(SkipOperationsMatrix, CreateRefusesWhatSkipsSomethingWhileTheGateIsOff) {
   }
 }
 
-TEST_F(SkipOperationsMatrix, UpdatesOfEveryKindKeepWhatIsStoredAndLetNothingElseIn) {
+TEST_F(SkipOperationsMatrix, EveryKindOfUpdateKeepsStoredValuesAndRejectsNewOnes) {
   for (std::string_view before : kForms) {
     for (Way way : kWays) {
       for (std::string_view version : kVersions) {
@@ -170,7 +170,7 @@ TEST_F(SkipOperationsMatrix, UpdatesOfEveryKindKeepWhatIsStoredAndLetNothingElse
   }
 }
 
-TEST_F(SkipOperationsMatrix, WithTheGateOnOnlyWhatIsNewMustBeValid) {
+TEST_F(SkipOperationsMatrix, WithTheGateOnOnlyNewValuesMustBeValid) {
   for (std::string_view before : kForms) {
     for (std::string_view form : kForms) {
       SCOPED_TRACE(StrCat(before, " -> ", form));
@@ -233,7 +233,7 @@ class ClaimStatusMatrix : public SkipOperationsMatrix {
   }
 };
 
-TEST_F(ClaimStatusMatrix, AllocatingWithTheFieldIsRefusedWhileTheGateIsOff) {
+TEST_F(ClaimStatusMatrix, AllocatingWithTheFieldIsRejectedWhileTheGateIsOff) {
   StartCore(nullptr);
   for (bool gate : {true, false}) {
     SetGate(gate);
@@ -257,7 +257,7 @@ TEST_F(ClaimStatusMatrix, AllocatingWithTheFieldIsRefusedWhileTheGateIsOff) {
   }
 }
 
-TEST_F(ClaimStatusMatrix, WhatAnAllocationHasSurvivesOtherUpdatesAndGoesWithIt) {
+TEST_F(ClaimStatusMatrix, TheFieldOfAnAllocationSurvivesOtherUpdatesAndEndsWithTheAllocation) {
   constexpr std::string_view kReserved =
       R"(,"reservedFor":[{"resource":"pods","name":"p","uid":"u"}])";
   StartCore(nullptr);

@@ -31,7 +31,7 @@ class SmallStrategiesTest : public CoreFixture {
   static constexpr std::string_view kRbac = "rbac.authorization.k8s.io/v1";
 };
 
-TEST_F(SmallStrategiesTest, ABindingNamesItsRoleAndKeepsIt) {
+TEST_F(SmallStrategiesTest, TheRoleOfABindingIsRequiredAndImmutable) {
   EXPECT_EQ(
       Made(kRbac, "ClusterRoleBinding", R"("subjects":[])"),
       "422 ClusterRoleBinding.rbac.authorization.k8s.io \"x\" is invalid: [roleRef.apiGroup: "
@@ -62,7 +62,7 @@ TEST_F(SmallStrategiesTest, ABindingNamesItsRoleAndKeepsIt) {
       "value: \"Robot\": supported values: \"Group\", \"ServiceAccount\", \"User\"");
 }
 
-TEST_F(SmallStrategiesTest, NamesOfRolesHaveNoControlCharacters) {
+TEST_F(SmallStrategiesTest, RoleNamesMustNotHaveControlCharacters) {
   EXPECT_EQ(Made(kRbac, "ClusterRole", R"("rules":[])", "system:a b"), "none");
   for (const char* name : {R"(a\nb)", R"(a\u001b[31m)", R"(a\u007f)"}) {
     EXPECT_NE(Made(kRbac, "ClusterRole", R"("rules":[])", name).find("control characters"),
@@ -71,7 +71,7 @@ TEST_F(SmallStrategiesTest, NamesOfRolesHaveNoControlCharacters) {
   }
 }
 
-TEST_F(SmallStrategiesTest, ARuleSaysWhatItIsAbout) {
+TEST_F(SmallStrategiesTest, ARuleNeedsResourcesOrPaths) {
   EXPECT_EQ(
       Made(kRbac, "Role", R"("rules":[{"verbs":["get"]}])"),
       "422 Role.rbac.authorization.k8s.io \"x\" is invalid: [rules[0].apiGroups: Required value: "
@@ -86,7 +86,7 @@ TEST_F(SmallStrategiesTest, ARuleSaysWhatItIsAbout) {
       "none");
 }
 
-TEST_F(SmallStrategiesTest, PrioritiesAboveAThousandMillionAreTheSystems) {
+TEST_F(SmallStrategiesTest, PrioritiesAboveOneBillionAreReservedForTheSystem) {
   constexpr std::string_view kVersion = "scheduling.k8s.io/v1";
   EXPECT_EQ(
       Made(kVersion, "PriorityClass", R"("value":1000000001)"),
@@ -111,7 +111,7 @@ TEST_F(SmallStrategiesTest, PrioritiesAboveAThousandMillionAreTheSystems) {
   EXPECT_EQ(Refusal(Delete(kVersion, "PriorityClass", "", "x")), "none");
 }
 
-TEST_F(SmallStrategiesTest, ALeaseLastsAWhile) {
+TEST_F(SmallStrategiesTest, TheDurationOfALeaseMustBePositive) {
   constexpr std::string_view kVersion = "coordination.k8s.io/v1";
   EXPECT_EQ(
       Made(kVersion, "Lease", R"("spec":{"leaseDurationSeconds":0,"leaseTransitions":-1})"),
@@ -126,7 +126,7 @@ TEST_F(SmallStrategiesTest, ALeaseLastsAWhile) {
       "-5: must be greater than 0");
 }
 
-TEST_F(SmallStrategiesTest, ABudgetSaysOneThing) {
+TEST_F(SmallStrategiesTest, ABudgetHasEitherAMinimumOrAMaximum) {
   constexpr std::string_view kVersion = "policy/v1";
   EXPECT_EQ(
       Made(kVersion, "PodDisruptionBudget", R"("spec":{"minAvailable":1,"maxUnavailable":1})"),
@@ -164,7 +164,7 @@ TEST_F(SmallStrategiesTest, TaintsHaveKeysAndEffects) {
       "none");
 }
 
-TEST_F(SmallStrategiesTest, EventsOfTheirOwnGroupSayWhoActed) {
+TEST_F(SmallStrategiesTest, EventsOfEventsK8sIoNameTheReporterAndTheAction) {
   EXPECT_EQ(
       Made(
           "events.k8s.io/v1", "Event",

@@ -45,7 +45,7 @@ TEST_F(UnattendedTest, CreatingWhatNothingActsOnWarns) {
             1u);
 }
 
-TEST_F(UnattendedTest, WhatSomebodyActsOnDoesNot) {
+TEST_F(UnattendedTest, CreatingAnAttendedKindDoesNotWarn) {
   EXPECT_TRUE(
       WarningsOf(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}})").empty());
   EXPECT_TRUE(WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
@@ -58,7 +58,7 @@ TEST_F(UnattendedTest, ATaintRuleThatShouldEvictWarns) {
   EXPECT_EQ(WarningsOf(Rule("execute", "NoExecute")).size(), 1u);
 }
 
-TEST_F(UnattendedTest, APodOfARuntimeClassWarns) {
+TEST_F(UnattendedTest, APodWithARuntimeClassWarns) {
   const std::vector<std::string> warnings =
       WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
       "spec":{"runtimeClassName":"kata","containers":[{"name":"c","image":"i"}]}})");
@@ -66,7 +66,7 @@ TEST_F(UnattendedTest, APodOfARuntimeClassWarns) {
   EXPECT_TRUE(warnings[0].starts_with("spec.runtimeClassName: ")) << warnings[0];
 }
 
-TEST_F(UnattendedTest, APodThatWantsAUserNamespaceWarns) {
+TEST_F(UnattendedTest, APodWithAUserNamespaceWarns) {
   const std::vector<std::string> warnings =
       WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
       "spec":{"hostUsers":false,"containers":[{"name":"c","image":"i"}]}})");
@@ -74,7 +74,7 @@ TEST_F(UnattendedTest, APodThatWantsAUserNamespaceWarns) {
   EXPECT_TRUE(warnings[0].starts_with("spec.hostUsers: ")) << warnings[0];
 }
 
-TEST_F(UnattendedTest, AnUpdateWarnsOnlyOfWhatItBrings) {
+TEST_F(UnattendedTest, AnUpdateWarnsOnlyAboutWhatItAdds) {
   Create(Rule("r", "NoSchedule"));
   const auto update = [&](std::string_view effect) {
     return Handle(RequestFor(Verb::kUpdate, Rule("r", effect), AdminUser())).warnings.size();
@@ -84,7 +84,7 @@ TEST_F(UnattendedTest, AnUpdateWarnsOnlyOfWhatItBrings) {
   EXPECT_EQ(update("NoSchedule"), 0u);
 }
 
-TEST_F(UnattendedTest, EveryLineNamesAKindThatIsStored) {
+TEST_F(UnattendedTest, EveryLineOfTheTableNamesAStoredKind) {
   for (const Unattended& line : UnattendedKinds()) {
     EXPECT_NE(core_->FindCache(line.group,
                                [&] {
@@ -100,7 +100,7 @@ TEST_F(UnattendedTest, EveryLineNamesAKindThatIsStored) {
 }
 
 // docs/compatibility.md has a table of all kinds: `| Deployment | apps | who acts | warning |`.
-TEST_F(UnattendedTest, ThePageAboutCompatibilityListsEveryKindAndItsWarnings) {
+TEST_F(UnattendedTest, TheCompatibilityPageListsEveryKindAndItsWarnings) {
   std::ifstream page("docs/compatibility.md");
   ASSERT_TRUE(page.good()) << "run from the top of the tree";
   std::map<std::string, std::string> listed;  // group/kind: the warnings

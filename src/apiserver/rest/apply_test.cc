@@ -43,7 +43,7 @@ constexpr std::string_view kPod =
     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
     "spec: {containers: [{name: c, image: 'busybox:1'}]}\n";
 
-TEST_F(ApplyTest, CreatesWhatIsNotThereAndIsQuietTheSecondTime) {
+TEST_F(ApplyTest, CreatesMissingObjectsAndIsANoOpTheSecondTime) {
   const Response made = Apply(kPod, "me");
   ASSERT_FALSE(made.failure) << made.failure->message;
   EXPECT_EQ(made.http_status, 201);
@@ -57,7 +57,7 @@ TEST_F(ApplyTest, CreatesWhatIsNotThereAndIsQuietTheSecondTime) {
   EXPECT_EQ(again.object->resource_version(), made.object->resource_version());
 }
 
-TEST_F(ApplyTest, TellsWhoOwnsAFieldAndTakesItByForce) {
+TEST_F(ApplyTest, ReportsTheOwnerOfAFieldAndTakesItOverByForce) {
   Apply(kPod, "me");
   constexpr std::string_view other =
       "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
@@ -130,7 +130,7 @@ TEST_F(ApplyTest, NeedsAManagerAndForceNeedsApply) {
   EXPECT_EQ(nameless.failure->code, 422);
 }
 
-TEST_F(ApplyTest, EveryWriteIsTrackedUnderItsClientsName) {
+TEST_F(ApplyTest, EveryWriteIsTrackedUnderTheNameOfItsClient) {
   Request create = RequestFor(
       Verb::kCreate,
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"a":"1"}})",
@@ -152,7 +152,7 @@ TEST_F(ApplyTest, EveryWriteIsTrackedUnderItsClientsName) {
             R"({"f:data":{"f:b":{}}})");
 }
 
-TEST_F(ApplyTest, AnEmptyListTakesBackWhatItsManagerApplied) {
+TEST_F(ApplyTest, AnEmptyListRemovesWhatItsManagerApplied) {
   Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},)"
          R"("spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x"}}]}}})");
   auto apply = [&](std::string devices, std::string manager) {

@@ -82,7 +82,7 @@ class CoreTest : public ::testing::Test {
   int store_failures_ = 0;
 };
 
-TEST_F(CoreTest, CreatingGivesTheObjectItsIdentityAndDefaults) {
+TEST_F(CoreTest, CreateSetsIdentityAndDefaults) {
   Response created = CreatePod("a");
   ASSERT_EQ(created.http_status, 201) << created.failure->message;
   const api::Object& pod = *created.object;
@@ -98,7 +98,7 @@ TEST_F(CoreTest, CreatingGivesTheObjectItsIdentityAndDefaults) {
   EXPECT_EQ(Get("Pod", "a").object, created.object) << "shared, not copied";
 }
 
-TEST_F(CoreTest, RefusalsReadAsInKubernetes) {
+TEST_F(CoreTest, FailuresAreWordedAsInKubernetes) {
   ASSERT_EQ(CreatePod("a").http_status, 201);
   EXPECT_EQ(CreatePod("a").failure->message, "pods \"a\" already exists");
   EXPECT_EQ(Get("Pod", "b").failure->message, "pods \"b\" not found");
@@ -138,7 +138,7 @@ TEST_F(CoreTest, AnUpdateThatChangesNothingWritesNothing) {
   EXPECT_EQ(same.object->resource_version(), created.object->resource_version());
 }
 
-TEST_F(CoreTest, SpecAndStatusAreWrittenThroughTheirOwnDoors) {
+TEST_F(CoreTest, SpecAndStatusAreWrittenSeparately) {
   Response created = CreatePod("a");
   api::Draft draft(created.object->tree());
   draft["status"]["phase"] = "Running";
@@ -163,7 +163,7 @@ TEST_F(CoreTest, SpecAndStatusAreWrittenThroughTheirOwnDoors) {
   EXPECT_EQ(through_status.object->root()["spec"]["activeDeadlineSeconds"].integer(), 5);
 }
 
-TEST_F(CoreTest, ABoundPodIsDeletedWithGraceAndGoesWhenTheNodeSaysSo) {
+TEST_F(CoreTest, ABoundPodIsDeletedWithGraceAndRemovedByItsNode) {
   CreatePod("a");
   Request bind = MakeRequest(Verb::kCreate, "Pod", "default", "a");
   bind.subresource = "binding";
@@ -183,7 +183,7 @@ TEST_F(CoreTest, ABoundPodIsDeletedWithGraceAndGoesWhenTheNodeSaysSo) {
   EXPECT_EQ(Get("Pod", "a").http_status, 404);
 }
 
-TEST_F(CoreTest, FinalizersHoldAnObjectUntilTheLastIsRemoved) {
+TEST_F(CoreTest, FinalizersKeepAnObjectUntilTheLastIsRemoved) {
   Request request = MakeRequest(Verb::kCreate, "ConfigMap", "default", "");
   request.text = R"({"metadata":{"name":"a","finalizers":["x/y"]}})";
   ASSERT_EQ(Handle(std::move(request)).http_status, 201);
@@ -198,7 +198,7 @@ TEST_F(CoreTest, FinalizersHoldAnObjectUntilTheLastIsRemoved) {
   EXPECT_EQ(Get("ConfigMap", "a").http_status, 404);
 }
 
-TEST_F(CoreTest, ListsPageOverOneStateWhileTheWorldChanges) {
+TEST_F(CoreTest, APagedListIsConsistentWhileObjectsChange) {
   for (char c = 'a'; c <= 'e'; ++c) CreatePod(std::string(1, c));
   Request list = MakeRequest(Verb::kList, "Pod", "default", "");
   list.limit = 2;
@@ -220,7 +220,7 @@ TEST_F(CoreTest, ListsPageOverOneStateWhileTheWorldChanges) {
   EXPECT_TRUE(last.continue_token.empty());
 }
 
-TEST(UpdateGeneration, CountsWhatIsAddedRemovedOrReplacedBesidesMetadataAndStatus) {
+TEST(UpdateGeneration, CountsChangesOutsideMetadataAndStatus) {
   const api::TreePtr before = *api::ParseJson(
       R"({"metadata":{"generation":4},"spec":{"a":1},"data":{"x":"y"},"status":{"s":1}})");
   const auto generation = [&](const std::function<void(api::Draft&)>& change) {
@@ -246,7 +246,7 @@ TEST(UpdateGeneration, CountsWhatIsAddedRemovedOrReplacedBesidesMetadataAndStatu
       << "as many as before, but others";
 }
 
-TEST_F(CoreTest, AnExpiredListSaysHowToGoOn) {
+TEST_F(CoreTest, AnExpiredListSaysHowToContinue) {
   for (char c = 'a'; c <= 'e'; ++c) CreatePod(std::string(1, c));
   Request list = MakeRequest(Verb::kList, "Pod", "default", "");
   list.limit = 2;
@@ -285,7 +285,7 @@ TEST_F(CoreTest, AnExpiredListSaysHowToGoOn) {
             "The resourceVersion for the provided list is too old.");
 }
 
-TEST_F(CoreTest, SelectorsFilterListsAndTurnLeavingIntoDeletion) {
+TEST_F(CoreTest, SelectorsFilterListsAndReportLeavingAsDeletion) {
   CreatePod("a");
   Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");
   watch.field_selector = "spec.nodeName=";
@@ -311,7 +311,7 @@ TEST_F(CoreTest, SelectorsFilterListsAndTurnLeavingIntoDeletion) {
   EXPECT_EQ(Handle(list).http_status, 400);
 }
 
-TEST_F(CoreTest, WhatLeavesTheProcessWaitsForTheDisk) {
+TEST_F(CoreTest, ResponsesThatLeaveTheProcessWaitForDurable) {
   disk_.HoldSyncs();
   std::vector<Change> applied, durable;
   Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");
@@ -336,7 +336,7 @@ TEST_F(CoreTest, WhatLeavesTheProcessWaitsForTheDisk) {
   EXPECT_TRUE(answered);
 }
 
-TEST_F(CoreTest, AStoreThatFailsLeavesNobodyWaiting) {
+TEST_F(CoreTest, AFailedStoreFailsAllWaitingRequests) {
   const storage::Revision safe = core_->revision();
   disk_.FailSync(1, Unavailable("no space left on device"));
   const Response created = CreatePod("a");
@@ -372,7 +372,7 @@ TEST_F(CoreTest, AStoreThatFailsLeavesNobodyWaiting) {
   EXPECT_EQ(Get("Pod", "a").http_status, 404);
 }
 
-TEST_F(CoreTest, AStoreThatFailsEndsTheWatchesOfPartsThatWaitForTheDisk) {
+TEST_F(CoreTest, AFailedStoreEndsDurableWatches) {
   const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
   std::vector<std::string> ends;
   std::vector<std::unique_ptr<client::Client>> clients;
@@ -397,7 +397,7 @@ TEST_F(CoreTest, AStoreThatFailsEndsTheWatchesOfPartsThatWaitForTheDisk) {
   EXPECT_FALSE(reply->ok()) << "it may be lost";
 }
 
-TEST_F(CoreTest, AVersionOfTheFutureIsRefusedAndNeverWaitedFor) {
+TEST_F(CoreTest, AFutureVersionIsRejectedAtOnce) {
   CreatePod("a");
   CreatePod("b");
   Request list = MakeRequest(Verb::kList, "Pod", "default", "");
@@ -429,7 +429,7 @@ TEST_F(CoreTest, AVersionOfTheFutureIsRefusedAndNeverWaitedFor) {
   EXPECT_EQ(rest.items[0]->name(), "b");
 }
 
-TEST_F(CoreTest, ABindingMayAlsoBePostedByItself) {
+TEST_F(CoreTest, ABindingMayBePostedToItsOwnResource) {
   CreatePod("a");
   Request bind = MakeRequest(Verb::kCreate, "Pod", "default", "");
   bind.kind = api::FindKind("", "v1", "Binding");
@@ -442,7 +442,7 @@ TEST_F(CoreTest, ABindingMayAlsoBePostedByItself) {
   EXPECT_EQ(Handle(bind).http_status, 404);
 }
 
-TEST_F(CoreTest, NamespacesThatEveryClusterHasAreNotDeleted) {
+TEST_F(CoreTest, SystemNamespacesCannotBeDeleted) {
   const Response kept = Handle(MakeRequest(Verb::kDelete, "Namespace", "", "default"));
   ASSERT_TRUE(kept.failure);
   EXPECT_EQ(kept.failure->code, 403);
@@ -454,7 +454,7 @@ TEST_F(CoreTest, NamespacesThatEveryClusterHasAreNotDeleted) {
   EXPECT_EQ(Handle(MakeRequest(Verb::kDelete, "Namespace", "", "other")).http_status, 200);
 }
 
-TEST_F(CoreTest, AWatchFromAForgottenVersionIsExpired) {
+TEST_F(CoreTest, AWatchFromACompactedVersionIsExpired) {
   CreatePod("a");
   Settle();
   Restart();
@@ -467,7 +467,7 @@ TEST_F(CoreTest, AWatchFromAForgottenVersionIsExpired) {
   EXPECT_EQ(started.failure->reason, "Expired");
 }
 
-TEST_F(CoreTest, ADryRunAnswersButStoresNothing) {
+TEST_F(CoreTest, ADryRunStoresNothing) {
   Request request = MakeRequest(Verb::kCreate, "Pod", "default", "");
   request.text =
       R"({"metadata":{"generateName":"a-"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
@@ -478,7 +478,7 @@ TEST_F(CoreTest, ADryRunAnswersButStoresNothing) {
   EXPECT_EQ(Handle(MakeRequest(Verb::kList, "Pod", "default", "")).items.size(), 0u);
 }
 
-TEST_F(CoreTest, AGeneratedNameThatIsTakenEachTimeIsToBeTriedAgain) {
+TEST_F(CoreTest, AGeneratedNameThatIsAlwaysTakenTellsTheClientToRetry) {
   class SameAlways final : public Random {
     std::uint64_t Next() override { return 7; }
   } stuck;
@@ -501,7 +501,7 @@ TEST_F(CoreTest, AGeneratedNameThatIsTakenEachTimeIsToBeTriedAgain) {
   EXPECT_EQ(second.failure->retry_after_seconds, 1);
 }
 
-TEST_F(CoreTest, PartsInTheProcessUseTheSameDoor) {
+TEST_F(CoreTest, TheDirectClientGoesThroughTheSameChecks) {
   std::unique_ptr<client::Client> client =
       MakeDirectClient(loop_, *core_, UserInfo{.name = "part"});
   const api::KindSchema* pods = api::FindKind("", "v1", "Pod");

@@ -30,7 +30,7 @@ class EphemeralContainersTest : public CoreFixture {
   }
 };
 
-TEST_F(EphemeralContainersTest, AreAddedWithTheirDefaultsAndNothingElseChanges) {
+TEST_F(EphemeralContainersTest, AreAddedWithDefaultsAndNothingElseChanges) {
   const Response added = Patch(
       R"({"metadata":{"labels":{"x":"y"}},"spec":{"nodeName":"n","ephemeralContainers":[{"name":"debug",)"
       R"("image":"busybox:1","stdin":true,"tty":true,"targetContainerName":"c"}]}})");
@@ -62,7 +62,7 @@ TEST_F(EphemeralContainersTest, AreNeitherChangedNorRemoved) {
       Patch(R"({"spec":{"ephemeralContainers":[{"name":"second","image":"busybox:1"}]}})").failure);
 }
 
-TEST_F(EphemeralContainersTest, MayNotDoWhatOthersCouldRelyOn) {
+TEST_F(EphemeralContainersTest, MayNotHaveFieldsThatOthersCouldRelyOn) {
   EXPECT_EQ(Patch(Added(R"(,"ports":[{"containerPort":80}])")).failure->message,
             "Pod \"p\" is invalid: spec.ephemeralContainers[0].ports: Forbidden: cannot be set for "
             "an Ephemeral "

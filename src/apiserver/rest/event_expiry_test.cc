@@ -38,7 +38,7 @@ class EventExpiryTest : public CoreFixture {
   std::unique_ptr<EventExpiry> expiry_;
 };
 
-TEST_F(EventExpiryTest, AnEventGoesAnHourAfterItsLastWriting) {
+TEST_F(EventExpiryTest, AnEventExpiresAnHourAfterItsLastWrite) {
   StartExpiry();
   Report("early");
   Report("repeated");
@@ -55,7 +55,7 @@ TEST_F(EventExpiryTest, AnEventGoesAnHourAfterItsLastWriting) {
   EXPECT_EQ(Count(), 0u);
 }
 
-TEST_F(EventExpiryTest, AfterARestartEventsGoByTheirOwnTimes) {
+TEST_F(EventExpiryTest, AfterARestartEventsExpireByTheirOwnTimes) {
   Report("old");
   Pass(50 * kMinute);
   Report("young");
@@ -77,7 +77,7 @@ TEST_F(EventExpiryTest, AfterARestartEventsGoByTheirOwnTimes) {
   EXPECT_EQ(Count(), 0u) << "a time in the future holds nothing";
 }
 
-TEST_F(EventExpiryTest, ManyGoInStepsAndOtherKindsStay) {
+TEST_F(EventExpiryTest, ManyEventsExpireInStepsAndOtherKindsAreKept) {
   StartExpiry();
   Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept"}})");
   const std::size_t count = EventExpiry::kMaxLookedAt + 2 * EventExpiry::kMaxDeleted + 7;

@@ -49,7 +49,7 @@ class EvictionTest : public CoreFixture {
   }
 };
 
-TEST_F(EvictionTest, ComesInTheVersionOfBeforeToo) {
+TEST_F(EvictionTest, IsAcceptedInTheOlderVersion) {
   CreatePod("old", true);
   EXPECT_EQ(Evict("old", "{}", "policy/v1beta1").http_status, 201);
   EXPECT_EQ(Evict("old", "{}", "policy/v2").http_status, 400);
@@ -65,7 +65,7 @@ TEST_F(EvictionTest, DeletesThePodWithTheGivenGrace) {
   EXPECT_EQ(Evict("p").http_status, 404);
 }
 
-TEST_F(EvictionTest, ABudgetHoldsPodsItNeeds) {
+TEST_F(EvictionTest, ABudgetProtectsPodsItNeeds) {
   CreatePod("p", true);
   CreatePod("q", true);
   CreateBudget(R"("minAvailable":1)");

@@ -49,7 +49,7 @@ TEST_F(ResizeTest, CanBeReadAsThePod) {
   EXPECT_EQ(read.object->kind(), "Pod");
 }
 
-TEST_F(ResizeTest, KeepsTheClassOfServiceAndOtherResources) {
+TEST_F(ResizeTest, KeepsTheQosClassAndOtherResources) {
   EXPECT_EQ(Resize(R"({"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1",)"
                    R"("memory":"1Gi"},"requests":{"cpu":"1","memory":"1Gi"}}}]}})")
                 .failure->code,
@@ -60,7 +60,7 @@ TEST_F(ResizeTest, KeepsTheClassOfServiceAndOtherResources) {
             422);
 }
 
-TEST_F(ResizeTest, ChangesTheResourcesOfThePodAsAWholeWhileTheirGateIsOn) {
+TEST_F(ResizeTest, ChangesPodLevelResourcesIfTheirGateIsOn) {
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"whole"},"spec":{"resources":{)"
          R"("requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i:1"}]}})");
   const auto cpu = [&] {
@@ -96,7 +96,7 @@ std::string Message(const Response& response) {
   return response.failure ? response.failure->message : "";
 }
 
-TEST_F(ResizeTest, OfAVolumeInMemoryNeedsItsGate) {
+TEST_F(ResizeTest, OfAMemoryVolumeNeedsItsGate) {
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"v"},"spec":{"volumes":[)"
          R"({"name":"m","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},)"
          R"({"name":"d","emptyDir":{"sizeLimit":"1Mi"}}],"containers":[{"name":"c","image":"i",)"
@@ -128,7 +128,7 @@ TEST_F(ResizeTest, OfAVolumeInMemoryNeedsItsGate) {
             "resize");
 }
 
-TEST_F(ResizeTest, ThatWouldNotBeDoneIsRefused) {
+TEST_F(ResizeTest, ThatWouldHaveNoEffectIsRejected) {
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"i"},"spec":{"initContainers":[)"
          R"({"name":"first","image":"i","resources":{"requests":{"cpu":"1"}}}],"containers":[)"
          R"({"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
@@ -157,7 +157,7 @@ TEST_F(ResizeTest, ThatWouldNotBeDoneIsRefused) {
       "");
 }
 
-TEST_F(ResizeTest, OfAStaticPodIsRefused) {
+TEST_F(ResizeTest, OfAStaticPodIsRejected) {
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"s","annotations":{)"
          R"("kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n","containers":[)"
          R"({"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");

@@ -39,7 +39,7 @@ TEST_F(ScaleTest, ReadsAndChangesTheReplicasOfAWorkload) {
   EXPECT_EQ((*core_->Find("apps", "deployments", "default/d"))["spec"]["replicas"].integer(), 3);
 }
 
-TEST_F(ScaleTest, IsAppliedWithTheReplicasAsTheManagersOwn) {
+TEST_F(ScaleTest, AppliesTheReplicasUnderTheFieldManager) {
   auto apply = [&](std::string text, std::string manager, bool force = false) {
     return Apply(*api::FindKind("apps", "v1", "Deployment"), "d", "scale", std::move(manager),
                  std::move(text), force);
@@ -76,7 +76,7 @@ TEST_F(ScaleTest, IsAppliedWithTheReplicasAsTheManagersOwn) {
       422);
 }
 
-TEST_F(ScaleTest, RefusesLessThanNothingAndAnOldVersion) {
+TEST_F(ScaleTest, RejectsNegativeReplicasAndAnOldVersion) {
   EXPECT_EQ(Ask(Verb::kPatch, R"({"spec":{"replicas":-1}})").failure->code, 422);
   EXPECT_EQ(Ask(Verb::kUpdate, R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{)"
                                R"("name":"d","resourceVersion":"1"},"spec":{"replicas":2}})")

@@ -94,7 +94,7 @@ class SharedStoreTest : public ::testing::Test {
   Server far_;
 };
 
-TEST_F(SharedStoreTest, WhatOneServerWroteTheOtherReadsAtOnce) {
+TEST_F(SharedStoreTest, AWriteOnOneServerIsReadOnTheOtherAtOnce) {
   for (int i = 0; i < 10; ++i) {
     const std::string name = StrCat("c", i);
     const Response created = Do(near_, Create(name));
@@ -121,7 +121,7 @@ TEST_F(SharedStoreTest, AWriterReadsWhatItWroteFromItsOwnServer) {
   EXPECT_TRUE(far_.core->IsDurable(far_.core->revision()));
 }
 
-TEST_F(SharedStoreTest, ALostRaceIsTriedAgainWithWhatWon) {
+TEST_F(SharedStoreTest, ALostRaceIsRetriedWithTheWinnersState) {
   Do(near_, Create("a"));
   std::vector<std::shared_ptr<std::optional<Response>>> answers;
   for (int i = 0; i < 2; ++i) {
@@ -147,7 +147,7 @@ TEST_F(SharedStoreTest, AnUpdateOfAnOlderVersionIsAConflictWhicheverServerIsAske
   EXPECT_EQ(WhatCameOf(Do(near_, update)), "409 Conflict");
 }
 
-TEST_F(SharedStoreTest, OfTwoThatCreateTheSameNameOneGetsIt) {
+TEST_F(SharedStoreTest, OfTwoCreatesOfTheSameNameOneSucceeds) {
   auto first = Begin(near_, Create("a"));
   auto second = Begin(far_, Create("a"));
   WaitUntil([&] { return first->has_value() && second->has_value(); });
@@ -155,7 +155,7 @@ TEST_F(SharedStoreTest, OfTwoThatCreateTheSameNameOneGetsIt) {
               ::testing::UnorderedElementsAre("ok a", "409 AlreadyExists"));
 }
 
-TEST_F(SharedStoreTest, WhatTheOtherServerDeletedIsGoneAndCanBeMadeAgain) {
+TEST_F(SharedStoreTest, AnObjectDeletedOnTheOtherServerCanBeCreatedAgain) {
   Do(near_, Create("a"));
   ASSERT_FALSE(Do(far_, Make(Verb::kDelete, "ConfigMap", "default", "a")).failure);
   EXPECT_EQ(WhatCameOf(Do(near_, Patch("a", "{}"))), "404 NotFound");
@@ -210,7 +210,7 @@ TEST_F(SharedStoreTest, AWriteWithoutAConnectionFailsAndTheNextOneSucceeds) {
   EXPECT_EQ(WhatCameOf(Do(near_, Patch("a", R"({"data":{"n":"2"}})"))), "ok a");
 }
 
-TEST_F(SharedStoreTest, AServerThatMissedWhatWasCompactedReadsAnewAndEndsItsWatches) {
+TEST_F(SharedStoreTest, AServerThatMissedCompactedChangesReloadsAndEndsItsWatches) {
   Do(near_, Create("stays"));
   Do(near_, Create("goes"));
   std::vector<ErrorCode> closed;

@@ -137,7 +137,7 @@ TEST_F(VersionsTest, AWatchDeliversItsVersionAndConvertsEachObjectOnce) {
   EXPECT_EQ(hub[0]->api_version(), "resource.k8s.io/v1");
 }
 
-TEST_F(VersionsTest, ListsAndStatusUpdatesSpeakTheVersionOfTheRequest) {
+TEST_F(VersionsTest, ListsAndStatusUpdatesUseTheVersionOfTheRequest) {
   Create(kClaimBeta1);
   Response list =
       Handle(RequestOf(Verb::kList, "resource.k8s.io/v1beta1", "ResourceClaim", "default", ""));
@@ -156,7 +156,7 @@ TEST_F(VersionsTest, ListsAndStatusUpdatesSpeakTheVersionOfTheRequest) {
             1u);
 }
 
-TEST_F(VersionsTest, EveryVersionRefusesWarnsOrIgnoresFieldsThatItDoesNotHave) {
+TEST_F(VersionsTest, EveryVersionRejectsWarnsOrIgnoresUnknownFields) {
   // "exactly" is a field of v1 and unknown to v1beta1; "basic" the other way round.
   const std::pair<const char*, const char*> cases[] = {
       {"resource.k8s.io/v1beta1",

@@ -108,7 +108,7 @@ api::TreePtr Through(Format format, const api::TreePtr& object, const api::KindS
   return Strictly(named.Freeze()->root(), kind);
 }
 
-TEST(RandomResources, PassThroughEveryVersionAndEveryFormatAndBack) {
+TEST(RandomResources, SurviveARoundTripThroughEveryVersionAndFormat) {
   SeededRandom random(5945);
   RandomResources resources(random);
   for (std::string_view name : kKinds) {
@@ -168,7 +168,7 @@ void CollectUsed(api::Value value, const api::TypeSchema& type, std::set<std::st
   }
 }
 
-TEST(RandomResources, UseEveryFieldThatTheSchemaHas) {
+TEST(RandomResources, UseEveryFieldOfTheSchema) {
   SeededRandom random(5945);
   RandomResources resources(random);
   std::set<std::string> all, used;

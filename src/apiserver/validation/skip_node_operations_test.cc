@@ -63,7 +63,7 @@ bool SliceRefused(std::string_view field, std::string_view before, bool gate = f
                  "spec.skipNodeOperations");
 }
 
-TEST(SkipNodeOperations, CreatingWithTheGateOffIsRefusedWhenSomethingIsSkipped) {
+TEST(SkipNodeOperations, CreatingWithTheGateOffIsRejectedIfSomethingIsSkipped) {
   EXPECT_TRUE(SliceRefused("true", "create"));
   EXPECT_TRUE(SliceRefused("[\"*\"]", "create"));
   EXPECT_TRUE(SliceRefused("[\"NodeUnprepareResources\"]", "create"));
@@ -76,21 +76,21 @@ TEST(SkipNodeOperations, SkippingNothingIsAlwaysAccepted) {
   }
 }
 
-TEST(SkipNodeOperations, WhatIsStoredSurvivesUpdatesInEitherForm) {
+TEST(SkipNodeOperations, StoredValuesSurviveUpdatesInEitherForm) {
   EXPECT_FALSE(SliceRefused("true", "true"));
   EXPECT_FALSE(SliceRefused("[\"*\"]", "true"));
   EXPECT_FALSE(SliceRefused("true", "[\"*\"]"));
   EXPECT_FALSE(SliceRefused("", "true"));
 }
 
-TEST(SkipNodeOperations, AnyOtherChangeWithTheGateOffIsRefused) {
+TEST(SkipNodeOperations, AnyOtherChangeWithTheGateOffIsRejected) {
   EXPECT_TRUE(SliceRefused("true", ""));
   EXPECT_TRUE(SliceRefused("true", "false"));
   EXPECT_TRUE(SliceRefused("true", "[\"NodeUnprepareResources\"]"));
   EXPECT_TRUE(SliceRefused("[\"NodeUnprepareResources\"]", "true"));
 }
 
-TEST(SkipNodeOperations, TheGateLetsEverythingThrough) {
+TEST(SkipNodeOperations, WithTheGateOnEverythingIsAccepted) {
   EXPECT_FALSE(SliceRefused("true", "create", true));
   EXPECT_FALSE(SliceRefused("[\"NodeUnprepareResources\"]", "true", true));
 }
@@ -149,7 +149,7 @@ TEST(SkipNodeOperations, TheListIsBounded) {
             "status.allocation.devices.results[0].skipNodeOperations");
 }
 
-TEST(SkipNodeOperations, ABooleanPassesThroughEveryVersionAsItWasWritten) {
+TEST(SkipNodeOperations, ABooleanIsReturnedAsWrittenInEveryVersion) {
   for (const std::string_view form : {"true", "false", "[\"*\"]"}) {
     const api::TreePtr slice = Slice(form);
     for (const std::string_view version : {"v1", "v1beta2", "v1beta1"}) {

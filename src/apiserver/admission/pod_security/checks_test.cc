@@ -56,7 +56,7 @@ TEST(PodSecurityChecks, APlainPodViolatesOnlyTheRestrictedLevel) {
             "to \"RuntimeDefault\" or \"Localhost\")");
 }
 
-TEST(PodSecurityChecks, ThePrivilegedLevelTakesEverything) {
+TEST(PodSecurityChecks, ThePrivilegedLevelAcceptsEverything) {
   EXPECT_EQ(Verdict(Level::kPrivileged, kLatest,
                     R"({"hostNetwork":true,"containers":[{"name":"a",
                         "securityContext":{"privileged":true}}]})"),
@@ -74,7 +74,7 @@ struct Case {
 
 class PodSecurityCheck : public ::testing::TestWithParam<Case> {};
 
-TEST_P(PodSecurityCheck, SaysWhatKubernetesSays) {
+TEST_P(PodSecurityCheck, HasTheMessagesOfKubernetes) {
   const Case& each = GetParam();
   EXPECT_EQ(Verdict(each.level, each.minor, each.spec, each.metadata), each.verdict) << each.what;
 }
@@ -263,7 +263,7 @@ const Case kCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(All, PodSecurityCheck, ::testing::ValuesIn(kCases));
 
-TEST(PodSecurityChecks, StandInTheOrderOfTheirMessages) {
+TEST(PodSecurityChecks, AreInTheOrderOfTheirMessages) {
   const std::span<const Check> all = AllChecks();
   for (std::size_t i = 1; i < all.size(); ++i) {
     const auto key = [](const Check& check) {
@@ -286,14 +286,14 @@ TEST(PodSecurityPolicy, ReadsTheLabelsOfANamespace) {
   EXPECT_EQ(policy.warn.ToString(), "baseline:v1.30") << "what is enforced is also warned of";
 }
 
-TEST(PodSecurityPolicy, AWarningLevelOfItsOwnStays) {
+TEST(PodSecurityPolicy, ASeparateWarnLevelIsKept) {
   api::FieldErrors errors;
   const api::TreePtr labels = Parse(R"({"pod-security.kubernetes.io/enforce":"restricted",
       "pod-security.kubernetes.io/warn":"privileged"})");
   EXPECT_EQ(PolicyOf(labels->root(), errors).warn.ToString(), "privileged:latest");
 }
 
-TEST(PodSecurityPolicy, LabelsThatCannotBeReadEnforceTheMostAndWarnOfNothing) {
+TEST(PodSecurityPolicy, InvalidLabelsEnforceTheStrictestLevelAndWarnAboutNothing) {
   api::FieldErrors errors;
   const api::TreePtr labels = Parse(R"({"pod-security.kubernetes.io/enforce":"Baseline",
       "pod-security.kubernetes.io/enforce-version":"v1.01",

@@ -32,7 +32,7 @@ class PodSecurityTest : public CoreFixture {
   }
 };
 
-TEST_F(PodSecurityTest, APodThatViolatesTheEnforcedLevelIsRefusedInKubernetesWords) {
+TEST_F(PodSecurityTest, APodThatViolatesTheEnforcedLevelIsRejectedWithTheMessageOfKubernetes) {
   Create(NamespaceText("guarded", Enforce("baseline")));
   const Response refused = TryCreate(PodText("bad", R"("hostNetwork":true,)"));
   ASSERT_TRUE(refused.failure.has_value());
@@ -43,14 +43,14 @@ TEST_F(PodSecurityTest, APodThatViolatesTheEnforcedLevelIsRefusedInKubernetesWor
   EXPECT_FALSE(TryCreate(PodText("good")).failure.has_value());
 }
 
-TEST_F(PodSecurityTest, ANamespaceWithoutLabelsTakesEverythingInSilence) {
+TEST_F(PodSecurityTest, ANamespaceWithoutLabelsAcceptsEverythingWithoutWarnings) {
   Create(NamespaceText("guarded", ""));
   const Response taken = TryCreate(PodText("bad", R"("hostNetwork":true,)"));
   EXPECT_FALSE(taken.failure.has_value());
   EXPECT_TRUE(taken.warnings.empty());
 }
 
-TEST_F(PodSecurityTest, APodThatViolatesTheWarnedLevelIsTakenWithAWarning) {
+TEST_F(PodSecurityTest, APodThatViolatesTheWarnLevelIsAcceptedWithAWarning) {
   Create(NamespaceText("guarded", R"("pod-security.kubernetes.io/warn":"baseline",
       "pod-security.kubernetes.io/warn-version":"v1.30")"));
   const Response taken = TryCreate(PodText("p", R"("hostPID":true,)"));
@@ -60,14 +60,14 @@ TEST_F(PodSecurityTest, APodThatViolatesTheWarnedLevelIsTakenWithAWarning) {
             "would violate PodSecurity \"baseline:v1.30\": host namespaces (hostPID=true)");
 }
 
-TEST_F(PodSecurityTest, AuditedViolationsAreNobodysErrorOrWarning) {
+TEST_F(PodSecurityTest, AuditedViolationsCauseNeitherErrorsNorWarnings) {
   Create(NamespaceText("guarded", R"("pod-security.kubernetes.io/audit":"restricted")"));
   const Response taken = TryCreate(PodText("p"));
   EXPECT_FALSE(taken.failure.has_value());
   EXPECT_TRUE(taken.warnings.empty());
 }
 
-TEST_F(PodSecurityTest, WhatMakesPodsIsWarnedAboutAndTaken) {
+TEST_F(PodSecurityTest, WorkloadsAreAcceptedWithAWarning) {
   Create(NamespaceText("guarded", Enforce("baseline")));
   const std::string pod_template =
       R"({"metadata":{"labels":{"a":"b"}},"spec":{"hostIPC":true,"containers":[{"name":"a",
@@ -91,7 +91,7 @@ TEST_F(PodSecurityTest, WhatMakesPodsIsWarnedAboutAndTaken) {
   EXPECT_EQ(plain.warnings.front(), expected);
 }
 
-TEST_F(PodSecurityTest, OnlyAnUpdateThatBringsANewImageIsCheckedAgain) {
+TEST_F(PodSecurityTest, OnlyAnUpdateWithANewImageIsCheckedAgain) {
   Create(NamespaceText("guarded", ""));
   api::ObjectPtr pod = Create(PodText("p", R"("hostNetwork":true,)"));
   ASSERT_FALSE(Relabel("guarded", Enforce("baseline")).failure.has_value());
@@ -136,7 +136,7 @@ TEST_F(PodSecurityTest, AnEphemeralContainerIsChecked) {
             "(container \"e\" must not set securityContext.privileged=true)");
 }
 
-TEST_F(PodSecurityTest, LabelsThatCannotBeReadAreRefused) {
+TEST_F(PodSecurityTest, InvalidLabelsAreRejected) {
   const Response refused = TryCreate(NamespaceText("guarded", Enforce("strict")));
   ASSERT_TRUE(refused.failure.has_value());
   EXPECT_EQ(refused.failure->code, 422);
@@ -165,14 +165,14 @@ TEST_F(PodSecurityTest, RaisingTheEnforcedLevelNamesThePodsThatWouldViolateIt) {
   EXPECT_TRUE(Relabel("guarded", Enforce("privileged")).warnings.empty()) << "lowered";
 }
 
-TEST_F(PodSecurityTest, PodsOfOtherNamespacesDoNotMatterToALevel) {
+TEST_F(PodSecurityTest, PodsOfOtherNamespacesDoNotAffectALevel) {
   Create(NamespaceText("guarded", ""));
   Create(NamespaceText("guarded-too", ""));
   Create(PodText("b", R"("hostNetwork":true,)"));
   EXPECT_TRUE(Relabel("guarded-too", Enforce("baseline")).warnings.empty());
 }
 
-TEST_F(PodSecurityTest, AnInvalidPodIsToldSoFirst) {
+TEST_F(PodSecurityTest, AnInvalidPodFailsValidationFirst) {
   Create(NamespaceText("guarded", Enforce("baseline")));
   const Response refused = TryCreate(PodText("bad", R"("hostNetwork":true,)", ""));
   ASSERT_TRUE(refused.failure.has_value());
