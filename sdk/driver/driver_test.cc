@@ -53,18 +53,19 @@ class ScriptedPlugin final : public Plugin {
     PrepareResults results;
     for (const auto& claim : claims) {
       if (claim->name() == "forgotten") continue;
-      PrepareResult& result = results[std::string(claim->uid())];
+      const std::string uid(claim->uid());
       if (claim->name() == "broken") {
-        result.error = "it is broken";
+        results.emplace(uid, FailedPrecondition("it is broken"));
         continue;
       }
-      result.devices.push_back({.request_names = {"gpu/small", "plain"},
-                                .pool_name = "pool",
-                                .device_name = "dev-" + std::string(claim->name()),
-                                .cdi_device_ids = {std::string(
-                                    claim->name() == "badid" ? "no id" : "vendor.com/gpu=a")}});
+      const std::string id = claim->name() == "badid" ? "no id" : "vendor.com/gpu=a";
+      results.emplace(
+          uid, std::vector<PreparedDevice>{{.request_names = {"gpu/small", "plain"},
+                                            .pool_name = "pool",
+                                            .device_name = "dev-" + std::string(claim->name()),
+                                            .cdi_device_ids = {id}}});
     }
-    results["nobody-asked"].error = "x";
+    results.emplace("nobody-asked", FailedPrecondition("x"));
     done(prepare_error ? Result<PrepareResults>(*prepare_error)
                        : Result<PrepareResults>(std::move(results)));
   }
@@ -641,13 +642,14 @@ class ThreadedPlugin final : public Plugin {
  public:
   void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) override {
     const bool forgets = claims.front()->name() == "forgotten";
-    EXPECT_TRUE(workers.Run(
-        [forgets, uid = std::string(claims.front()->uid()), done = std::move(done)]() mutable {
-          if (forgets) return;
-          PrepareResults results;
-          results[uid].devices.push_back({.pool_name = "pool", .device_name = "from-a-thread"});
-          done(std::move(results));
-        }));
+    EXPECT_TRUE(workers.Run([forgets, uid = std::string(claims.front()->uid()),
+                             done = std::move(done)]() mutable {
+      if (forgets) return;
+      PrepareResults results;
+      results.emplace(
+          uid, std::vector<PreparedDevice>{{.pool_name = "pool", .device_name = "from-a-thread"}});
+      done(std::move(results));
+    }));
   }
   void UnprepareResourceClaims(std::vector<rpc::ClaimReference>, rpc::UnprepareDone) override {}
   WorkerPool workers{1, 8};

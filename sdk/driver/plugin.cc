@@ -12,17 +12,6 @@ namespace {
 
 constexpr Logger kLog("driver");
 
-PrepareResult PrepareWith(const std::function<Result<std::vector<PreparedDevice>>()>& prepare) {
-  PrepareResult result;
-  auto devices = prepare();
-  if (devices.ok()) {
-    result.devices = *std::move(devices);
-  } else {
-    result.error = devices.error().message;
-  }
-  return result;
-}
-
 std::string UidOf(const api::ObjectPtr& claim) {
   return std::string(claim->uid());
 }
@@ -40,7 +29,7 @@ void SynchronousPlugin::PrepareResourceClaims(std::vector<api::ObjectPtr> claims
                                               PrepareDone done) {
   PrepareResults results;
   for (const api::ObjectPtr& claim : claims) {
-    results[UidOf(claim)] = PrepareWith([&] { return PrepareResourceClaim(*claim); });
+    results.insert_or_assign(UidOf(claim), PrepareResourceClaim(*claim));
   }
   done(std::move(results));
 }
@@ -66,12 +55,14 @@ void BlockingPlugin::Stop() {
   workers_->Stop();
 }
 
-// Runs `work` for each claim; the thread that finishes last answers.
+// Runs `work` for each claim; the thread that finishes last answers. `refuse` makes the answer for
+// a claim that cannot be queued.
 template <typename Answer, typename Claim, typename Work, typename Done>
-void BlockingPlugin::RunEach(std::vector<Claim> claims, Work work, Done done) {
+void BlockingPlugin::RunEach(std::vector<Claim> claims, Work work,
+                             const std::function<Answer(Error)>& refuse, Done done) {
   struct Call {
     std::vector<Claim> claims;
-    std::vector<Answer> answers;  // beside the claims; each is written by one thread
+    std::vector<std::optional<Answer>> answers;  // one per claim; each is set by one thread
     std::atomic<std::size_t> left;
     Done done;
   };
@@ -85,7 +76,7 @@ void BlockingPlugin::RunEach(std::vector<Claim> claims, Work work, Done done) {
     if (call->left.fetch_sub(1) > 1) return;
     std::map<std::string, Answer> results;
     for (std::size_t i = 0; i < call->claims.size(); ++i) {
-      results[UidOf(call->claims[i])] = std::move(call->answers[i]);
+      results.insert_or_assign(UidOf(call->claims[i]), *std::move(call->answers[i]));
     }
     call->done(std::move(results));
   };
@@ -95,8 +86,8 @@ void BlockingPlugin::RunEach(std::vector<Claim> claims, Work work, Done done) {
       finish();
     });
     if (taken) continue;
-    call->answers[i].error =
-        StrCat("the driver is stopping, or more than ", kMaxWaitingClaims, " claims wait for it");
+    call->answers[i] = refuse(Unavailable(
+        StrCat("the driver is stopping, or more than ", kMaxWaitingClaims, " claims wait for it")));
     finish();
   }
 }
@@ -104,10 +95,8 @@ void BlockingPlugin::RunEach(std::vector<Claim> claims, Work work, Done done) {
 void BlockingPlugin::PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) {
   RunEach<PrepareResult>(
       std::move(claims),
-      [this](const api::ObjectPtr& claim) {
-        return PrepareWith([&] { return PrepareResourceClaim(*claim); });
-      },
-      std::move(done));
+      [this](const api::ObjectPtr& claim) { return PrepareResourceClaim(*claim); },
+      [](Error error) { return PrepareResult(std::move(error)); }, std::move(done));
 }
 
 void BlockingPlugin::UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
@@ -121,7 +110,7 @@ void BlockingPlugin::UnprepareResourceClaims(std::vector<rpc::ClaimReference> cl
         }
         return result;
       },
-      std::move(done));
+      [](Error error) { return rpc::UnprepareResult{std::move(error.message)}; }, std::move(done));
 }
 
 }  // namespace drakkar::driver

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,10 +42,7 @@ struct PreparedDevice {
   bool operator==(const PreparedDevice&) const = default;
 };
 
-struct PrepareResult {
-  std::vector<PreparedDevice> devices;
-  std::string error;  // not empty: this claim failed, `devices` means nothing
-};
+using PrepareResult = Result<std::vector<PreparedDevice>>;
 using PrepareResults = std::map<std::string, PrepareResult>;  // by claim UID
 using PrepareDone = absl::AnyInvocable<void(Result<PrepareResults>)>;
 
@@ -109,7 +107,8 @@ class BlockingPlugin : public Plugin {
 
  private:
   template <typename Answer, typename Claim, typename Work, typename Done>
-  void RunEach(std::vector<Claim> claims, Work work, Done done);
+  void RunEach(std::vector<Claim> claims, Work work, const std::function<Answer(Error)>& refuse,
+               Done done);
 
   std::unique_ptr<WorkerPool> workers_;
 };

@@ -62,12 +62,11 @@ class CallbackPlugin final : public driver::Plugin {
     }
     driver::PrepareResults answer;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      driver::PrepareResult& result = answer[lent[i].uid];
-      if (items[i].failed != 0) {
-        result.error = ErrorText(items[i].error);
-      } else {
-        result.devices = std::move(results[i].devices);
-      }
+      driver::PrepareResult result =
+          items[i].failed != 0
+              ? driver::PrepareResult(FailedPrecondition(ErrorText(items[i].error)))
+              : driver::PrepareResult(std::move(results[i].devices));
+      answer.insert_or_assign(lent[i].uid, std::move(result));
     }
     done(std::move(answer));
   }

@@ -112,31 +112,34 @@ NodeService::NodeService(Options options)
 
 NodeService::~NodeService() = default;
 
+// Checks what the plugin returned for a claim and writes the metadata of its devices.
+Result<std::vector<PreparedDevice>> NodeService::CheckPrepared(AnnouncedClaims::Claim& claim,
+                                                               PrepareResults& results) {
+  const auto found = results.find(std::string(claim.object->uid()));
+  if (found == results.end()) {
+    return FailedPrecondition("the driver returned no result for the claim");
+  }
+  ASSIGN_OR_RETURN(std::vector<PreparedDevice> devices, std::move(found->second));
+  for (const PreparedDevice& device : devices) RETURN_IF_ERROR(CheckDevice(device));
+  if (options_.write_metadata) {
+    auto written = options_.metadata.Prepare(*claim.object, devices, std::move(claim.plan));
+    if (!written.ok()) return written.error().Prefixed("write device metadata");
+  }
+  return devices;
+}
+
 // One answer for each claim that was asked for, and no other.
 rpc::PrepareResults NodeService::Complete(std::vector<AnnouncedClaims::Claim> claims,
                                           PrepareResults results) {
   rpc::PrepareResults complete;
   for (AnnouncedClaims::Claim& claim : claims) {
     rpc::PrepareResult& answer = complete[std::string(claim.object->uid())];
-    const auto found = results.find(std::string(claim.object->uid()));
-    if (found == results.end()) {
-      answer.error = "the driver returned no result for the claim";
+    Result<std::vector<PreparedDevice>> devices = CheckPrepared(claim, results);
+    if (!devices.ok()) {
+      answer.error = std::move(devices).error().message;
       continue;
     }
-    answer.error = std::move(found->second.error);
-    std::vector<PreparedDevice>& devices = found->second.devices;
-    for (const PreparedDevice& device : devices) {
-      if (!answer.error.empty()) break;
-      if (auto checked = CheckDevice(device); !checked.ok()) answer.error = checked.error().message;
-    }
-    if (answer.error.empty() && options_.write_metadata) {
-      auto written = options_.metadata.Prepare(*claim.object, devices, std::move(claim.plan));
-      if (!written.ok()) {
-        answer.error = written.error().Prefixed("write device metadata").message;
-      }
-    }
-    if (!answer.error.empty()) continue;
-    for (PreparedDevice& device : devices) answer.devices.push_back(ForNode(std::move(device)));
+    for (PreparedDevice& device : *devices) answer.devices.push_back(ForNode(std::move(device)));
   }
   return complete;
 }

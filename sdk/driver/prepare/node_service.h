@@ -76,6 +76,8 @@ class NodeService final : public rpc::DraPluginService {
   absl::AnyInvocable<void(Result<Results>)> Counted(const char* method,
                                                     absl::AnyInvocable<void(Result<Results>)> done);
   void Count(const char* method, Duration took, bool ok, std::size_t failed_claims);
+  Result<std::vector<PreparedDevice>> CheckPrepared(AnnouncedClaims::Claim& claim,
+                                                    PrepareResults& results);
   rpc::PrepareResults Complete(std::vector<AnnouncedClaims::Claim> claims, PrepareResults results);
   rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,
                                  rpc::UnprepareResults results);
