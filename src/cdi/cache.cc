@@ -6,7 +6,6 @@
 
 #include "base/hash/crc32.h"
 #include "base/text/text.h"
-#include "cdi/document.h"
 #include "cdi/spec_reader.h"
 
 namespace drakkar::cdi {

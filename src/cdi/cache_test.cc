@@ -5,7 +5,7 @@
 
 #include "base/testing/memory_file_system.h"
 #include "base/text/text.h"
-#include "cdi/document.h"
+#include "cdi/spec_reader.h"
 
 namespace drakkar::cdi {
 namespace {

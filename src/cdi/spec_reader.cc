@@ -1,141 +1,172 @@
 #include "cdi/spec_reader.h"
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "api/codec/yaml_reader.h"
+#include "api/json/reader.h"
+#include "api/json/writer.h"
 #include "base/text/text.h"
 #include "cdi/validate.h"
 
 namespace drakkar::cdi {
 namespace {
 
-using Kind = Document::Kind;
+using api::FieldName;
+using api::Value;
+using api::ValueKind;
 
-// Takes the known fields out of one object and keeps the first error. `Finish` also refuses what
-// was not asked for. `place` is the object's path, empty for the document itself.
+constexpr int kMaxDepth = 32;
+// What YAML aliases may expand a spec to, in bytes of the tree: several times the largest file.
+constexpr std::size_t kMaxExpandedBytes = 16u << 20;
+
+// A part of a spec file.
+struct Part {
+  Value value;
+  // In YAML a number or boolean without quotes stands for its text where a string is expected
+  // (`name: 0`), as in Go.
+  bool is_yaml = false;
+
+  Part With(Value other) const { return {other, is_yaml}; }
+  std::optional<std::string> Text() const {
+    if (value.is_string()) return std::string(value.str());
+    const bool is_scalar = value.kind() == ValueKind::kBool || value.kind() == ValueKind::kInt ||
+                           value.kind() == ValueKind::kDouble;
+    if (is_yaml && is_scalar) return api::WriteJson(value);
+    return std::nullopt;
+  }
+};
+
+// Reads the known fields of one object and keeps the first error. `Finish` also refuses fields that
+// were not asked for. `place` is the object's path, empty for the document itself.
 class Fields {
  public:
-  Fields(const Document& object, std::string place)
-      : object_(object), place_(std::move(place)), seen_(object.members.size(), false) {
-    if (object.kind != Kind::kObject) Fail(place_, "must be an object");
+  Fields(const Part& object, std::string place) : object_(object), place_(std::move(place)) {
+    if (!object.value.is_object()) Fail(place_, "must be an object");
   }
 
-  void Text(std::string_view key, std::string* out) {
-    const Document* value = Find(key);
-    if (value == nullptr) return;
-    if (!IsText(*value)) return Fail(Place(key), "must be a string");
-    *out = value->text;
+  void Text(FieldName key, std::string* out) {
+    const Value value = Find(key);
+    if (!value.exists()) return;
+    std::optional<std::string> text = object_.With(value).Text();
+    if (!text) return Fail(Place(key), "must be a string");
+    *out = std::move(*text);
   }
 
-  void Flag(std::string_view key, bool* out) {
-    const Document* value = Find(key);
-    if (value == nullptr) return;
-    if (value->kind != Kind::kBool) return Fail(Place(key), "must be true or false");
-    *out = value->boolean;
+  void Flag(FieldName key, bool* out) {
+    const Value value = Find(key);
+    if (!value.exists()) return;
+    if (value.kind() != ValueKind::kBool) return Fail(Place(key), "must be true or false");
+    *out = value.boolean();
   }
 
-  void Integer(std::string_view key, std::int64_t* out) {
-    if (const Document* value = Find(key)) ReadInteger(*value, Place(key), out);
+  void Integer(FieldName key, std::int64_t* out) {
+    if (const Value value = Find(key); value.exists()) ReadInteger(value, Place(key), out);
   }
 
-  void Integer(std::string_view key, std::optional<std::int64_t>* out) {
-    if (const Document* value = Find(key)) ReadInteger(*value, Place(key), &out->emplace());
+  void Integer(FieldName key, std::optional<std::int64_t>* out) {
+    if (const Value value = Find(key); value.exists()) {
+      ReadInteger(value, Place(key), &out->emplace());
+    }
   }
 
-  void Unsigned32(std::string_view key, std::optional<std::uint32_t>* out) {
-    if (const Document* value = Find(key)) ReadUnsigned32(*value, Place(key), &out->emplace());
+  void Unsigned32(FieldName key, std::optional<std::uint32_t>* out) {
+    if (const Value value = Find(key); value.exists()) {
+      ReadUnsigned32(value, Place(key), &out->emplace());
+    }
   }
 
-  void Texts(std::string_view key, std::vector<std::string>* out) {
-    Each(key, out, [this](const Document& item, const std::string& place, std::string* text) {
-      if (!IsText(item)) return Fail(place, "must be a string");
-      *text = item.text;
+  void Texts(FieldName key, std::vector<std::string>* out) {
+    Each(key, out, [this](const Part& item, const std::string& place, std::string* text) {
+      std::optional<std::string> read = item.Text();
+      if (!read) return Fail(place, "must be a string");
+      *text = std::move(*read);
     });
   }
 
-  void Unsigned32s(std::string_view key, std::vector<std::uint32_t>* out) {
-    Each(key, out, [this](const Document& item, const std::string& place, std::uint32_t* number) {
-      ReadUnsigned32(item, place, number);
+  void Unsigned32s(FieldName key, std::vector<std::uint32_t>* out) {
+    Each(key, out, [this](const Part& item, const std::string& place, std::uint32_t* number) {
+      ReadUnsigned32(item.value, place, number);
     });
   }
 
-  void TextMap(std::string_view key, std::map<std::string, std::string>* out) {
-    const Document* value = Find(key);
-    if (value == nullptr) return;
-    if (value->kind != Kind::kObject) return Fail(Place(key), "must be an object");
-    for (const auto& [name, text] : value->members) {
-      if (!IsText(text)) {
-        return Fail(StrCat(Place(key), "[", Quote(name), "]"), "must be a string");
+  void TextMap(FieldName key, std::map<std::string, std::string>* out) {
+    const Value value = Find(key);
+    if (!value.exists()) return;
+    if (!value.is_object()) return Fail(Place(key), "must be an object");
+    for (const api::MemberView member : value.members()) {
+      std::optional<std::string> text = object_.With(member.value).Text();
+      if (!text) {
+        return Fail(StrCat(Place(key), "[", Quote(member.name), "]"), "must be a string");
       }
-      (*out)[name] = text.text;
+      (*out)[std::string(member.name)] = std::move(*text);
     }
   }
 
   template <typename T>
-  void Object(std::string_view key, T* out,
-              Result<void> (*read)(const Document&, std::string, T*)) {
-    if (const Document* value = Find(key)) Keep(read(*value, Place(key), out));
+  void Object(FieldName key, T* out, Result<void> (*read)(const Part&, std::string, T*)) {
+    if (const Value value = Find(key); value.exists()) {
+      Keep(read(object_.With(value), Place(key), out));
+    }
   }
 
   template <typename T>
-  void Objects(std::string_view key, std::vector<T>* out,
-               Result<void> (*read)(const Document&, std::string, T*)) {
-    Each(key, out, [this, read](const Document& item, const std::string& place, T* element) {
+  void Objects(FieldName key, std::vector<T>* out,
+               Result<void> (*read)(const Part&, std::string, T*)) {
+    Each(key, out, [this, read](const Part& item, const std::string& place, T* element) {
       Keep(read(item, place, element));
     });
   }
 
   template <typename T>
-  void Object(std::string_view key, std::optional<T>* out,
-              Result<void> (*read)(const Document&, std::string, T*)) {
-    if (const Document* value = Find(key)) Keep(read(*value, Place(key), &out->emplace()));
+  void Object(FieldName key, std::optional<T>* out,
+              Result<void> (*read)(const Part&, std::string, T*)) {
+    if (const Value value = Find(key); value.exists()) {
+      Keep(read(object_.With(value), Place(key), &out->emplace()));
+    }
   }
 
   Result<void> Finish() {
-    for (std::size_t i = 0; i < seen_.size() && result_.ok(); ++i) {
-      if (!seen_[i]) Fail(place_, StrCat("unknown field ", Quote(object_.members[i].first)));
+    for (const api::MemberView member : object_.value.members()) {
+      if (!result_.ok()) break;
+      if (std::find(asked_.begin(), asked_.end(), member.key) == asked_.end()) {
+        Fail(place_, StrCat("unknown field ", Quote(member.name)));
+      }
     }
     return std::move(result_);
   }
 
  private:
-  static bool IsText(const Document& value) {
-    return value.kind == Kind::kString || value.is_plain;
+  // The value; absent also when it is null, or when an error has been found already.
+  Value Find(FieldName key) {
+    asked_.push_back(&key.key());
+    const Value value = object_.value[key];
+    return value.has_value() && result_.ok() ? value : Value();
   }
 
-  // The value, or null when it is absent, null, or an error has been found already.
-  const Document* Find(std::string_view key) {
-    for (std::size_t i = 0; i < object_.members.size(); ++i) {
-      if (object_.members[i].first != key) continue;
-      seen_[i] = true;
-      const Document& value = object_.members[i].second;
-      return value.kind == Kind::kNull || !result_.ok() ? nullptr : &value;
-    }
-    return nullptr;
-  }
-
-  std::string Place(std::string_view key) const {
-    return place_.empty() ? std::string(key) : StrCat(place_, ".", key);
+  std::string Place(FieldName key) const {
+    return place_.empty() ? std::string(key) : StrCat(place_, ".", key.view());
   }
 
   template <typename T, typename Read>
-  void Each(std::string_view key, std::vector<T>* out, Read read) {
-    const Document* value = Find(key);
-    if (value == nullptr) return;
-    if (value->kind != Kind::kArray) return Fail(Place(key), "must be an array");
-    for (std::size_t i = 0; i < value->items.size() && result_.ok(); ++i) {
-      read(value->items[i], StrCat(Place(key), "[", i, "]"), &out->emplace_back());
+  void Each(FieldName key, std::vector<T>* out, Read read) {
+    const Value value = Find(key);
+    if (!value.exists()) return;
+    if (!value.is_array()) return Fail(Place(key), "must be an array");
+    for (std::size_t i = 0; i < value.size() && result_.ok(); ++i) {
+      read(object_.With(value.at(i)), StrCat(Place(key), "[", i, "]"), &out->emplace_back());
     }
   }
 
-  void ReadInteger(const Document& value, const std::string& place, std::int64_t* out) {
-    const std::optional<std::int64_t> number =
-        value.kind == Kind::kNumber ? ParseInt64(value.text) : std::nullopt;
+  void ReadInteger(Value value, const std::string& place, std::int64_t* out) {
+    const std::optional<std::int64_t> number = value.optional_integer();
     if (!number.has_value()) return Fail(place, "must be an integer");
     *out = *number;
   }
 
-  void ReadUnsigned32(const Document& value, const std::string& place, std::uint32_t* out) {
+  void ReadUnsigned32(Value value, const std::string& place, std::uint32_t* out) {
     std::int64_t number = 0;
     ReadInteger(value, place, &number);
     if (number < 0 || number > std::numeric_limits<std::uint32_t>::max()) {
@@ -151,14 +182,14 @@ class Fields {
     if (result_.ok()) result_ = std::move(result);
   }
 
-  const Document& object_;
+  const Part object_;
   const std::string place_;
-  std::vector<bool> seen_;
+  std::vector<const api::Key*> asked_;
   Result<void> result_;
 };
 
-Result<void> ReadDeviceNode(const Document& document, std::string place, DeviceNode* node) {
-  Fields fields(document, std::move(place));
+Result<void> ReadDeviceNode(const Part& part, std::string place, DeviceNode* node) {
+  Fields fields(part, std::move(place));
   fields.Text("path", &node->path);
   fields.Text("hostPath", &node->host_path);
   fields.Text("type", &node->type);
@@ -171,15 +202,15 @@ Result<void> ReadDeviceNode(const Document& document, std::string place, DeviceN
   return fields.Finish();
 }
 
-Result<void> ReadNetDevice(const Document& document, std::string place, NetDevice* device) {
-  Fields fields(document, std::move(place));
+Result<void> ReadNetDevice(const Part& part, std::string place, NetDevice* device) {
+  Fields fields(part, std::move(place));
   fields.Text("hostInterfaceName", &device->host_interface_name);
   fields.Text("name", &device->name);
   return fields.Finish();
 }
 
-Result<void> ReadHook(const Document& document, std::string place, Hook* hook) {
-  Fields fields(document, std::move(place));
+Result<void> ReadHook(const Part& part, std::string place, Hook* hook) {
+  Fields fields(part, std::move(place));
   fields.Text("hookName", &hook->hook_name);
   fields.Text("path", &hook->path);
   fields.Texts("args", &hook->args);
@@ -188,8 +219,8 @@ Result<void> ReadHook(const Document& document, std::string place, Hook* hook) {
   return fields.Finish();
 }
 
-Result<void> ReadMount(const Document& document, std::string place, Mount* mount) {
-  Fields fields(document, std::move(place));
+Result<void> ReadMount(const Part& part, std::string place, Mount* mount) {
+  Fields fields(part, std::move(place));
   fields.Text("hostPath", &mount->host_path);
   fields.Text("containerPath", &mount->container_path);
   fields.Texts("options", &mount->options);
@@ -197,8 +228,8 @@ Result<void> ReadMount(const Document& document, std::string place, Mount* mount
   return fields.Finish();
 }
 
-Result<void> ReadIntelRdt(const Document& document, std::string place, IntelRdt* rdt) {
-  Fields fields(document, std::move(place));
+Result<void> ReadIntelRdt(const Part& part, std::string place, IntelRdt* rdt) {
+  Fields fields(part, std::move(place));
   fields.Text("closID", &rdt->clos_id);
   fields.Text("l3CacheSchema", &rdt->l3_cache_schema);
   fields.Text("memBwSchema", &rdt->mem_bw_schema);
@@ -209,8 +240,8 @@ Result<void> ReadIntelRdt(const Document& document, std::string place, IntelRdt*
   return fields.Finish();
 }
 
-Result<void> ReadEdits(const Document& document, std::string place, ContainerEdits* edits) {
-  Fields fields(document, std::move(place));
+Result<void> ReadEdits(const Part& part, std::string place, ContainerEdits* edits) {
+  Fields fields(part, std::move(place));
   fields.Texts("env", &edits->env);
   fields.Objects("deviceNodes", &edits->device_nodes, ReadDeviceNode);
   fields.Objects("netDevices", &edits->net_devices, ReadNetDevice);
@@ -221,19 +252,17 @@ Result<void> ReadEdits(const Document& document, std::string place, ContainerEdi
   return fields.Finish();
 }
 
-Result<void> ReadDevice(const Document& document, std::string place, Device* device) {
-  Fields fields(document, std::move(place));
+Result<void> ReadDevice(const Part& part, std::string place, Device* device) {
+  Fields fields(part, std::move(place));
   fields.Text("name", &device->name);
   fields.TextMap("annotations", &device->annotations);
   fields.Object("containerEdits", &device->container_edits, ReadEdits);
   return fields.Finish();
 }
 
-}  // namespace
-
-Result<Spec> ReadSpec(const Document& document) {
+Result<Spec> ReadSpec(const Part& part) {
   Spec spec;
-  Fields fields(document, std::string());
+  Fields fields(part, std::string());
   fields.Text("cdiVersion", &spec.cdi_version);
   fields.Text("kind", &spec.kind);
   fields.TextMap("annotations", &spec.annotations);
@@ -244,14 +273,33 @@ Result<Spec> ReadSpec(const Document& document) {
   return spec;
 }
 
+Result<void> CheckText(std::string_view text) {
+  if (text.size() > kMaxSpecBytes) {
+    return InvalidArgument(
+        StrCat("the document has ", text.size(), " bytes, more than ", kMaxSpecBytes));
+  }
+  if (!IsValidUtf8(text)) return InvalidArgument("the document is not valid UTF-8");
+  return Ok();
+}
+
+}  // namespace
+
 Result<Spec> ReadSpecJson(std::string_view text) {
-  ASSIGN_OR_RETURN(const Document document, ParseJsonDocument(text));
-  return ReadSpec(document);
+  RETURN_IF_ERROR(CheckText(text));
+  ASSIGN_OR_RETURN(const api::TreePtr tree, api::ParseJson(text, {.max_depth = kMaxDepth,
+                                                                  .max_size_bytes = kMaxSpecBytes,
+                                                                  .position_in_errors = true}));
+  return ReadSpec({tree->root()});
 }
 
 Result<Spec> ReadSpecYaml(std::string_view text) {
-  ASSIGN_OR_RETURN(const Document document, ParseYamlDocument(text));
-  return ReadSpec(document);
+  RETURN_IF_ERROR(CheckText(text));
+  ASSIGN_OR_RETURN(const std::vector<api::TreePtr> documents,
+                   api::ParseYaml(text, {.max_depth = kMaxDepth,
+                                         .max_size_bytes = kMaxSpecBytes,
+                                         .max_expanded_bytes = kMaxExpandedBytes}));
+  if (documents.empty()) return InvalidArgument("the document is empty");
+  return ReadSpec({documents.front()->root(), /*is_yaml=*/true});
 }
 
 }  // namespace drakkar::cdi

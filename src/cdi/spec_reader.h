@@ -1,17 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "base/result/result.h"
-#include "cdi/document.h"
 #include "cdi/spec.h"
 
 namespace drakkar::cdi {
 
-// Reads and validates a spec. Strict: an unknown field, a wrong type or a number out of range is
+// A larger spec file is refused.
+constexpr std::size_t kMaxSpecBytes = 4u << 20;
+
+// Reads and validates a spec. Strict: a duplicate key or text that is not UTF-8 is an error that
+// says the line and column where it can; an unknown field, a wrong type or a number out of range is
 // an error that names the place ("devices[0].containerEdits.mounts[1]"). null reads as absent.
-Result<Spec> ReadSpec(const Document& document);
 Result<Spec> ReadSpecJson(std::string_view text);
+// The first document of a YAML stream, in the dialect of Kubernetes' tools (api/codec): what Go's
+// CDI library writes by default.
 Result<Spec> ReadSpecYaml(std::string_view text);
 
 }  // namespace drakkar::cdi

@@ -1,9 +1,13 @@
 #include "cdi/spec_reader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace drakkar::cdi {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string WithEdits(const std::string& edits) {
   return R"({"cdiVersion":"1.1.0","kind":"v.com/c","devices":[{"name":"d","containerEdits":)" +
@@ -91,6 +95,27 @@ TEST(SpecReader, NamesThePlaceOfWhatItRefuses) {
     ASSERT_FALSE(spec.ok()) << text;
     EXPECT_EQ(spec.error().message, message) << text;
   }
+}
+
+TEST(SpecReader, RefusesWhatIsNotStrictJsonAndSaysWhere) {
+  for (const char* bad : {"", " ", "{", "[1,]", "{\"kind\":1,}", "{kind:1}", "{'kind':1}", "01",
+                          "tru", "\"\\x\"", "\"a\nb\"", "1 2", "{} x", "// no\n1"}) {
+    EXPECT_THAT(ReadSpecJson(bad).error().message, HasSubstr("line ")) << bad;
+  }
+  EXPECT_THAT(ReadSpecJson("{\n  \"kind\": 1,\n  \"kind\": 2}").error().message,
+              AllOf(HasSubstr("\"kind\""), HasSubstr("line 3, column ")));
+  EXPECT_EQ(ReadSpecJson("\"\xff\"").error().message, "the document is not valid UTF-8");
+}
+
+TEST(SpecReader, BoundsDepthAndSize) {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_EQ(ReadSpecJson(nested(32)).error().message, "must be an object");
+  EXPECT_THAT(ReadSpecJson(nested(33)).error().message, HasSubstr("depth"));
+  EXPECT_THAT(ReadSpecJson(nested(1'000'000)).error().message, HasSubstr("depth"));
+  EXPECT_EQ(ReadSpecJson(std::string(kMaxSpecBytes + 1, ' ')).error().message,
+            "the document has 4194305 bytes, more than 4194304");
 }
 
 }  // namespace

@@ -4,14 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/mini_json.h"
+#include "api/testing/vectors.h"
+#include "base/text/text.h"
 #include "tests/support/vector_report.h"
 
 namespace drakkar::api {
 namespace {
-
-using testing::Json;
-using testing::ReadJsonFile;
 
 Quantity Must(std::string_view text) {
   Result<Quantity> quantity = Quantity::Parse(text);
@@ -19,47 +17,48 @@ Quantity Must(std::string_view text) {
   return quantity.ok() ? *quantity : Quantity();
 }
 
-double ReadFloat(const std::string& text) {
-  return std::strtod(text.c_str(), nullptr);
+double ReadFloat(std::string_view text) {
+  return std::strtod(std::string(text).c_str(), nullptr);
 }
 
-void CheckParsed(const Json& c) {
-  const std::string& input = c["input"].text;
+void CheckParsed(Value c) {
+  const std::string input(c["input"].str());
   SCOPED_TRACE(input);
   const Result<Quantity> parsed = Quantity::Parse(input);
-  if (c.Has("error")) {
+  if (c["error"].exists()) {
     ASSERT_FALSE(parsed.ok());
-    EXPECT_EQ(parsed.error().message, c["error"].text);
+    EXPECT_EQ(parsed.error().message, c["error"].str());
     return;
   }
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-  EXPECT_EQ(parsed->ToString(), c["canonical"].text);
-  EXPECT_EQ(QuantityFormatName(parsed->format()), c["format"].text);
-  EXPECT_EQ(parsed->ToDecimalString(), c["decimal"].text);
-  EXPECT_EQ(std::to_string(parsed->Value()), c["value"].text);
-  EXPECT_EQ(std::to_string(parsed->MilliValue()), c["milliValue"].text);
-  EXPECT_EQ(parsed->AsInt64().has_value(), c["asInt64OK"].boolean);
-  if (c.Has("asInt64") && parsed->AsInt64()) {
-    EXPECT_EQ(std::to_string(*parsed->AsInt64()), c["asInt64"].text);
+  EXPECT_EQ(parsed->ToString(), c["canonical"].str());
+  EXPECT_EQ(QuantityFormatName(parsed->format()), c["format"].str());
+  EXPECT_EQ(parsed->ToDecimalString(), c["decimal"].str());
+  EXPECT_EQ(std::to_string(parsed->Value()), c["value"].str());
+  EXPECT_EQ(std::to_string(parsed->MilliValue()), c["milliValue"].str());
+  EXPECT_EQ(parsed->AsInt64().has_value(), c["asInt64OK"].boolean());
+  if (c["asInt64"].exists() && parsed->AsInt64()) {
+    EXPECT_EQ(std::to_string(*parsed->AsInt64()), c["asInt64"].str());
   }
-  EXPECT_EQ(parsed->Sign(), c["sign"].AsInt());
-  EXPECT_EQ(parsed->AsApproximateFloat(), ReadFloat(c["approxFloat64"].text));
+  EXPECT_EQ(parsed->Sign(), c["sign"].integer());
+  EXPECT_EQ(parsed->AsApproximateFloat(), ReadFloat(c["approxFloat64"].str()));
   for (const int scale : {-9, -6, -3, 0, 3, 6}) {
-    const Json& rounded = c["roundUp" + std::to_string(scale)];
+    const Value rounded = c.Entry("roundUp" + std::to_string(scale));
     Quantity copy = *parsed;
-    EXPECT_EQ(copy.RoundUp(scale), rounded["exact"].boolean) << scale;
-    EXPECT_EQ(copy.ToString(), rounded["canonical"].text) << scale;
+    EXPECT_EQ(copy.RoundUp(scale), rounded["exact"].boolean()) << scale;
+    EXPECT_EQ(copy.ToString(), rounded["canonical"].str()) << scale;
   }
   Quantity negated = *parsed;
   negated.Negate();
-  EXPECT_EQ(negated.ToString(), c["negated"].text);
+  EXPECT_EQ(negated.ToString(), c["negated"].str());
 }
 
 TEST(QuantityVectors, ParsesAndPrintsEveryVectorLikeKubernetes) {
-  SKIP_WITHOUT_VECTORS(directory);
   testing::VectorReport report("quantity");
-  for (const char* file : {"/quantity/parse_matrix.json", "/quantity/parse_edge.json"}) {
-    for (const Json& c : ReadJsonFile(directory + file).items) {
+  for (const char* file : {"quantity/parse_matrix.json", "quantity/parse_edge.json"}) {
+    const TreePtr vectors = LoadVectors(file);
+    if (vectors == nullptr) GTEST_SKIP() << kNoVectors;
+    for (const Value c : vectors->root().elements()) {
       testing::VectorReport::Case scope(report);
       CheckParsed(c);
     }
@@ -67,63 +66,66 @@ TEST(QuantityVectors, ParsesAndPrintsEveryVectorLikeKubernetes) {
 }
 
 TEST(QuantityVectors, ComparesAddsSubtractsAndMultipliesEveryPairLikeKubernetes) {
-  SKIP_WITHOUT_VECTORS(directory);
+  const TreePtr vectors = LoadVectors("quantity/pairs.json");
+  if (vectors == nullptr) GTEST_SKIP() << kNoVectors;
   testing::VectorReport report("quantity");
-  for (const Json& c : ReadJsonFile(directory + "/quantity/pairs.json").items) {
+  for (const Value c : vectors->root().elements()) {
     testing::VectorReport::Case scope(report);
-    SCOPED_TRACE(c["a"].text + " and " + c["b"].text);
-    const Quantity a = Must(c["a"].text);
-    const Quantity b = Must(c["b"].text);
-    EXPECT_EQ(a.Compare(b), c["cmp"].AsInt());
-    EXPECT_EQ(a == b, c["equal"].boolean);
+    SCOPED_TRACE(StrCat(c.Entry("a").str(), " and ", c.Entry("b").str()));
+    const Quantity a = Must(c.Entry("a").str());
+    const Quantity b = Must(c.Entry("b").str());
+    EXPECT_EQ(a.Compare(b), c["cmp"].integer());
+    EXPECT_EQ(a == b, c["equal"].boolean());
     Quantity sum = a;
     sum.Add(b);
-    EXPECT_EQ(sum.ToString(), c["sum"].text);
+    EXPECT_EQ(sum.ToString(), c["sum"].str());
     Quantity difference = a;
     difference.Subtract(b);
-    EXPECT_EQ(difference.ToString(), c["difference"].text);
-    if (c.Has("cmpInt64")) {
-      EXPECT_EQ(a.CompareInt64(*b.AsInt64()), c["cmpInt64"].AsInt());
+    EXPECT_EQ(difference.ToString(), c["difference"].str());
+    if (c["cmpInt64"].exists()) {
+      EXPECT_EQ(a.CompareInt64(*b.AsInt64()), c["cmpInt64"].integer());
     }
-    if (c.Has("product")) {
+    if (c["product"].exists()) {
       Quantity product = a;
-      EXPECT_EQ(product.Multiply(*b.AsInt64()), c["product"]["ok"].boolean);
-      EXPECT_EQ(product.ToString(), c["product"]["value"].text);
+      EXPECT_EQ(product.Multiply(*b.AsInt64()), c["product"]["ok"].boolean());
+      EXPECT_EQ(product.ToString(), c["product"]["value"].str());
     }
   }
 }
 
 TEST(QuantityVectors, ReadsJsonStringsAndNumbersLikeKubernetes) {
-  SKIP_WITHOUT_VECTORS(directory);
+  const TreePtr vectors = LoadVectors("quantity/json.json");
+  if (vectors == nullptr) GTEST_SKIP() << kNoVectors;
   testing::VectorReport report("quantity");
-  for (const Json& c : ReadJsonFile(directory + "/quantity/json.json").items) {
+  for (const Value c : vectors->root().elements()) {
     testing::VectorReport::Case scope(report);
-    SCOPED_TRACE(c["json"].text);
-    const Result<Quantity> parsed = Quantity::ParseJson(c["json"].text);
-    ASSERT_EQ(parsed.ok(), !c.Has("error"));
+    SCOPED_TRACE(c["json"].str());
+    const Result<Quantity> parsed = Quantity::ParseJson(c["json"].str());
+    ASSERT_EQ(parsed.ok(), !c["error"].exists());
     if (!parsed.ok()) {
-      EXPECT_EQ(parsed.error().message, c["error"].text);
+      EXPECT_EQ(parsed.error().message, c["error"].str());
       continue;
     }
-    EXPECT_EQ(parsed->ToString(), c["canonical"].text);
-    EXPECT_EQ(QuantityFormatName(parsed->format()), c["format"].text);
-    EXPECT_EQ("\"" + parsed->ToString() + "\"", c["reencoded"].text);
+    EXPECT_EQ(parsed->ToString(), c["canonical"].str());
+    EXPECT_EQ(QuantityFormatName(parsed->format()), c["format"].str());
+    EXPECT_EQ("\"" + parsed->ToString() + "\"", c["reencoded"].str());
   }
 }
 
 TEST(QuantityVectors, PrintsNumbersInTheFormatAskedFor) {
-  SKIP_WITHOUT_VECTORS(directory);
+  const TreePtr vectors = LoadVectors("quantity/from_number.json");
+  if (vectors == nullptr) GTEST_SKIP() << kNoVectors;
   testing::VectorReport report("quantity");
-  for (const Json& c : ReadJsonFile(directory + "/quantity/from_number.json").items) {
+  for (const Value c : vectors->root().elements()) {
     testing::VectorReport::Case scope(report);
-    SCOPED_TRACE(c["number"].text + " " + c["format"].text);
-    const Quantity::Format format = c["format"].text == "BinarySI" ? Quantity::Format::kBinarySI
-                                    : c["format"].text == "DecimalSI"
+    SCOPED_TRACE(StrCat(c["number"].str(), " ", c["format"].str()));
+    const Quantity::Format format = c["format"].str() == "BinarySI" ? Quantity::Format::kBinarySI
+                                    : c["format"].str() == "DecimalSI"
                                         ? Quantity::Format::kDecimalSI
                                         : Quantity::Format::kDecimalExponent;
-    EXPECT_EQ(Quantity(c["number"].AsInt(), format).ToString(), c["canonical"].text);
-    EXPECT_EQ(Quantity::FromMilli(c["number"].AsInt(), format).ToString(),
-              c["milliCanonical"].text);
+    EXPECT_EQ(Quantity(*ParseInt64(c["number"].str()), format).ToString(), c["canonical"].str());
+    EXPECT_EQ(Quantity::FromMilli(*ParseInt64(c["number"].str()), format).ToString(),
+              c["milliCanonical"].str());
   }
 }
 

@@ -2,52 +2,52 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/mini_json.h"
+#include "api/testing/vectors.h"
+#include "base/text/text.h"
 #include "tests/support/vector_report.h"
 
 namespace drakkar::api {
 namespace {
 
-using testing::Json;
-using testing::ReadJsonFile;
-
-void CheckParse(const Result<Semver>& parsed, const Json& expected) {
-  if (expected.Has("error")) {
+void CheckParse(const Result<Semver>& parsed, Value expected) {
+  if (expected["error"].exists()) {
     ASSERT_FALSE(parsed.ok());
-    EXPECT_EQ(parsed.error().message, expected["error"].text);
+    EXPECT_EQ(parsed.error().message, expected["error"].str());
     return;
   }
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-  EXPECT_EQ(parsed->ToString(), expected["string"].text);
-  EXPECT_EQ(std::to_string(parsed->major), expected["major"].text);
-  EXPECT_EQ(std::to_string(parsed->minor), expected["minor"].text);
-  EXPECT_EQ(std::to_string(parsed->patch), expected["patch"].text);
+  EXPECT_EQ(parsed->ToString(), expected["string"].str());
+  EXPECT_EQ(static_cast<double>(parsed->major), expected["major"].number(-1));
+  EXPECT_EQ(static_cast<double>(parsed->minor), expected["minor"].number(-1));
+  EXPECT_EQ(static_cast<double>(parsed->patch), expected["patch"].number(-1));
 }
 
 TEST(SemverVectors, ParsesStrictlyAndNormalizedLikeKubernetes) {
-  SKIP_WITHOUT_VECTORS(directory);
+  const TreePtr vectors = LoadVectors("semver/parse.json");
+  if (vectors == nullptr) GTEST_SKIP() << kNoVectors;
   testing::VectorReport report("semver");
-  for (const Json& c : ReadJsonFile(directory + "/semver/parse.json").items) {
+  for (const Value c : vectors->root().elements()) {
     testing::VectorReport::Case scope(report);
-    SCOPED_TRACE(c["input"].text);
-    CheckParse(Semver::Parse(c["input"].text), c["strict"]);
-    CheckParse(Semver::ParseNormalized(c["input"].text), c["normalized"]);
+    SCOPED_TRACE(c["input"].str());
+    CheckParse(Semver::Parse(c["input"].str()), c["strict"]);
+    CheckParse(Semver::ParseNormalized(c["input"].str()), c["normalized"]);
   }
 }
 
 TEST(SemverVectors, ComparesEveryPairLikeKubernetes) {
-  SKIP_WITHOUT_VECTORS(directory);
+  const TreePtr vectors = LoadVectors("semver/compare.json");
+  if (vectors == nullptr) GTEST_SKIP() << kNoVectors;
   testing::VectorReport report("semver");
-  for (const Json& c : ReadJsonFile(directory + "/semver/compare.json").items) {
+  for (const Value c : vectors->root().elements()) {
     testing::VectorReport::Case scope(report);
-    SCOPED_TRACE(c["a"].text + " and " + c["b"].text);
-    const Result<Semver> a = Semver::Parse(c["a"].text);
-    const Result<Semver> b = Semver::Parse(c["b"].text);
+    SCOPED_TRACE(StrCat(c.Entry("a").str(), " and ", c.Entry("b").str()));
+    const Result<Semver> a = Semver::Parse(c.Entry("a").str());
+    const Result<Semver> b = Semver::Parse(c.Entry("b").str());
     ASSERT_TRUE(a.ok() && b.ok());
-    EXPECT_EQ(a->Compare(*b), c["compare"].AsInt());
-    EXPECT_EQ(*a == *b, c["equal"].boolean);
-    EXPECT_EQ(a->Compare(*b) < 0, c["less"].boolean);
-    EXPECT_EQ(a->Compare(*b) > 0, c["greater"].boolean);
+    EXPECT_EQ(a->Compare(*b), c["compare"].integer());
+    EXPECT_EQ(*a == *b, c["equal"].boolean());
+    EXPECT_EQ(a->Compare(*b) < 0, c["less"].boolean());
+    EXPECT_EQ(a->Compare(*b) > 0, c["greater"].boolean());
   }
 }
 

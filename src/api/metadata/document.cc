@@ -4,8 +4,8 @@
 
 #include "api/codec/object_reader.h"
 #include "api/json/cursor.h"
+#include "api/json/json_writer.h"
 #include "api/json/reader.h"
-#include "api/json/writer.h"
 #include "api/metadata/internal/schema.h"
 #include "api/tree/draft.h"
 #include "base/result/check.h"
@@ -23,76 +23,21 @@ constexpr int kMaxDepth = 100;
 
 // --- writing ---
 
-// JSON laid out as Go's json.MarshalIndent does, two spaces a level, written as it comes: a prepare
-// waits for it.
-class Text {
- public:
-  void BeginObject() { Begin('{'); }
-  void EndObject() { End('}'); }
-  void BeginArray() { Begin('['); }
-  void EndArray() { End(']'); }
-  // The key of the next value; within an array there is none.
-  void Key(std::string_view name) {
-    Separate();
-    api::AppendJsonString(out_, name);
-    out_ += ": ";
-    after_key_ = true;
-  }
-  void Write(std::string_view text) {
-    Separate();
-    api::AppendJsonString(out_, text);
-  }
-  void Write(const std::string& text) { Write(std::string_view(text)); }
-  void Write(const Version& version) { Write(version.text); }
-  void Write(std::int64_t number) {
-    Separate();
-    out_ += std::to_string(number);
-  }
-  void Write(bool truth) {
-    Separate();
-    out_ += truth ? "true" : "false";
-  }
-  void Member(std::string_view name, std::string_view text) {
-    Key(name);
-    Write(text);
-  }
-  std::string Take() {
-    out_ += '\n';
-    return std::move(out_);
-  }
+// A prepare waits for this, so the document is written without a tree.
+using api::JsonWriter;
 
- private:
-  void Begin(char bracket) {
-    Separate();
-    out_ += bracket;
-    ++level_;
-    empty_ = true;
-  }
-  void End(char bracket) {
-    --level_;
-    if (!empty_) NewLine();
-    out_ += bracket;
-    empty_ = false;
-  }
-  void Separate() {
-    if (after_key_) {
-      after_key_ = false;
-      return;
-    }
-    if (!empty_) out_ += ',';
-    if (level_ > 0) NewLine();
-    empty_ = false;
-  }
-  void NewLine() {
-    out_ += '\n';
-    out_.append(static_cast<std::size_t>(level_) * 2, ' ');
-  }
-
-  std::string out_;
-  int level_ = 0;
-  bool empty_ = true;
-  bool after_key_ = false;
-};
+void Put(JsonWriter& out, std::int64_t number) {
+  out.Integer(number);
+}
+void Put(JsonWriter& out, bool truth) {
+  out.Bool(truth);
+}
+void Put(JsonWriter& out, const std::string& text) {
+  out.String(text);
+}
+void Put(JsonWriter& out, const Version& version) {
+  out.String(version.text);
+}
 
 struct AttributeWriter {
   void operator()(std::int64_t number) const { One("int", number); }
@@ -108,29 +53,24 @@ struct AttributeWriter {
   void One(std::string_view key, const T& value) const {
     out.BeginObject();
     out.Key(key);
-    out.Write(value);
+    Put(out, value);
     out.EndObject();
   }
   template <typename T>
   void List(std::string_view key, const std::vector<T>& items) const {
     out.BeginObject();
-    out.Key(key);
-    out.BeginArray();
-    for (const auto& item : items) out.Write(static_cast<const T&>(item));
+    out.Key(key).BeginArray();
+    for (const auto& item : items) Put(out, static_cast<const T&>(item));
     out.EndArray();
     out.EndObject();
   }
 
-  Text& out;
+  JsonWriter& out;
 };
 
-void WriteNetworkData(const NetworkDeviceData& data, Dialect dialect, Text& out) {
+void WriteNetworkData(const NetworkDeviceData& data, Dialect dialect, JsonWriter& out) {
   const auto write_ips = [&](std::string_view key) {
-    if (data.ips.empty()) return;
-    out.Key(key);
-    out.BeginArray();
-    for (const std::string& ip : data.ips) out.Write(ip);
-    out.EndArray();
+    if (!data.ips.empty()) out.Array(key, data.ips);
   };
   const auto write_hardware_address = [&](std::string_view key) {
     if (!data.hardware_address.empty()) out.Member(key, data.hardware_address);
@@ -146,14 +86,13 @@ void WriteNetworkData(const NetworkDeviceData& data, Dialect dialect, Text& out)
   out.EndObject();
 }
 
-void WriteDevice(const Device& device, Dialect dialect, Text& out) {
+void WriteDevice(const Device& device, Dialect dialect, JsonWriter& out) {
   out.BeginObject();
   out.Member("driver", device.driver);
   out.Member("pool", device.pool);
   out.Member("name", device.name);
   if (!device.attributes.empty()) {
-    out.Key("attributes");
-    out.BeginObject();
+    out.Key("attributes").BeginObject();
     for (const auto& [name, value] : device.attributes) {
       out.Key(name);
       std::visit(AttributeWriter{out}, value);
@@ -169,30 +108,24 @@ void WriteDevice(const Device& device, Dialect dialect, Text& out) {
 
 std::string WriteDocument(const DeviceMetadata& metadata, std::string_view version,
                           Dialect dialect) {
-  Text out;
+  JsonWriter out({.indent = 2, .final_newline = true});
   out.BeginObject();
   out.Member("kind", kKind);
   out.Member("apiVersion", version);
-  out.Key("metadata");
-  out.BeginObject();
+  out.Key("metadata").BeginObject();
   if (!metadata.claim_name.empty()) out.Member("name", metadata.claim_name);
   if (!metadata.claim_namespace.empty()) out.Member("namespace", metadata.claim_namespace);
   if (!metadata.claim_uid.empty()) out.Member("uid", metadata.claim_uid);
-  if (metadata.generation != 0) {
-    out.Key("generation");
-    out.Write(metadata.generation);
-  }
+  if (metadata.generation != 0) out.Key("generation").Integer(metadata.generation);
   out.EndObject();
   if (metadata.pod_claim_name.has_value()) out.Member("podClaimName", *metadata.pod_claim_name);
   if (!metadata.requests.empty()) {
-    out.Key("requests");
-    out.BeginArray();
+    out.Key("requests").BeginArray();
     for (const Request& request : metadata.requests) {
       out.BeginObject();
       out.Member("name", request.name);
       if (!request.devices.empty()) {
-        out.Key("devices");
-        out.BeginArray();
+        out.Key("devices").BeginArray();
         for (const Device& device : request.devices) WriteDevice(device, dialect, out);
         out.EndArray();
       }

@@ -2,54 +2,55 @@
 
 #include <gtest/gtest.h>
 
+#include "api/testing/vectors.h"
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/checkpoint/checkpoint_slots.h"
-#include "tests/support/mini_json.h"
 #include "tests/support/vector_report.h"
 
 namespace drakkar::node {
 namespace {
 
-using ::drakkar::testing::Json;
+using api::Value;
 
-std::optional<std::vector<std::string>> Strings(const Json& json) {
-  if (json.IsNull()) return std::nullopt;
+std::optional<std::vector<std::string>> Strings(Value json) {
+  if (!json.has_value()) return std::nullopt;
   std::vector<std::string> list;
-  for (const Json& item : json.items) list.push_back(item.text);
+  for (const Value item : json.elements()) list.emplace_back(item.str());
   return list;
 }
 
-CheckpointState ReadState(const Json& json) {
-  if (json.IsNull()) return std::nullopt;
+CheckpointState ReadState(Value json) {
+  if (!json.has_value()) return std::nullopt;
   std::vector<CheckpointClaim> claims;
-  for (const Json& each : json.items) {
-    CheckpointClaim claim{.uid = each["ClaimUID"].text,
-                          .name = each["ClaimName"].text,
-                          .namespace_name = each["Namespace"].text};
-    if (!each["PodUIDs"].IsNull()) {
+  for (const Value each : json.elements()) {
+    CheckpointClaim claim{.uid = std::string(each["ClaimUID"].str()),
+                          .name = std::string(each["ClaimName"].str()),
+                          .namespace_name = std::string(each["Namespace"].str())};
+    if (each["PodUIDs"].has_value()) {
       claim.pod_uids.emplace();
-      for (const auto& [uid, nothing] : each["PodUIDs"].members) claim.pod_uids->insert(uid);
+      for (const auto& [key, uid, nothing] : each["PodUIDs"].members())
+        claim.pod_uids->emplace(uid);
     }
-    if (!each["DriverState"].IsNull()) {
+    if (each["DriverState"].has_value()) {
       claim.driver_state.emplace();
-      for (const auto& [name, state] : each["DriverState"].members) {
+      for (const auto& [key, name, state] : each["DriverState"].members()) {
         CheckpointDriver driver;
         driver.skip_node_operations =
             Strings(state["skipNodeOperations"]).value_or(std::vector<std::string>());
-        if (!state["Devices"].IsNull()) {
+        if (state["Devices"].has_value()) {
           driver.devices.emplace();
-          for (const Json& item : state["Devices"].items) {
-            CheckpointDevice device{.pool_name = item["PoolName"].text,
-                                    .device_name = item["DeviceName"].text};
-            if (!item["ShareID"].IsNull()) device.share_id = item["ShareID"].text;
+          for (const Value item : state["Devices"].elements()) {
+            CheckpointDevice device{.pool_name = std::string(item["PoolName"].str()),
+                                    .device_name = std::string(item["DeviceName"].str())};
+            if (item["ShareID"].has_value()) device.share_id = std::string(item["ShareID"].str());
             device.request_names = Strings(item["RequestNames"]);
             device.cdi_device_ids = Strings(item["CDIDeviceIDs"]);
             driver.devices->push_back(std::move(device));
           }
         }
-        (*claim.driver_state)[name] = std::move(driver);
+        (*claim.driver_state)[std::string(name)] = std::move(driver);
       }
     }
     claims.push_back(std::move(claim));
@@ -58,25 +59,24 @@ CheckpointState ReadState(const Json& json) {
 }
 
 TEST(ClaimCheckpointVectors, LoadAsKubernetesDoes) {
-  SKIP_WITHOUT_VECTORS(vectors);
+  const api::TreePtr vectors = api::LoadVectors("checkpoint/load.json");
+  if (vectors == nullptr) GTEST_SKIP() << api::kNoVectors;
   testing::VectorReport report("checkpoint");
-  const Json cases = testing::ReadJsonFile(vectors + "/checkpoint/load.json");
-  ASSERT_GT(cases.items.size(), 30u);
-  for (const Json& each : cases.items) {
+  const Value cases = vectors->root();
+  ASSERT_GT(cases.size(), 30u);
+  for (const Value each : cases.elements()) {
     testing::VectorReport::Case scope(report);
-    SCOPED_TRACE(each["name"].text);
+    SCOPED_TRACE(each["name"].str());
     SeededLoop loop;
     MemoryFileSystem files;
     auto work = MakeLoopWork(loop);
     CheckpointFile file(loop, files, *work, "/root");
     ASSERT_TRUE(files.MakeDirectories("/root", 0755).ok());
-    if (each["exists"].boolean) {
-      ASSERT_TRUE(files.WriteFile(file.path(), each["content"].text, 0600).ok());
+    if (each["exists"].boolean()) {
+      ASSERT_TRUE(files.WriteFile(file.path(), std::string(each["content"].str()), 0600).ok());
     }
     const auto state = file.LoadOrCreate();
-    const std::string expected_error = each.Has("error")       ? each["error"].text
-                                       : each.Has("dataError") ? each["dataError"].text
-                                                               : "";
+    const std::string expected_error(each["error"].str(each["dataError"].str()));
     if (!expected_error.empty()) {
       ASSERT_FALSE(state.ok());
       EXPECT_EQ(state.error().code, ErrorCode::kDataLoss);
@@ -86,18 +86,19 @@ TEST(ClaimCheckpointVectors, LoadAsKubernetesDoes) {
     }
     ASSERT_TRUE(state.ok()) << state.error().message;
     EXPECT_EQ(*state, ReadState(each["state"]));
-    EXPECT_EQ(*files.ReadFile(file.path()), each["fileAfterLoad"].text);
+    EXPECT_EQ(*files.ReadFile(file.path()), each["fileAfterLoad"].str());
   }
 }
 
 TEST(ClaimCheckpointVectors, StoreAsKubernetesDoes) {
-  SKIP_WITHOUT_VECTORS(vectors);
+  const api::TreePtr vectors = api::LoadVectors("checkpoint/store.json");
+  if (vectors == nullptr) GTEST_SKIP() << api::kNoVectors;
   testing::VectorReport report("checkpoint");
-  const Json cases = testing::ReadJsonFile(vectors + "/checkpoint/store.json");
-  ASSERT_GE(cases.items.size(), 10u);
-  for (const Json& each : cases.items) {
+  const Value cases = vectors->root();
+  ASSERT_GE(cases.size(), 10u);
+  for (const Value each : cases.elements()) {
     testing::VectorReport::Case scope(report);
-    EXPECT_EQ(EncodeCheckpoint(ReadState(each["state"])), each["file"].text) << each["name"].text;
+    EXPECT_EQ(EncodeCheckpoint(ReadState(each["state"])), each["file"].str()) << each["name"].str();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <set>
 
+#include "api/json/json_writer.h"
 #include "base/text/text.h"
 #include "node/runtime/images/byte_source.h"
 #include "node/runtime/images/image_name.h"
@@ -43,7 +44,7 @@ Error NotPresent(std::string_view name_or_id) {
 }
 
 std::string WriteImageFile(const std::string& id, const ImageConfig& config, std::uint64_t size) {
-  JsonWriter json;
+  api::JsonWriter json;
   json.BeginObject();
   json.Member("id", id);
   json.Key("sizeBytes").Unsigned(size);
@@ -62,19 +63,18 @@ std::string WriteImageFile(const std::string& id, const ImageConfig& config, std
 }  // namespace
 
 Result<ImageConfig> ParseImageConfig(std::string_view text) {
-  ASSIGN_OR_RETURN(const JsonValue json, ParseJson(text));
-  if (json.kind != JsonValue::Kind::kObject) {
+  ASSIGN_OR_RETURN(const api::TreePtr tree, ParseJson(text));
+  if (!tree->root().is_object()) {
     return InvalidArgument("the image configuration is not an object");
   }
   ImageConfig config;
-  const JsonValue* process = json.Find("config");
-  if (process == nullptr) return config;
-  config.environment = process->Strings("Env");
-  config.entrypoint = process->Strings("Entrypoint");
-  config.command = process->Strings("Cmd");
-  config.working_directory = process->String("WorkingDir");
-  config.user = process->String("User");
-  config.stop_signal = process->String("StopSignal");
+  const api::Value process = tree->root()["config"];
+  config.environment = Strings(process["Env"]);
+  config.entrypoint = Strings(process["Entrypoint"]);
+  config.command = Strings(process["Cmd"]);
+  config.working_directory = process["WorkingDir"].str();
+  config.user = process["User"].str();
+  config.stop_signal = process["StopSignal"].str();
   return config;
 }
 
@@ -137,18 +137,18 @@ Result<std::map<std::string, std::string>> ImageStore::ReadNames() const {
   }
   auto json = ParseJson(*text);
   if (!json.ok()) return json.error().Prefixed(JoinPath(directory_, "names.json"));
-  for (const auto& [name, id] : json->members) {
-    if (IsSha256Digest(id.text)) names[name] = id.text;
+  for (auto& [name, id] : StringMap((*json)->root())) {
+    if (IsSha256Digest(id)) names[name] = id;
   }
   return names;
 }
 
 Result<void> ImageStore::WriteNames(const std::map<std::string, std::string>& names) {
-  JsonWriter json;
+  api::JsonWriter json;
   json.BeginObject();
   for (const auto& [name, id] : names) json.Member(name, id);
   json.EndObject();
-  return files_.WriteFileAtomically(JoinPath(directory_, "names.json"), json.text(), 0600);
+  return files_.WriteFileAtomically(JoinPath(directory_, "names.json"), json.Take(), 0600);
 }
 
 Result<StoredImage> ImageStore::Load(const std::string& id,
@@ -159,7 +159,7 @@ Result<StoredImage> ImageStore::Load(const std::string& id,
   if (!json.ok()) return json.error().Prefixed(JoinPath(directory, "image.json"));
   StoredImage stored;
   stored.image.id = id;
-  stored.image.size_bytes = static_cast<std::uint64_t>(json->Integer("sizeBytes").value_or(0));
+  stored.image.size_bytes = static_cast<std::uint64_t>((*json)->root()["sizeBytes"].integer());
   for (const auto& [name, named] : names) {
     if (named == id) stored.image.names.push_back(name);
   }

@@ -8,6 +8,8 @@
 namespace drakkar::node {
 namespace {
 
+using api::Value;
+
 #if defined(__x86_64__)
 constexpr std::string_view kArchitecture = "amd64";
 #elif defined(__aarch64__)
@@ -40,18 +42,18 @@ Result<std::string> ReadBlob(FileSystem& files, const std::string& directory,
   return content;
 }
 
-std::string NameOf(const JsonValue& descriptor) {
-  const JsonValue* annotations = descriptor.Find("annotations");
-  if (annotations == nullptr) return "";
+std::string NameOf(Value descriptor) {
+  const Value annotations = descriptor["annotations"];
   // containerd writes the full name, the specification asks for a reference that may be a tag only.
-  const std::string full = annotations->String("io.containerd.image.name");
-  return full.empty() ? annotations->String("org.opencontainers.image.ref.name") : full;
+  const std::string_view full = annotations.Entry("io.containerd.image.name").str();
+  return std::string(full.empty() ? annotations.Entry("org.opencontainers.image.ref.name").str()
+                                  : full);
 }
 
-bool FitsMachine(const JsonValue& descriptor) {
-  const JsonValue* platform = descriptor.Find("platform");
-  if (platform == nullptr) return true;
-  return platform->String("os") == "linux" && platform->String("architecture") == kArchitecture;
+bool FitsMachine(Value descriptor) {
+  const Value platform = descriptor["platform"];
+  if (!platform.has_value()) return true;
+  return platform["os"].str() == "linux" && platform["architecture"].str() == kArchitecture;
 }
 
 bool SameName(const std::string& given, const std::string& wanted) {
@@ -63,21 +65,18 @@ bool SameName(const std::string& given, const std::string& wanted) {
 }
 
 // The one descriptor to follow in an index.
-Result<const JsonValue*> Choose(const JsonValue& index, const std::string& wanted_name) {
-  const JsonValue* manifests = index.Find("manifests");
-  std::vector<const JsonValue*> fitting;
-  if (manifests != nullptr) {
-    for (const JsonValue& descriptor : manifests->items) {
-      if (FitsMachine(descriptor)) fitting.push_back(&descriptor);
-    }
+Result<Value> Choose(Value index, const std::string& wanted_name) {
+  std::vector<Value> fitting;
+  for (const Value descriptor : index["manifests"].elements()) {
+    if (FitsMachine(descriptor)) fitting.push_back(descriptor);
   }
   if (fitting.empty()) {
     return InvalidArgument(StrCat("the index has no image for linux/", kArchitecture));
   }
   if (fitting.size() == 1) return fitting[0];
   std::vector<std::string> names;
-  for (const JsonValue* descriptor : fitting) {
-    const std::string name = NameOf(*descriptor);
+  for (const Value descriptor : fitting) {
+    const std::string name = NameOf(descriptor);
     if (!wanted_name.empty() && SameName(name, wanted_name)) return descriptor;
     names.push_back(name.empty() ? "(no name)" : name);
   }
@@ -91,39 +90,39 @@ Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& director
                                   const std::string& wanted_name) {
   ASSIGN_OR_RETURN(const std::string version_text,
                    files.ReadFile(JoinPath(directory, "oci-layout")));
-  ASSIGN_OR_RETURN(const JsonValue version, ParseJson(version_text));
-  if (!version.String("imageLayoutVersion").starts_with("1.")) {
-    return Error{ErrorCode::kUnimplemented, "image layout version " +
-                                                Quote(version.String("imageLayoutVersion")) +
-                                                " is not supported, 1.0.0 is"};
+  ASSIGN_OR_RETURN(const api::TreePtr layout, ParseJson(version_text));
+  const std::string_view version = layout->root()["imageLayoutVersion"].str();
+  if (!version.starts_with("1.")) {
+    return Error{ErrorCode::kUnimplemented,
+                 StrCat("image layout version ", Quote(version), " is not supported, 1.0.0 is")};
   }
   ASSIGN_OR_RETURN(std::string text, files.ReadFile(JoinPath(directory, "index.json")));
   LayoutImage image;
   for (int depth = 0;; ++depth) {
     if (depth > kMaxIndexDepth) return InvalidArgument("indexes nested too deeply");
-    ASSIGN_OR_RETURN(const JsonValue json, ParseJson(text));
-    if (json.Find("layers") != nullptr || json.Find("config") != nullptr) {
-      const JsonValue* config = json.Find("config");
-      const JsonValue* layers = json.Find("layers");
-      if (config == nullptr || layers == nullptr) {
+    ASSIGN_OR_RETURN(const api::TreePtr tree, ParseJson(text));
+    const Value config = tree->root()["config"];
+    const Value layers = tree->root()["layers"];
+    if (config.has_value() || layers.has_value()) {
+      if (!config.has_value() || !layers.has_value()) {
         return InvalidArgument("the manifest lacks its config or its layers");
       }
-      if (layers->items.size() > kMaxImageLayers) {
+      if (layers.size() > kMaxImageLayers) {
         return InvalidArgument(StrCat("more than ", kMaxImageLayers, " layers"));
       }
-      image.config_digest = config->String("digest");
+      image.config_digest = config["digest"].str();
       ASSIGN_OR_RETURN(image.config_json, ReadBlob(files, directory, image.config_digest));
-      for (const JsonValue& layer : layers->items) {
+      for (const Value layer : layers.elements()) {
         LayoutLayer entry;
-        entry.digest = layer.String("digest");
+        entry.digest = layer["digest"].str();
         ASSIGN_OR_RETURN(entry.path, BlobPath(directory, entry.digest));
         image.layers.push_back(std::move(entry));
       }
       return image;
     }
-    ASSIGN_OR_RETURN(const JsonValue* descriptor, Choose(json, wanted_name));
-    if (image.name.empty()) image.name = NameOf(*descriptor);
-    ASSIGN_OR_RETURN(text, ReadBlob(files, directory, descriptor->String("digest")));
+    ASSIGN_OR_RETURN(const Value descriptor, Choose(tree->root(), wanted_name));
+    if (image.name.empty()) image.name = NameOf(descriptor);
+    ASSIGN_OR_RETURN(text, ReadBlob(files, directory, std::string(descriptor["digest"].str())));
   }
 }
 

@@ -426,8 +426,7 @@ Result<ContainerRecord> BundleBuilder::RecordFromBundle(const std::string& id) c
     return std::move(text).error();
   }
   const auto spec = ParseJson(*text);
-  const JsonValue* host = spec.ok() ? spec->Find("linux") : nullptr;
-  const std::string group = host != nullptr ? host->String("cgroupsPath") : "";
+  const std::string group(spec.ok() ? (*spec)->root()["linux"]["cgroupsPath"].str() : "");
   // Everything in it will be killed: only what is surely the container's own.
   if (BaseName(group) == id) record.cgroup_path = group;
   return record;

@@ -143,10 +143,10 @@ std::string MeaningfulLine(std::string_view output) {
 Result<int> ParseConmonReport(std::string_view line) {
   auto json = ParseJson(Trim(line));
   if (!json.ok()) return Internal("conmon's report is not readable: " + std::string(Trim(line)));
-  auto data = json->Integer("data");
-  if (!data) data = json->Integer("pid");
-  if (data && *data > 0) return static_cast<int>(*data);
-  const std::string message = MeaningfulLine(json->String("message"));
+  const api::Value report = (*json)->root();
+  const std::int64_t data = report["data"].integer(report["pid"].integer());
+  if (data > 0) return static_cast<int>(data);
+  const std::string message = MeaningfulLine(report["message"].str());
   return FailedPrecondition(message.empty() ? "the runtime gave no reason" : message);
 }
 

@@ -458,10 +458,35 @@ class SpecWriter {
   const ContainerConfig& config_;
   const OciSpecInput& input_;
   const HostLimits& limits_;
-  JsonWriter json_;
+  api::JsonWriter json_;
   std::string rootfs_propagation_;
   std::vector<std::string> warnings_;
 };
+
+// A part of a config.json of ours, written again.
+void Copy(api::Value value, api::JsonWriter& out) {
+  switch (value.kind()) {
+    case api::ValueKind::kArray:
+      out.BeginArray();
+      for (const api::Value item : value.elements()) Copy(item, out);
+      out.EndArray();
+      return;
+    case api::ValueKind::kObject:
+      out.BeginObject();
+      for (const api::MemberView member : value.members()) {
+        Copy(member.value, out.Key(member.name));
+      }
+      out.EndObject();
+      return;
+    // Of what we write only limits exceed 63 bits: those of "unlimited".
+    case api::ValueKind::kDouble:
+      out.Unsigned(UINT64_MAX);
+      return;
+    default:
+      out.Raw(api::WriteJson(value));
+      return;
+  }
+}
 
 }  // namespace
 
@@ -483,14 +508,14 @@ Result<OciSpec> WriteOciSpec(const ContainerConfig& config, const OciSpecInput& 
 
 Result<std::string> WriteExecProcess(std::string_view spec_json,
                                      const std::vector<std::string>& arguments, bool terminal) {
-  ASSIGN_OR_RETURN(JsonValue spec, ParseJson(spec_json));
-  const JsonValue* process = spec.Find("process");
-  if (process == nullptr) return Error{ErrorCode::kDataLoss, "config.json has no process"};
-  JsonWriter out;
+  ASSIGN_OR_RETURN(const api::TreePtr spec, ParseJson(spec_json));
+  const api::Value process = spec->root()["process"];
+  if (!process.has_value()) return Error{ErrorCode::kDataLoss, "config.json has no process"};
+  api::JsonWriter out;
   out.BeginObject();
-  for (const auto& [name, member] : process->members) {
-    if (name == "args" || name == "terminal") continue;
-    CopyJson(member, out.Key(name));
+  for (const api::MemberView member : process.members()) {
+    if (member.name == "args" || member.name == "terminal") continue;
+    Copy(member.value, out.Key(member.name));
   }
   out.Array("args", arguments);
   out.Key("terminal").Bool(terminal);

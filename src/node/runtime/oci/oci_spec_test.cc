@@ -15,6 +15,7 @@
 namespace drakkar::node {
 namespace {
 
+using api::Value;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -31,8 +32,8 @@ OciSpecInput Input() {
   return input;
 }
 
-JsonValue Write(const ContainerConfig& config, const OciSpecInput& input = Input(),
-                const HostLimits& limits = {}) {
+api::TreePtr Write(const ContainerConfig& config, const OciSpecInput& input = Input(),
+                   const HostLimits& limits = {}) {
   auto spec = WriteOciSpec(config, input, limits);
   EXPECT_TRUE(spec.ok()) << (spec.ok() ? "" : spec.error().message);
   auto json = ParseJson(spec->json);
@@ -40,11 +41,11 @@ JsonValue Write(const ContainerConfig& config, const OciSpecInput& input = Input
   return *json;
 }
 
-const JsonValue* MountAt(const JsonValue& spec, std::string_view path) {
-  for (const JsonValue& mount : spec.Find("mounts")->items) {
-    if (mount.String("destination") == path) return &mount;
+Value MountAt(Value spec, std::string_view path) {
+  for (const Value mount : spec["mounts"].elements()) {
+    if (mount["destination"].str() == path) return mount;
   }
-  return nullptr;
+  return Value();
 }
 
 TEST(OciSpec, CarriesProcessRootNamespacesAndLimits) {
@@ -55,19 +56,20 @@ TEST(OciSpec, CarriesProcessRootNamespacesAndLimits) {
   config.resources.cpu_period_us = 100'000;
   config.resources.pids_limit = 10;
   config.security.readonly_rootfs = true;
-  const JsonValue spec = Write(config);
-  EXPECT_EQ(spec.Find("root")->String("path"), "/r");
-  EXPECT_TRUE(spec.Find("root")->Bool("readonly"));
-  EXPECT_THAT(spec.Find("process")->Strings("args"), ElementsAre("/bin/sh"));
-  EXPECT_EQ(spec.Find("process")->String("cwd"), "/");
-  const JsonValue* linux_part = spec.Find("linux");
-  EXPECT_EQ(linux_part->String("cgroupsPath"), "/drakkar/pod1/c");
-  EXPECT_EQ(linux_part->Find("namespaces")->items[1].String("path"), "/ns/ipc");
-  const JsonValue* resources = linux_part->Find("resources");
-  EXPECT_EQ(resources->Find("memory")->Integer("limit"), 1 << 20);
-  EXPECT_EQ(resources->Find("cpu")->Integer("quota"), 50'000);
-  EXPECT_EQ(resources->Find("pids")->Integer("limit"), 10);
-  EXPECT_FALSE(resources->Find("devices")->items[0].Bool("allow")) << "deny all first";
+  const api::TreePtr tree = Write(config);
+  const Value spec = tree->root();
+  EXPECT_EQ(spec["root"]["path"].str(), "/r");
+  EXPECT_TRUE(spec["root"]["readonly"].boolean());
+  EXPECT_THAT(Strings(spec["process"]["args"]), ElementsAre("/bin/sh"));
+  EXPECT_EQ(spec["process"]["cwd"].str(), "/");
+  const Value linux_part = spec["linux"];
+  EXPECT_EQ(linux_part["cgroupsPath"].str(), "/drakkar/pod1/c");
+  EXPECT_EQ(linux_part["namespaces"].at(1)["path"].str(), "/ns/ipc");
+  const Value resources = linux_part["resources"];
+  EXPECT_EQ(resources.Entry("memory")["limit"].optional_integer(), 1 << 20);
+  EXPECT_EQ(resources.Entry("cpu")["quota"].optional_integer(), 50'000);
+  EXPECT_EQ(resources.Entry("pids")["limit"].optional_integer(), 10);
+  EXPECT_FALSE(resources["devices"].at(0)["allow"].boolean()) << "deny all first";
 }
 
 TEST(OciSpec, CarriesAllThatACdiPlanEdits) {
@@ -93,24 +95,25 @@ TEST(OciSpec, CarriesAllThatACdiPlanEdits) {
   device.gid = 44;
   input.devices.push_back(device);
   input.additional_gids = {44};
-  const JsonValue spec = Write(config, input);
-  const JsonValue* written = MountAt(spec, "/in/file");
-  ASSERT_NE(written, nullptr);
-  EXPECT_EQ(written->String("type"), "bind");
-  EXPECT_THAT(written->Strings("options"), ElementsAre("ro", "nosuid", "bind", "rprivate"));
-  const JsonValue& hook = spec.Find("hooks")->Find("createContainer")->items.at(0);
-  EXPECT_EQ(hook.String("path"), "/bin/hook");
-  EXPECT_EQ(hook.Integer("timeout"), 5);
-  const JsonValue& node = spec.Find("linux")->Find("devices")->items.at(0);
-  EXPECT_EQ(node.String("path"), "/dev/x0");
-  EXPECT_EQ(node.Integer("major"), 10);
-  EXPECT_EQ(node.Integer("gid"), 44);
-  const auto& rules = spec.Find("linux")->Find("resources")->Find("devices")->items;
+  const api::TreePtr tree = Write(config, input);
+  const Value spec = tree->root();
+  const Value written = MountAt(spec, "/in/file");
+  ASSERT_TRUE(written.exists());
+  EXPECT_EQ(written["type"].str(), "bind");
+  EXPECT_THAT(Strings(written["options"]), ElementsAre("ro", "nosuid", "bind", "rprivate"));
+  const Value hook = spec["hooks"]["createContainer"].at(0);
+  EXPECT_EQ(hook["path"].str(), "/bin/hook");
+  EXPECT_EQ(hook["timeout"].optional_integer(), 5);
+  const Value node = spec["linux"]["devices"].at(0);
+  EXPECT_EQ(node["path"].str(), "/dev/x0");
+  EXPECT_EQ(node["major"].optional_integer(), 10);
+  EXPECT_EQ(node["gid"].optional_integer(), 44);
+  const Value rules = spec["linux"]["resources"]["devices"];
   ASSERT_EQ(rules.size(), 3u);
-  EXPECT_EQ(rules[1].String("access"), "r");
-  EXPECT_EQ(rules[2].Integer("major"), 195);
-  EXPECT_FALSE(rules[2].Integer("minor")) << "not given: all";
-  EXPECT_EQ(spec.Find("process")->Find("user")->Find("additionalGids")->items.at(0).integer, 44);
+  EXPECT_EQ(rules.at(1)["access"].str(), "r");
+  EXPECT_EQ(rules.at(2)["major"].optional_integer(), 195);
+  EXPECT_FALSE(rules.at(2)["minor"].optional_integer()) << "not given: all";
+  EXPECT_EQ(spec["process"]["user"]["additionalGids"].at(0).integer(), 44);
 }
 
 TEST(OciSpec, MountsParentsFirstAndLetsTheConfigReplaceDefaults) {
@@ -127,14 +130,15 @@ TEST(OciSpec, MountsParentsFirstAndLetsTheConfigReplaceDefaults) {
   hosts.host_path = "/sandbox/hosts";
   hosts.container_path = "/etc/hosts";
   input.sandbox_mounts.push_back(hosts);
-  const JsonValue spec = Write(config, input);
+  const api::TreePtr tree = Write(config, input);
+  const Value spec = tree->root();
   std::vector<std::string> order;
-  for (const JsonValue& mount : spec.Find("mounts")->items) {
-    if (mount.String("source") == "/h") order.push_back(mount.String("destination"));
-    EXPECT_NE(mount.String("source"), "/sandbox/hosts");
+  for (const Value mount : spec["mounts"].elements()) {
+    if (mount["source"].str() == "/h") order.emplace_back(mount["destination"].str());
+    EXPECT_NE(mount["source"].str(), "/sandbox/hosts");
   }
   EXPECT_THAT(order, ElementsAre("/a", "/dev/shm", "/etc/hosts", "/a/b/c"));
-  EXPECT_EQ(spec.Find("linux")->String("rootfsPropagation"), "rshared");
+  EXPECT_EQ(spec["linux"]["rootfsPropagation"].str(), "rshared");
 }
 
 TEST(OciSpec, GivesWhatTheHostHasAndWarnsAboutTheRest) {
@@ -150,11 +154,12 @@ TEST(OciSpec, GivesWhatTheHostHasAndWarnsAboutTheRest) {
   auto spec = WriteOciSpec(config, Input(), limits);
   ASSERT_TRUE(spec.ok());
   EXPECT_EQ(spec->warnings.size(), 3u);
-  const JsonValue json = *ParseJson(spec->json);
-  const JsonValue* process = json.Find("process");
-  EXPECT_FALSE(process->Integer("oomScoreAdj"));
-  EXPECT_EQ(process->Find("rlimits")->items[0].Integer("hard"), 100);
-  const auto names = process->Find("capabilities")->Strings("bounding");
+  const api::TreePtr tree = *ParseJson(spec->json);
+  const Value json = tree->root();
+  const Value process = json["process"];
+  EXPECT_FALSE(process["oomScoreAdj"].optional_integer());
+  EXPECT_EQ(process["rlimits"].at(0)["hard"].optional_integer(), 100);
+  const auto names = Strings(process["capabilities"]["bounding"]);
   EXPECT_THAT(names, Contains("CAP_SYS_ADMIN"));
   EXPECT_THAT(names, Not(Contains("CAP_SYS_RESOURCE")));
 }
@@ -163,7 +168,7 @@ TEST(OciSpec, AddsAndDropsCapabilitiesAsKubernetesDoes) {
   ContainerConfig config;
   config.security.add_capabilities = {"net_admin", "CAP_SYS_TIME"};
   config.security.drop_capabilities = {"ALL"};
-  const auto names = Write(config).Find("process")->Find("capabilities")->Strings("permitted");
+  const auto names = Strings(Write(config)->root()["process"]["capabilities"]["permitted"]);
   EXPECT_THAT(names, ElementsAre("CAP_NET_ADMIN", "CAP_SYS_TIME"));
   config.security.add_capabilities = {"FLY"};
   EXPECT_THAT(WriteOciSpec(config, Input(), {}).error().message, HasSubstr("\"FLY\""));
@@ -186,12 +191,13 @@ TEST(OciSpec, ExecKeepsTheProcessButItsArgumentsAndTerminal) {
   ContainerConfig config;
   config.tty = true;
   auto spec = WriteOciSpec(config, Input(), {});
-  auto process = ParseJson(*WriteExecProcess(spec->json, {"ls"}));
-  ASSERT_TRUE(process.ok());
-  EXPECT_THAT(process->Strings("args"), ElementsAre("ls"));
-  EXPECT_THAT(process->Strings("env"), ElementsAre("A=1"));
-  EXPECT_FALSE(process->Bool("terminal"));
-  EXPECT_NE(process->Find("capabilities"), nullptr);
+  const Result<api::TreePtr> tree = ParseJson(*WriteExecProcess(spec->json, {"ls"}));
+  ASSERT_TRUE(tree.ok());
+  const Value process = (*tree)->root();
+  EXPECT_THAT(Strings(process["args"]), ElementsAre("ls"));
+  EXPECT_THAT(Strings(process["env"]), ElementsAre("A=1"));
+  EXPECT_FALSE(process["terminal"].boolean());
+  EXPECT_TRUE(process["capabilities"].exists());
 }
 
 TEST(Record, SurvivesARoundTrip) {
@@ -294,48 +300,47 @@ TEST(Signals, HaveNamesAndNumbers) {
   EXPECT_FALSE(SignalNumber("0"));
 }
 
-const JsonValue* RuleOf(const JsonValue& spec, const std::string& name) {
-  const JsonValue* seccomp = spec.Find("linux")->Find("seccomp");
-  if (seccomp == nullptr) return nullptr;
-  for (const JsonValue& rule : seccomp->Find("syscalls")->items) {
-    const auto names = rule.Strings("names");
-    if (std::find(names.begin(), names.end(), name) != names.end()) return &rule;
+Value RuleOf(Value spec, const std::string& name) {
+  for (const Value rule : spec["linux"]["seccomp"]["syscalls"].elements()) {
+    const auto names = Strings(rule["names"]);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return rule;
   }
-  return nullptr;
+  return Value();
 }
 
 TEST(OciSpec, TheDefaultSeccompProfileAllowsProgramsAndNotTheMachine) {
   ContainerConfig config;
-  EXPECT_EQ(Write(config).Find("linux")->Find("seccomp"), nullptr) << "unless it is asked for";
+  EXPECT_FALSE(Write(config)->root()["linux"]["seccomp"].exists()) << "unless it is asked for";
   config.security.seccomp = SeccompKind::kRuntimeDefault;
-  const JsonValue spec = Write(config);
-  EXPECT_EQ(spec.Find("linux")->Find("seccomp")->String("defaultAction"), "SCMP_ACT_ERRNO");
+  const api::TreePtr tree = Write(config);
+  const Value spec = tree->root();
+  EXPECT_EQ(spec["linux"]["seccomp"]["defaultAction"].str(), "SCMP_ACT_ERRNO");
   for (const char* name : {"read", "openat", "execve", "futex", "socketpair", "epoll_wait"}) {
-    ASSERT_NE(RuleOf(spec, name), nullptr) << name;
-    EXPECT_EQ(RuleOf(spec, name)->String("action"), "SCMP_ACT_ALLOW") << name;
+    ASSERT_TRUE(RuleOf(spec, name).exists()) << name;
+    EXPECT_EQ(RuleOf(spec, name)["action"].str(), "SCMP_ACT_ALLOW") << name;
   }
   for (const char* name : {"mount", "unshare", "setns", "bpf", "keyctl", "add_key", "kexec_load",
                            "init_module", "open_by_handle_at", "reboot", "swapon", "userfaultfd",
                            "io_uring_setup", "pivot_root", "perf_event_open"}) {
-    EXPECT_EQ(RuleOf(spec, name), nullptr) << name;
+    EXPECT_FALSE(RuleOf(spec, name).exists()) << name;
   }
-  EXPECT_EQ(RuleOf(spec, "clone")->Find("args")->items[0].String("op"), "SCMP_CMP_MASKED_EQ");
-  EXPECT_EQ(RuleOf(spec, "clone3")->String("action"), "SCMP_ACT_ERRNO");
-  EXPECT_EQ(RuleOf(spec, "clone3")->Integer("errnoRet"), ENOSYS);
+  EXPECT_EQ(RuleOf(spec, "clone")["args"].at(0)["op"].str(), "SCMP_CMP_MASKED_EQ");
+  EXPECT_EQ(RuleOf(spec, "clone3")["action"].str(), "SCMP_ACT_ERRNO");
+  EXPECT_EQ(RuleOf(spec, "clone3")["errnoRet"].optional_integer(), ENOSYS);
 }
 
 TEST(OciSpec, CapabilitiesOpenTheirCallsAndPrivilegeAll) {
   ContainerConfig config;
   config.security.seccomp = SeccompKind::kRuntimeDefault;
   config.security.add_capabilities = {"SYS_ADMIN"};
-  EXPECT_NE(RuleOf(Write(config), "mount"), nullptr);
-  EXPECT_EQ(RuleOf(Write(config), "clone")->Find("args"), nullptr);
+  EXPECT_TRUE(RuleOf(Write(config)->root(), "mount").exists());
+  EXPECT_FALSE(RuleOf(Write(config)->root(), "clone")["args"].exists());
   // What this process may not hand on is not opened either.
   HostLimits limits;
   limits.capabilities = 0;
-  EXPECT_EQ(RuleOf(Write(config, Input(), limits), "mount"), nullptr);
+  EXPECT_FALSE(RuleOf(Write(config, Input(), limits)->root(), "mount").exists());
   config.security.privileged = true;
-  EXPECT_EQ(Write(config).Find("linux")->Find("seccomp"), nullptr);
+  EXPECT_FALSE(Write(config)->root()["linux"]["seccomp"].exists());
 }
 
 TEST(OciSpec, ASeccompProfileOfTheNodeIsTakenAsItIs) {
@@ -345,7 +350,7 @@ TEST(OciSpec, ASeccompProfileOfTheNodeIsTakenAsItIs) {
   OciSpecInput input = Input();
   input.seccomp_profile =
       R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_ERRNO"}]})";
-  EXPECT_EQ(RuleOf(Write(config, input), "mkdir")->String("action"), "SCMP_ACT_ERRNO");
+  EXPECT_EQ(RuleOf(Write(config, input)->root(), "mkdir")["action"].str(), "SCMP_ACT_ERRNO");
   for (const char* bad : {"", "{}", "not json"}) {
     input.seccomp_profile = bad;
     auto spec = WriteOciSpec(config, input, {});

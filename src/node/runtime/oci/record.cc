@@ -1,10 +1,13 @@
 #include "node/runtime/oci/record.h"
 
+#include "api/json/json_writer.h"
 #include "base/text/text.h"
 #include "node/runtime/json.h"
 
 namespace drakkar::node {
 namespace {
+
+using api::Value;
 
 constexpr int kRecordVersion = 1;
 constexpr std::string_view kPhaseNames[] = {"creating", "created", "starting",
@@ -13,34 +16,31 @@ constexpr std::string_view kPhaseNames[] = {"creating", "created", "starting",
 std::int64_t Nanoseconds(WallTime time) {
   return time.time_since_epoch().count();
 }
-WallTime TimeOf(const JsonValue& json, std::string_view key) {
-  return WallTime(std::chrono::nanoseconds(json.Integer(key).value_or(0)));
+WallTime TimeOf(Value nanoseconds) {
+  return WallTime(std::chrono::nanoseconds(nanoseconds.integer()));
 }
 
-std::map<std::string, std::string> MapOf(const JsonValue& json, std::string_view key) {
-  const auto pairs = json.StringMap(key);
-  return {pairs.begin(), pairs.end()};
-}
-
-Result<Phase> PhaseOf(const JsonValue& json) {
-  const std::string name = json.String("phase");
+Result<Phase> PhaseOf(Value json) {
+  const std::string_view name = json["phase"].str();
   for (std::size_t i = 0; i < std::size(kPhaseNames); ++i) {
     if (kPhaseNames[i] == name) return static_cast<Phase>(i);
   }
-  return Error{ErrorCode::kDataLoss, "unknown phase " + Quote(name)};
+  return Error{ErrorCode::kDataLoss, StrCat("unknown phase ", Quote(name))};
 }
 
-Result<JsonValue> ParseVersioned(std::string_view text) {
-  ASSIGN_OR_RETURN(JsonValue json, ParseJson(text));
-  if (json.Integer("version") != kRecordVersion) {
+Result<api::TreePtr> ParseVersioned(std::string_view text) {
+  ASSIGN_OR_RETURN(api::TreePtr tree, ParseJson(text));
+  if (tree->root()["version"].integer() != kRecordVersion) {
     return Error{ErrorCode::kDataLoss, "not a record of a version this program knows"};
   }
-  if (json.String("id").empty()) return Error{ErrorCode::kDataLoss, "record without an id"};
-  return json;
+  if (tree->root()["id"].str().empty()) {
+    return Error{ErrorCode::kDataLoss, "record without an id"};
+  }
+  return tree;
 }
 
 template <typename Record>
-void WriteHead(JsonWriter& json, const Record& record) {
+void WriteHead(api::JsonWriter& json, const Record& record) {
   json.Key("version").Integer(kRecordVersion);
   json.Member("id", record.id);
   json.Member("phase", kPhaseNames[static_cast<std::size_t>(record.phase)]);
@@ -52,21 +52,21 @@ void WriteHead(JsonWriter& json, const Record& record) {
 }
 
 template <typename Record>
-Result<void> ReadHead(const JsonValue& json, Record& record) {
-  record.id = json.String("id");
+Result<void> ReadHead(Value json, Record& record) {
+  record.id = json["id"].str();
   ASSIGN_OR_RETURN(record.phase, PhaseOf(json));
-  record.name = json.String("name");
-  record.attempt = static_cast<std::uint32_t>(json.Integer("attempt").value_or(0));
-  record.created_at = TimeOf(json, "createdAt");
-  record.labels = MapOf(json, "labels");
-  record.annotations = MapOf(json, "annotations");
+  record.name = json["name"].str();
+  record.attempt = static_cast<std::uint32_t>(json["attempt"].integer());
+  record.created_at = TimeOf(json["createdAt"]);
+  record.labels = StringMap(json["labels"]);
+  record.annotations = StringMap(json["annotations"]);
   return Ok();
 }
 
 }  // namespace
 
 std::string WriteRecord(const SandboxRecord& record) {
-  JsonWriter json;
+  api::JsonWriter json;
   json.BeginObject();
   WriteHead(json, record);
   json.Member("namespace", record.namespace_name);
@@ -82,7 +82,7 @@ std::string WriteRecord(const SandboxRecord& record) {
 }
 
 std::string WriteRecord(const ContainerRecord& record) {
-  JsonWriter json;
+  api::JsonWriter json;
   json.BeginObject();
   WriteHead(json, record);
   json.Member("sandbox", record.sandbox_id);
@@ -108,42 +108,44 @@ std::string WriteRecord(const ContainerRecord& record) {
 }
 
 Result<SandboxRecord> ParseSandboxRecord(std::string_view text) {
-  ASSIGN_OR_RETURN(const JsonValue json, ParseVersioned(text));
+  ASSIGN_OR_RETURN(const api::TreePtr tree, ParseVersioned(text));
+  const Value json = tree->root();
   SandboxRecord record;
   RETURN_IF_ERROR(ReadHead(json, record));
-  record.namespace_name = json.String("namespace");
-  record.uid = json.String("uid");
-  record.hostname = json.String("hostname");
-  record.log_directory = json.String("logDirectory");
-  record.cgroup_parent = json.String("cgroupParent");
-  record.host_pid = json.Bool("hostPid");
-  record.host_ipc = json.Bool("hostIpc");
-  record.sysctls = MapOf(json, "sysctls");
+  record.namespace_name = json["namespace"].str();
+  record.uid = json["uid"].str();
+  record.hostname = json["hostname"].str();
+  record.log_directory = json["logDirectory"].str();
+  record.cgroup_parent = json["cgroupParent"].str();
+  record.host_pid = json["hostPid"].boolean();
+  record.host_ipc = json["hostIpc"].boolean();
+  record.sysctls = StringMap(json["sysctls"]);
   return record;
 }
 
 Result<ContainerRecord> ParseContainerRecord(std::string_view text) {
-  ASSIGN_OR_RETURN(const JsonValue json, ParseVersioned(text));
+  ASSIGN_OR_RETURN(const api::TreePtr tree, ParseVersioned(text));
+  const Value json = tree->root();
   ContainerRecord record;
   RETURN_IF_ERROR(ReadHead(json, record));
-  record.sandbox_id = json.String("sandbox");
-  record.image = json.String("image");
-  record.image_id = json.String("imageId");
-  record.log_path = json.String("logPath");
-  record.cgroup_path = json.String("cgroupPath");
-  record.terminal = json.Bool("terminal");
-  record.standard_input = json.Bool("stdin");
-  record.standard_input_once = json.Bool("stdinOnce");
-  record.has_poststop_hooks = json.Bool("poststopHooks");
-  record.released = json.Bool("released");
-  record.stop_signal = static_cast<int>(json.Integer("stopSignal").value_or(15));
-  record.pid = static_cast<int>(json.Integer("pid").value_or(0));
-  record.pid_start_ticks = static_cast<std::uint64_t>(json.Integer("pidStart").value_or(0));
-  record.started_at = TimeOf(json, "startedAt");
-  record.finished_at = TimeOf(json, "finishedAt");
-  record.exit_code = static_cast<int>(json.Integer("exitCode").value_or(0));
-  record.reason = json.String("reason");
-  record.message = json.String("message");
+  record.sandbox_id = json["sandbox"].str();
+  record.image = json["image"].str();
+  record.image_id = json["imageId"].str();
+  record.log_path = json["logPath"].str();
+  record.cgroup_path = json["cgroupPath"].str();
+  record.terminal = json["terminal"].boolean();
+  record.standard_input = json["stdin"].boolean();
+  record.standard_input_once = json["stdinOnce"].boolean();
+  record.has_poststop_hooks = json["poststopHooks"].boolean();
+  record.released = json["released"].boolean();
+  record.stop_signal = static_cast<int>(json["stopSignal"].integer(15));
+  record.pid = static_cast<int>(json["pid"].integer());
+  record.pid_start_ticks = static_cast<std::uint64_t>(json["pidStart"].integer());
+  record.started_at = TimeOf(json["startedAt"]);
+  record.finished_at = TimeOf(json["finishedAt"]);
+  record.exit_code = static_cast<int>(json["exitCode"].integer());
+  record.reason = json["reason"].str();
+  record.message = json["message"].str();
   return record;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text/text.h"
+#include "node/runtime/json.h"
 #include "node/runtime/oci/oci_spec.h"
 
 namespace drakkar::node {
@@ -436,7 +437,7 @@ struct Argument {
   std::optional<std::uint64_t> second = std::nullopt;
 };
 
-void WriteRule(JsonWriter& json, Names names, std::optional<Argument> first_argument = {},
+void WriteRule(api::JsonWriter& json, Names names, std::optional<Argument> first_argument = {},
                std::optional<int> refused_with = {}) {
   json.BeginObject().Array("names", names);
   json.Member("action", refused_with ? "SCMP_ACT_ERRNO" : "SCMP_ACT_ALLOW");
@@ -462,7 +463,7 @@ std::vector<std::string_view> Architectures() {
 
 }  // namespace
 
-void WriteDefaultSeccomp(std::uint64_t capabilities, JsonWriter& json) {
+void WriteDefaultSeccomp(std::uint64_t capabilities, api::JsonWriter& json) {
   const auto has = [&](std::string_view name) {
     return (capabilities >> *CapabilityBit(name) & 1) != 0;
   };
@@ -493,12 +494,12 @@ void WriteDefaultSeccomp(std::uint64_t capabilities, JsonWriter& json) {
   json.EndArray().EndObject();
 }
 
-Result<void> WriteSeccompProfile(std::string_view text, JsonWriter& json) {
-  ASSIGN_OR_RETURN(const JsonValue profile, ParseJson(text));
-  if (profile.String("defaultAction").empty()) {
+Result<void> WriteSeccompProfile(std::string_view text, api::JsonWriter& json) {
+  ASSIGN_OR_RETURN(const api::TreePtr profile, ParseJson(text));
+  if (profile->root()["defaultAction"].str().empty()) {
     return InvalidArgument("it has no defaultAction");
   }
-  CopyJson(profile, json);
+  json.Raw(Trim(text));
   return Ok();
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "api/json/json_writer.h"
 #include "base/result/result.h"
-#include "node/runtime/json.h"
 
 namespace drakkar::node {
 
@@ -13,9 +13,9 @@ namespace drakkar::node {
 // What is left out changes the kernel or the machine as a whole, reaches beyond the container, or
 // has no use but attacks. `capabilities` (a bit each) open the calls they are about, which the
 // kernel would refuse without them anyway.
-void WriteDefaultSeccomp(std::uint64_t capabilities, JsonWriter& json);
+void WriteDefaultSeccomp(std::uint64_t capabilities, api::JsonWriter& json);
 
 // A profile from a file of the node, as the runtime specification writes it.
-Result<void> WriteSeccompProfile(std::string_view text, JsonWriter& json);
+Result<void> WriteSeccompProfile(std::string_view text, api::JsonWriter& json);
 
 }  // namespace drakkar::node
