@@ -9,13 +9,10 @@
 #include <string>
 
 #include "api/tree/freeze.h"
+#include "base/text/text.h"
 
 namespace drakkar::api {
 namespace {
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 template <std::size_t N>
 bool IsOneOf(std::string_view text, const std::string_view (&words)[N]) {

@@ -15,9 +15,6 @@ namespace {
 constexpr std::size_t kBestWidth = 80;
 constexpr std::size_t kMaxSimpleKeyBytes = 128;
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<signed char>(c) < 0;
 }

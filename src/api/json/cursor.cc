@@ -89,10 +89,6 @@ const char* SkipPlain(const char* at, const char* end) {
   return at;
 }
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 }  // namespace
 
 bool JsonCursor::Fail(std::string message) {

@@ -37,9 +37,6 @@ constexpr std::string_view kLabelValueRule =
 bool IsLower(char c) {
   return c >= 'a' && c <= 'z';
 }
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool IsLowerOrDigit(char c) {
   return IsLower(c) || IsDigit(c);
 }

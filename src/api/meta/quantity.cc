@@ -28,10 +28,6 @@ Error SuffixError() {
   return InvalidArgument("unable to parse quantity's suffix");
 }
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 struct Parts {
   bool positive = true;
   std::string_view value;        // sign, digits and point

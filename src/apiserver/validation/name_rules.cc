@@ -33,9 +33,6 @@ constexpr std::string_view kCaselessRule =
 constexpr std::string_view kNeedsDomain =
     "a fully qualified name must be a domain and a name separated by a slash";
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }

@@ -11,6 +11,9 @@ namespace drakkar {
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);  // spaces, tabs and line ends on both sides
 std::string ToLower(std::string_view text);    // ASCII only
+constexpr bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // "a, b": the parts with `separator` between them. Parts are anything a string_view is made from.
 template <typename Parts>

@@ -15,9 +15,6 @@ bool IsLower(char c) {
 bool IsUpper(char c) {
   return c >= 'A' && c <= 'Z';
 }
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool IsLowerAlnum(char c) {
   return IsLower(c) || IsDigit(c);
 }

@@ -12,9 +12,6 @@ Error ParseError(std::string_view text, std::string_view reason) {
 bool IsAlpha(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 int HexValue(char c) {
   if (IsDigit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
