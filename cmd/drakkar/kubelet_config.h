@@ -5,7 +5,7 @@
 
 #include "base/env/file_system.h"
 #include "cli/command.h"
-#include "node/status/node_features.h"
+#include "node/admission/node_features.h"
 
 namespace drakkar::cmd {
 

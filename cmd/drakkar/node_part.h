@@ -5,7 +5,7 @@
 
 #include "cmd/drakkar/daemon.h"
 #include "net/tls/certificates.h"
-#include "node/status/node_features.h"
+#include "node/admission/node_features.h"
 
 namespace drakkar::cmd {
 

@@ -109,7 +109,7 @@ TEST(FaultInjection, RecoversFromEachFailingDriverCall) {
 }
 
 // It was carried out, and nobody heard of it.
-TEST(FaultInjection, RecoversFromEachDriverCallWhoseAnswerIsLost) {
+TEST(FaultInjection, RecoversFromEachLostDriverAnswer) {
   for (int call = 0;; ++call) {
     SCOPED_TRACE(call);
     NodeHarness node;
@@ -175,7 +175,7 @@ TEST(FaultInjection, RecoversFromEachFailingRuntimeCall) {
 }
 
 // The driver dies in each of its calls, before it did anything and with its answer lost.
-TEST(FaultInjection, ADriverThatDiesInACallIsAskedAgainWhenItIsBack) {
+TEST(FaultInjection, ACallThatADriverDidNotSurviveIsRetriedWhenItReturns) {
   for (const bool unprepare : {false, true}) {
     SCOPED_TRACE(unprepare);
     NodeHarness node;

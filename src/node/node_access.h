@@ -8,10 +8,10 @@
 
 namespace drakkar::node {
 
-// What a request to the port of the node `node_name` takes, any one of it: the verb by the method,
-// and the subresource of the Node by the path, as a kubelet of Kubernetes 1.37 has it (KEP-2862).
-// Everything that is not named there is nodes/proxy. Stricter in one thing: running and attaching
-// to commands takes "create" also where a WebSocket begins with a GET.
+// The permissions that a request to the port of node `node_name` needs; any one of them is enough.
+// The verb follows from the method and the Node subresource from the path, as in a kubelet of
+// Kubernetes 1.37 (KEP-2862). Paths not listed there need nodes/proxy. Stricter in one point: exec
+// and attach need "create" even when a WebSocket starts with a GET.
 std::vector<client::AccessReviewer::Access> RequiredAccess(const net::ServerRequest& request,
                                                            const std::string& node_name);
 

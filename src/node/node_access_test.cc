@@ -22,7 +22,7 @@ std::string Needs(std::string path, net::Method method = net::Method::kGet) {
   return text;
 }
 
-TEST(NodeAccess, FollowsTheKubeletsPathsToSubresources) {
+TEST(NodeAccess, MapsPathsToSubresourcesLikeTheKubelet) {
   EXPECT_EQ(Needs("/metrics"), "get metrics");
   EXPECT_EQ(Needs("/metrics/cadvisor"), "get metrics");
   EXPECT_EQ(Needs("/stats/summary"), "get stats");
@@ -36,7 +36,7 @@ TEST(NodeAccess, FollowsTheKubeletsPathsToSubresources) {
   EXPECT_EQ(Needs("/runningpods/"), "get pods proxy");
 }
 
-TEST(NodeAccess, EverythingElseIsNodesProxy) {
+TEST(NodeAccess, AllOtherPathsNeedNodesProxy) {
   EXPECT_EQ(Needs("/containerLogs/default/p/c"), "get proxy");
   EXPECT_EQ(Needs("/devices"), "get proxy");
   EXPECT_EQ(Needs("/metricsx"), "get proxy");
@@ -46,7 +46,7 @@ TEST(NodeAccess, EverythingElseIsNodesProxy) {
   EXPECT_EQ(Needs("/nothing", net::Method::kDelete), "delete proxy");
 }
 
-TEST(NodeAccess, RunningACommandIsNeverMereReading) {
+TEST(NodeAccess, RunningACommandNeedsCreate) {
   EXPECT_EQ(Needs("/exec/default/p/c"), "create proxy");
   EXPECT_EQ(Needs("/attach/default/p/c"), "create proxy");
   EXPECT_EQ(Needs("/run/default/p/c"), "create proxy");

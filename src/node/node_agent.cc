@@ -6,6 +6,7 @@
 #include "cdi/cache.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
+#include "node/admission/node_features.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/dra/dra_manager.h"
@@ -19,7 +20,6 @@
 #include "node/pods/pod_manager.h"
 #include "node/pods/volume_host.h"
 #include "node/status/forgotten_drivers.h"
-#include "node/status/node_features.h"
 #include "node/status/node_registrar.h"
 #include "rpc/server/service_set.h"
 #include "telemetry/log/log.h"
@@ -38,7 +38,8 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
 
 }  // namespace
 
-// Destroyed in reverse: the store of plugins after all who call drivers. Stop takes the pods first.
+// Destroyed in reverse order: the plugin store after everything that calls drivers. Stop destroys
+// the pods first.
 struct NodeAgent::Parts {
   explicit Parts(const Options& options)
       : loop(options.loop),
@@ -54,7 +55,7 @@ struct NodeAgent::Parts {
                    if (usable) {
                      DriverUsable(driver);
                    } else if (dra.IsForgotten(driver)) {
-                     RetryWaiting();  // nobody waits for this one any longer
+                     RetryWaiting();  // its waiters give up on it
                    }
                  }}),
         checkpoint(options.loop, options.files, options.blocking, options.root_directory),
@@ -144,7 +145,7 @@ struct NodeAgent::Parts {
     };
   }
 
-  // What waits for a driver is tried at once.
+  // Retries everything that waits for a driver.
   void DriverUsable(const std::string& driver) {
     forgotten.Remove(driver);
     health.DriverUsable(driver);
@@ -162,10 +163,10 @@ struct NodeAgent::Parts {
       const bool connected = store.IsUsable(driver);
       const std::string message = StrCat(
           "DRA driver ", driver, " was declared gone: ",
-          connected ? "it is connected and called all the same, claims are unprepared without "
-                      "it once it is not"
-                    : "claims are unprepared without it");
-      kLog.Warning(message);
+          connected ? "it is still connected and in use; claims will be unprepared without it once "
+                      "it disconnects"
+                    : "claims will be unprepared without it");
+      kLog.Warning("driver was declared gone", {{"driver", driver}, {"connected", connected}});
       events.Warning(change.node, "DriverForgotten", message);
     }
     RetryWaiting();
@@ -186,7 +187,7 @@ struct NodeAgent::Parts {
   }
 
   void HealthChanged(const std::vector<HealthMonitor::Change>& changes) {
-    // The status goes first: who waits for it should not wait for the events as well.
+    // Status before events: whoever waits for the status should not also wait for the events.
     std::set<std::string> uids;
     for (const HealthMonitor::Change& change : changes) {
       uids.insert(change.pod_uids.begin(), change.pod_uids.end());
@@ -221,7 +222,7 @@ struct NodeAgent::Parts {
   }
 
   EventLoop& loop;
-  std::string not_ready = "container runtime is not open yet";
+  std::optional<std::string> not_ready = "container runtime is not open yet";
   std::optional<NodeFeatures> features;  // once the runtime is open
   std::unique_ptr<PodManager> pods;
   SliceWiper wiper;
@@ -262,11 +263,11 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
   options_.runtime.Open(parts.lifetime.Guard([this, done](Result<void> opened) {
     if (!opened.ok()) return done(opened.error().Prefixed("open the container runtime"));
     Parts& ready = *parts_;
-    ready.not_ready.clear();
+    ready.not_ready.reset();
     if (auto started = ready.registrar.Start(); !started.ok()) {
       return done(started.error().Prefixed("watch the plugin registry"));
     }
-    // Tools that watch devices live without it; so does the node.
+    // Monitoring tools use this service; the node works without it.
     const std::string directory = JoinPath(options_.root_directory, "pod-resources");
     auto serving = options_.files.MakeDirectories(directory, 0750);
     if (serving.ok()) {
@@ -276,7 +277,7 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
       serving = ready.resources_server->Start();
     }
     if (!serving.ok()) {
-      kLog.Error("the pod resources service is not available", {{"err", serving.error().message}});
+      kLog.Error("could not serve the pod resources API", {{"err", serving.error().message}});
     }
     ready.features.emplace(options_.features, options_.gates, options_.runtime.Features());
     ready.context.features = &*ready.features;
@@ -286,7 +287,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.services.Start();
     ready.node.Start();
     ready.forgotten.Start();
-    // Claims of pods that are gone wait for the list that says so, not for the next round.
+    // Claims of deleted pods are unprepared as soon as the pods are listed, not in the next
+    // reconcile.
     ready.pods->Start([&ready] { ready.dra.ReconcileNow(); });
     ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
     ready.rotation->Start();

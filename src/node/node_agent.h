@@ -12,8 +12,8 @@
 #include "base/exec/event_loop.h"
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
+#include "node/admission/node_features.h"
 #include "node/status/node_facts.h"
-#include "node/status/node_features.h"
 #include "rpc/transport/transport.h"
 
 namespace drakkar {
@@ -33,11 +33,11 @@ class PodManager;
 class Runtime;
 class VolumeHost;
 
-// The node agent: registers its Node, keeps its Lease, registers drivers, prepares claims, and runs
-// the pods bound to the node. Everything lives on one loop; every door to the world is handed in.
+// The node agent: registers its Node, renews its Lease, registers drivers, prepares claims, and
+// runs the pods bound to the node. Everything runs on one loop and all I/O is injected.
 //
-// Stop leaves containers running: an agent started afterwards on the same directories and runtime
-// adopts them. Nothing happens after Stop; it is idempotent, and destroying the agent stops it.
+// Stop leaves containers running: the next agent started on the same directories and runtime adopts
+// them. Nothing happens after Stop, which is idempotent; the destructor calls it.
 class NodeAgent {
  public:
   struct Options {
@@ -46,28 +46,28 @@ class NodeAgent {
     FileSystem& files;
     FileWatcher& watcher;
     BlockingWork& blocking;     // for writes that sync
-    BlockingWork& removing;     // for files of pods that went, which no pod's start may wait for
+    BlockingWork& removing;     // removes files of deleted pods; must not delay pod starts
     client::Client& client;     // as the user system:node:<name>
     rpc::Transport& transport;  // gRPC, or memory in a simulation
-    Runtime& runtime;           // not opened yet
+    Runtime& runtime;           // must not be open yet
     DeviceNodeProbe& device_probe;
     FeatureGates gates;
     Metrics* metrics = nullptr;
-    Wakefulness* wakefulness = nullptr;  // null: processors sleep while claims are prepared
+    Wakefulness* wakefulness = nullptr;  // null: processors may sleep while claims are prepared
     std::string node_name;
     NodeFacts facts;
     std::map<std::string, std::string> labels;
-    NodeFeatureOptions features;                      // what decides about declared features
+    NodeFeatureOptions features;                      // determines the declared features
     std::string root_directory = "/var/lib/kubelet";  // checkpoints, volumes
     std::string registry_directory;                   // empty: <root>/plugins_registry
     std::string log_directory = "/var/log/pods";
     std::vector<std::string> cdi_directories;              // empty: /etc/cdi, /var/run/cdi
-    std::map<std::string, std::string> service_variables;  // where the API server is
+    std::map<std::string, std::string> service_variables;  // address of the API server
     int port = 10250;
-    std::int64_t pod_pids_limit = 0;    // processes and threads of each pod; 0: any number
-    bool seccomp_default = false;       // RuntimeDefault for who names no profile
+    std::int64_t pod_pids_limit = 0;    // processes and threads per pod; 0: no limit
+    bool seccomp_default = false;       // RuntimeDefault for containers without a profile
     VolumeHost* volume_host = nullptr;  // null: volumes are plain directories, as in simulation
-    NetworkProber* prober = nullptr;    // null: probes over the network are reported, not run
+    NetworkProber* prober = nullptr;    // null: network probes are reported as unsupported
   };
 
   explicit NodeAgent(Options options);
@@ -75,12 +75,12 @@ class NodeAgent {
   NodeAgent(const NodeAgent&) = delete;
   NodeAgent& operator=(const NodeAgent&) = delete;
 
-  // `done` runs once: after the runtime is open and pods are being worked on, or with why the agent
-  // cannot run (a checkpoint that is corrupt, a runtime that is missing).
+  // `done` runs once: when the runtime is open and pods are handled, or with the reason why the
+  // agent cannot run (corrupt checkpoint, missing runtime).
   void Start(std::function<void(Result<void>)> done);
   void Stop();
 
-  // Brings metrics up to date that are counted only when somebody reads them.
+  // Updates the metrics that are computed on demand.
   void UpdateGauges() const;
 
   // For the HTTP port, metrics and tests; valid between Start and Stop.

@@ -1,9 +1,11 @@
 #include "node/node_agent.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
+#include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
 #include "node/testing/node_harness.h"
 #include "rpc/podresources/podresources.h"
@@ -36,7 +38,7 @@ TEST(NodeAgent, RegistersItsNodeAndRenewsItsLease) {
   EXPECT_GT((*lease)["spec"]["renewTime"].str(), first);
 }
 
-TEST(NodeAgent, WritesItsNodeOnlyOnChangeAndAsAHeartbeat) {
+TEST(NodeAgent, UpdatesItsNodeOnlyOnChangeAndAsAHeartbeat) {
   NodeHarness node;
   node.StartAgent();
   const auto before = node.api.Get("Node", "node-1")->resource_version();
@@ -74,7 +76,7 @@ TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
   EXPECT_THAT(node.metrics.Text(), HasSubstr("kubelet_dra_operations_duration_seconds"));
 }
 
-TEST(NodeAgent, DeletesInOrderContainersThenClaimsThenTheObject) {
+TEST(NodeAgent, DeletesContainersThenClaimsThenTheObject) {
   GpuNode node;
   node.machine.program_of = [](const ContainerConfig&) {
     return HollowProgram{.stops_within = seconds(3)};
@@ -142,7 +144,7 @@ TEST(NodeAgent, RunsInitContainersInOrderThenSidecarsAndContainers) {
   EXPECT_NE(node.Containers("p", "side")[0]->status.state, ContainerState::kRunning);
 }
 
-TEST(NodeAgent, AFailedInitContainerFailsThePodThatIsNeverRestarted) {
+TEST(NodeAgent, AFailedInitContainerFailsAPodWithRestartPolicyNever) {
   NodeHarness node;
   node.RunFor(seconds(1), 3);
   node.StartAgent();
@@ -230,7 +232,7 @@ TEST(NodeAgent, AdoptsARunningPodAfterARestart) {
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
 }
 
-TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
+TEST(NodeAgent, SurvivesBeingKilledAfterEveryStep) {
   for (int steps = 0; steps < 200; steps += 1) {
     SCOPED_TRACE(steps);
     NodeHarness node;
@@ -267,7 +269,7 @@ TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
   }
 }
 
-TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {
+TEST(NodeAgent, RemovesAPodThatWasForceDeletedWhileTheAgentWasDown) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.KillAgent();
@@ -278,7 +280,7 @@ TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
 }
 
-TEST(NodeAgent, UnpreparesAtOnceWhatIsLeftOfAPodWithoutAnyContainer) {
+TEST(NodeAgent, UnpreparesLeftoverClaimsOfAPodWithoutContainersAtOnce) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.KillAgent();
@@ -302,7 +304,7 @@ TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
   EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "DeadlineExceeded");
 }
 
-TEST(NodeAgent, RunsContainersThatAreAddedToARunningPodOnce) {
+TEST(NodeAgent, RunsEphemeralContainersOnce) {
   NodeHarness node;
   node.machine.program_of = [](const ContainerConfig& config) {
     return config.name == "debug" ? HollowProgram{.runs_for = seconds(5), .exit_code = 4}
@@ -336,7 +338,7 @@ TEST(NodeAgent, RunsContainersThatAreAddedToARunningPodOnce) {
   EXPECT_EQ(node.Pod("p"), nullptr);
 }
 
-TEST(NodeAgent, AClockThatIsSetBackDelaysNothing) {
+TEST(NodeAgent, SettingTheClockBackDelaysNothing) {
   NodeHarness node;
   node.StartAgent();
   node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
@@ -352,63 +354,7 @@ TEST(NodeAgent, AClockThatIsSetBackDelaysNothing) {
   EXPECT_EQ(node.Pod("p"), nullptr);
 }
 
-class NodeAgentResize : public ::testing::Test {
- protected:
-  NodeAgentResize() {
-    node_.StartAgent();
-    node_.CreatePod(
-        "p",
-        R"("containers":[{"name":"a","image":"busybox:1","resources":{"requests":{"cpu":"100m"},
-      "limits":{"cpu":"200m","memory":"64Mi"}}}])");
-  }
-  Result<void> Resize(const std::string& request, const std::string& limit) {
-    api::Draft pod(node_.Pod("p")->tree());
-    api::Draft& resources = pod["spec"]["containers"].at(0)["resources"];
-    resources["requests"].Entry("cpu") = request;
-    resources["limits"].Entry("cpu") = limit;
-    auto updated = node_.api.Update("Pod", "default/p", "resize", pod.Freeze());
-    node_.Run();
-    return updated.ok() ? Result<void>() : Result<void>(*updated.error);
-  }
-  std::string Condition(const std::string& type) {
-    for (api::Value each : (*node_.Pod("p"))["status"]["conditions"].elements()) {
-      if (each["type"].str() == type)
-        return StrCat(each["status"].str(), " ", each["reason"].str());
-    }
-    return "";
-  }
-  api::Value Status() { return (*node_.Pod("p"))["status"]["containerStatuses"].at(0); }
-
-  NodeHarness node_;
-};
-
-TEST_F(NodeAgentResize, ChangesLimitsInPlaceAndSaysWhatIsInForce) {
-  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "200m");
-  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 20'000);
-  ASSERT_TRUE(Resize("150m", "300m").ok());
-  ASSERT_EQ(node_.Containers("p", "a").size(), 1u) << "no restart";
-  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 30'000);
-  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "300m");
-  EXPECT_EQ(Status()["resources"]["limits"].Entry("memory").str(), "64Mi");
-  EXPECT_EQ(Status()["allocatedResources"].Entry("cpu").str(), "150m");
-  EXPECT_EQ(Condition("PodResizeInProgress"), "");
-  EXPECT_EQ(node_.Events("ResizeCompleted").size(), 1u);
-}
-
-TEST_F(NodeAgentResize, SaysWhyItIsNotDone) {
-  ASSERT_TRUE(Resize("500000", "1000000").ok());
-  EXPECT_EQ(Condition("PodResizePending"), "True Infeasible");
-  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "200m") << "as it was";
-  node_.machine.FailNext("UpdateContainer", Internal("the kernel says no"));
-  ASSERT_TRUE(Resize("100m", "250m").ok());
-  EXPECT_EQ(Condition("PodResizePending"), "");
-  EXPECT_EQ(Condition("PodResizeInProgress"), "True Error");
-  node_.Advance(PodWorker::kResizeRetry);
-  EXPECT_EQ(Condition("PodResizeInProgress"), "");
-  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "250m");
-}
-
-TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
+TEST(NodeAgent, ReportsTheFieldsItIgnores) {
   NodeHarness node;
   node.StartAgent();
   node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
@@ -416,235 +362,11 @@ TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
     "seLinuxOptions":{"level":"s0"}}}],"securityContext":{"seccompProfile":{"type":"RuntimeDefault"}})");
   EXPECT_EQ(node.Phase("p"), "Running");
   EXPECT_EQ(node.Events("UnsupportedFields").at(0),
-            "this node does not act on: "
+            "this node ignores: "
             "securityContext.seLinuxOptions of container a");
 }
 
-TEST(NodeAgent, ProbesSayWhenAContainerIsReadyAndKillOneThatIsStuck) {
-  NodeHarness node;
-  bool ready = false, alive = true;
-  node.machine.program_of = [&](const ContainerConfig&) {
-    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
-      const bool good = command.at(0) == "alive" ? alive : ready;
-      return ExecResult{.exit_code = good ? 0 : 1, .output = "no"};
-    }};
-  };
-  node.StartAgent();
-  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
-    "readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1},
-    "livenessProbe":{"exec":{"command":["alive"]},"periodSeconds":2,"failureThreshold":2}}])");
-  auto status = [&](api::FieldName field) {
-    return (*node.Pod("p"))["status"]["containerStatuses"].at(0)[field];
-  };
-  node.Advance(seconds(2));
-  EXPECT_EQ(node.Phase("p"), "Running");
-  EXPECT_FALSE(status("ready").boolean());
-  ready = true;
-  node.Advance(seconds(2));
-  EXPECT_TRUE(status("ready").boolean());
-  ready = false;
-  node.Advance(seconds(4));
-  EXPECT_FALSE(status("ready").boolean());
-  EXPECT_EQ(status("restartCount").integer(), 0);
-  EXPECT_EQ(node.Events("Unhealthy").at(0), "Readiness probe failed: no");
-  alive = false;
-  node.Advance(seconds(5));
-  EXPECT_EQ(status("restartCount").integer(), 1);
-}
-
-TEST(NodeAgent, RunsThePreStopHookBeforeTheSignal) {
-  NodeHarness node;
-  std::vector<std::string> hooks;
-  node.machine.program_of = [&](const ContainerConfig&) {
-    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
-      for (const auto& [id, container] : node.machine.containers) {
-        EXPECT_EQ(container.status.state, ContainerState::kRunning);
-      }
-      hooks.push_back(command.at(0));
-      return ExecResult{};
-    }};
-  };
-  node.StartAgent();
-  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
-    "lifecycle":{"preStop":{"exec":{"command":["bye"]}}}}])");
-  node.DeletePod("p");
-  node.Advance(seconds(1));
-  EXPECT_THAT(hooks, ElementsAre("bye"));
-  EXPECT_EQ(node.Phase("p"), "(gone)");
-}
-
-TEST(NodeAgent, RunsThePostStartHookBeforeTheContainerIsReadyAndTheNextOneStarts) {
-  NodeHarness node;
-  std::vector<std::string> seen;
-  node.machine.program_of = [&](const ContainerConfig& config) {
-    seen.push_back("start " + config.name);
-    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
-      seen.push_back(command.at(0));
-      const auto pod = node.Pod("p");
-      EXPECT_FALSE(pod != nullptr &&
-                   (*pod)["status"]["containerStatuses"].at(0)["ready"].boolean());
-      return ExecResult{};
-    }};
-  };
-  node.StartAgent();
-  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
-    "lifecycle":{"postStart":{"exec":{"command":["hello"]}}}},{"name":"b","image":"busybox:1"}])");
-  node.Advance(seconds(1));
-  EXPECT_THAT(seen, ElementsAre("start a", "hello", "start b"));
-  EXPECT_TRUE((*node.Pod("p"))["status"]["containerStatuses"].at(0)["ready"].boolean());
-  EXPECT_TRUE(node.Events("UnsupportedFields").empty());
-}
-
-TEST(NodeAgent, AFailedPostStartHookEndsTheContainerWhichIsStartedAgain) {
-  NodeHarness node;
-  int runs = 0;
-  node.machine.program_of = [&](const ContainerConfig&) {
-    return HollowProgram{.exec = [&](const std::vector<std::string>&) {
-      return ExecResult{.exit_code = ++runs == 1 ? 3 : 0, .error_output = "no"};
-    }};
-  };
-  node.StartAgent();
-  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
-    "lifecycle":{"postStart":{"exec":{"command":["hello"]}}}}])");
-  node.Advance(seconds(60));
-  EXPECT_EQ(runs, 2);
-  EXPECT_THAT(node.Events("FailedPostStartHook"),
-              ElementsAre("PostStartHook failed: exit code 3: no"));
-  EXPECT_EQ(node.Containers("p", "a").size(), 2u);
-  EXPECT_TRUE((*node.Pod("p"))["status"]["containerStatuses"].at(0)["ready"].boolean());
-}
-
-TEST(NodeAgent, AHookThatSleepsHoldsUpTheStartAndGivesWayToTheEnd) {
-  NodeHarness node;
-  node.StartAgent();
-  node.CreatePod("p",
-                 R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
-    "lifecycle":{"postStart":{"sleep":{"seconds":20}}}},{"name":"b","image":"busybox:1"}])");
-  node.Advance(seconds(19));
-  EXPECT_EQ(node.Containers("p", "b").size(), 0u);
-  node.Advance(seconds(2));
-  EXPECT_EQ(node.Containers("p", "b").size(), 1u);
-  node.CreatePod("q",
-                 R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
-    "lifecycle":{"postStart":{"sleep":{"seconds":2000}}}}])");
-  node.DeletePod("q");
-  node.Advance(seconds(5));
-  EXPECT_EQ(node.Phase("q"), "(gone)");
-}
-
-TEST(NodeAgent, HostAliasesAreInTheHostsFileOfEachContainer) {
-  NodeHarness node;
-  node.StartAgent();
-  node.CreatePod("p", R"("hostAliases":[{"ip":"10.1.2.3","hostnames":["db","db.local"]}],
-    "containers":[{"name":"a","image":"busybox:1"}])");
-  ASSERT_EQ(node.Containers("p", "a").size(), 1u);
-  std::string file;
-  for (const Mount& mount : node.Containers("p", "a")[0]->config.mounts) {
-    if (mount.container_path == "/etc/hosts") file = mount.host_path;
-  }
-  ASSERT_FALSE(file.empty());
-  const std::string text = *node.files.ReadFile(file);
-  EXPECT_THAT(text, HasSubstr("127.0.0.1\tlocalhost\n"));
-  EXPECT_THAT(text, HasSubstr("10.0.0.1\tp\n"));
-  EXPECT_TRUE(text.ends_with("\n# Entries added by HostAliases.\n10.1.2.3\tdb\tdb.local\n"))
-      << text;
-  EXPECT_TRUE(node.Events("UnsupportedFields").empty());
-}
-
-TEST(NodeAgent, VolumesFollowTheirConfigMapWithinAMinute) {
-  NodeHarness node;
-  node.api.Create(
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s","namespace":"default"},
-    "data":{"k":"v","old":"x"}})");
-  node.StartAgent();
-  node.CreatePod("p", R"("volumes":[{"name":"c","configMap":{"name":"s"}}],
-    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"c","mountPath":"/c"}]}])");
-  ASSERT_EQ(node.Phase("p"), "Running");
-  const std::string directory =
-      StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid(), "/volumes/kubernetes.io~configmap/c");
-  EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "v");
-  api::Draft changed(node.api.Get("ConfigMap", "default/s")->tree());
-  changed["data"].Entry("k") = "w";
-  changed["data"].RemoveEntry("old");
-  ASSERT_TRUE(node.api.Update("ConfigMap", "default/s", "", changed.Freeze()).ok());
-  node.Advance(seconds(61));
-  EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "w");
-  EXPECT_FALSE(node.files.Exists(directory + "/old"));
-  EXPECT_EQ(node.Containers("p", "a").size(), 1u);
-}
-
-// Volumes that have the size the test says.
-class SizedVolumes final : public VolumeHost {
- public:
-  explicit SizedVolumes(FileSystem& files) : plain_(MakePlainVolumeHost(files)) {}
-  Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
-                           std::optional<std::uint32_t>) override {
-    memory[path] = size_bytes;
-    return Ok();
-  }
-  Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }
-  Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
-                                 const std::string& target) override {
-    return plain_->BindInside(volume, sub_path, target);
-  }
-  Result<void> UnmountBelow(const std::string& path) override {
-    unmounted.push_back(path);
-    return Ok();
-  }
-  Result<std::uint64_t> Usage(const std::string&) override { return used_bytes; }
-
-  std::uint64_t used_bytes = 0;
-  std::map<std::string, std::uint64_t> memory;  // by path, its size
-  std::vector<std::string> unmounted;
-
- private:
-  std::unique_ptr<VolumeHost> plain_;
-};
-
-TEST(NodeAgent, APodIsEvictedWhenAVolumeOutgrowsItsLimit) {
-  NodeHarness node;
-  SizedVolumes volumes(node.files);
-  node.volume_host = &volumes;
-  node.StartAgent();
-  node.CreatePod("p", R"("volumes":[{"name":"v","emptyDir":{"sizeLimit":"1Mi"}}],
-    "terminationGracePeriodSeconds":600,
-    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])");
-  ASSERT_EQ(node.Phase("p"), "Running");
-  volumes.used_bytes = 1 << 20;
-  node.Advance(seconds(30));
-  EXPECT_EQ(node.Phase("p"), "Running") << "as much as it may have";
-  volumes.used_bytes = (1 << 20) + 1;
-  node.Advance(seconds(12));
-  const auto pod = node.Pod("p");
-  EXPECT_EQ((*pod)["status"]["phase"].str(), "Failed");
-  EXPECT_EQ((*pod)["status"]["reason"].str(), "Evicted");
-  EXPECT_EQ((*pod)["status"]["message"].str(),
-            "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
-  EXPECT_EQ(node.Events("Evicted").size(), 1u);
-}
-
-TEST(NodeAgent, VolumesInMemoryAreNoLargerThanTheirPodAndGoWithItsEnd) {
-  NodeHarness node;
-  SizedVolumes volumes(node.files);
-  node.volume_host = &volumes;
-  node.StartAgent();
-  node.RunFor(seconds(5));
-  node.CreatePod("p", R"("restartPolicy":"Never","volumes":[
-      {"name":"small","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},
-      {"name":"large","emptyDir":{"medium":"Memory","sizeLimit":"1Ti"}}],
-    "containers":[{"name":"a","image":"busybox:1","resources":{"limits":{"memory":"64Mi"}}}])");
-  const std::string directory = StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid());
-  const std::string prefix = directory + "/volumes/kubernetes.io~empty-dir/";
-  EXPECT_EQ(volumes.memory[prefix + "small"], 1u << 20);
-  EXPECT_EQ(volumes.memory[prefix + "large"], 64u << 20);
-  EXPECT_TRUE(volumes.unmounted.empty());
-  node.Advance(seconds(6));
-  EXPECT_EQ(node.Phase("p"), "Succeeded");
-  EXPECT_EQ(volumes.unmounted, (std::vector<std::string>{directory})) << "though the pod is there";
-  EXPECT_FALSE(node.files.Exists(prefix + "small"));
-}
-
-TEST(NodeAgent, PodsWhoseIsolationTheNodeCannotGiveAreRefused) {
+TEST(NodeAgent, PodsThatNeedUnsupportedIsolationAreRejected) {
   struct Case {
     const char* name;
     const char* fields;
@@ -674,7 +396,7 @@ TEST(NodeAgent, PodsWhoseIsolationTheNodeCannotGiveAreRefused) {
   }
 }
 
-TEST(NodeAgent, OnlyTheContainerWhoseVariablesDoubleFails) {
+TEST(NodeAgent, OnlyTheContainerWithExponentiallyGrowingVariablesFails) {
   NodeHarness node;
   node.StartAgent();
   std::string variables = R"({"name":"V0","value":"x"})";

@@ -22,7 +22,7 @@ const net::Headers& PlainText() {
   return headers;
 }
 
-// Where the log is, and the container it belongs to.
+// The path of a log and the container it belongs to.
 struct LogTarget {
   std::string path;
   std::string container_id;
@@ -91,7 +91,7 @@ struct NodeServer::Follower {
   std::string container_id;
   TimerHandle timer;
   std::unique_ptr<FileWatch> watch;
-  bool woken = false;  // a look is due already
+  bool woken = false;  // a read is already scheduled
 };
 
 NodeServer::NodeServer(Options options) : options_(std::move(options)) {}
@@ -178,7 +178,7 @@ void NodeServer::SendLogs(const net::ServerRequest& request, const std::string& 
       Follower{writer, LogStream(options_.files, target->path, std::move(*options)), follow,
                target->container_id});
   writer->StartStream(200, PlainText());
-  // Ends the reading, never the writer it is called from.
+  // Stops reading; never destroys the writer that calls this.
   writer->OnClosed([this, id](bool) {
     auto found = followers_.find(id);
     if (found == followers_.end()) return;
@@ -186,7 +186,7 @@ void NodeServer::SendLogs(const net::ServerRequest& request, const std::string& 
     followers_.erase(found);
   });
   writer->OnDrained([this, id] { Pump(id); });
-  // Before the first look: nothing falls between.
+  // Watch before the first read, so that no write is missed.
   if (follow && options_.log_watcher != nullptr) WatchLog(id, target->path);
   Pump(id);
 }
@@ -238,10 +238,10 @@ void NodeServer::ServeCommand(const net::ServerRequest& request, std::string_vie
       if (each.name == container && each.running()) id = each.current->id;
     }
   }
-  // In a kubelet's words, which clients show as they are.
+  // A kubelet's wording, because clients display it verbatim.
   if (id.empty()) return refuse(500, StrCat("container not found (", Quote(container), ")"));
   if (commands_.size() >= kMaxRemoteCommands) {
-    return refuse(429, "too many commands are being run over this node's API");
+    return refuse(429, "too many exec and attach sessions on this node; try again later");
   }
   static constexpr std::string_view kProtocols[] = {net::websocket::kChannelProtocolV5,
                                                     net::websocket::kChannelProtocolV4};
@@ -272,7 +272,7 @@ void NodeServer::Pump(std::uint64_t id) {
   follower.timer.reset();
   const std::shared_ptr<net::ResponseWriter> writer = follower.writer;
   while (writer->pending_bytes() < kMaxPending) {
-    // Asked before reading: what the container wrote before it ended is then read for sure.
+    // Check this before reading, so that everything written before the exit is read.
     auto status = options_.runtime.GetContainerStatus(follower.container_id);
     const bool runs = status.ok() && status->state == ContainerState::kRunning;
     auto text = follower.log.Read();

@@ -23,12 +23,11 @@ class NodeAgent;
 class RemoteCommand;
 class Runtime;
 
-// The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /exec and /attach of
-// the same form over a WebSocket, /pods, /devices (their health and who holds them), /metrics and
-// /healthz, each for whoever has the right to it (node_access.h). Hand it to a net::HttpServer with
-// a TLS context that asks for client certificates.
-// Loop-bound; `agent` must be started. Bounded: kMaxLogStreams and kMaxRemoteCommands at a time,
-// kMaxPending bytes waiting for a slow reader.
+// The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /exec and /attach
+// with the same path over a WebSocket, /pods, /devices (health and holders), /metrics and /healthz.
+// node_access.h lists the permission each one needs. Pass it to a net::HttpServer whose TLS context
+// requests client certificates. Loop-bound; `agent` must be started. Bounds: kMaxLogStreams and
+// kMaxRemoteCommands at a time, kMaxPending bytes buffered for a slow reader.
 class NodeServer final : public net::RequestHandler {
  public:
   struct Options {
@@ -37,11 +36,12 @@ class NodeServer final : public net::RequestHandler {
     const NodeAgent& agent;
     Runtime& runtime;
     Metrics* metrics = nullptr;
-    // Wakes those who follow a log, by writes to it; null: they look again and again.
+    // Wakes log followers when the log is written; null: they poll.
     FileWatcher* log_watcher = nullptr;
-    std::string node_name;  // whose rights the requests take
-    // Whether the sender may do one of `any_of`, usually client::AccessReviewer. `done` may come
-    // later, and need not come once this is gone. Empty: nobody may do anything.
+    std::string node_name;  // the Node that permissions are checked on
+    // Whether the sender has one of the permissions `any_of`, usually client::AccessReviewer.
+    // `done` may be called later, and need not be called once this object is destroyed. Empty:
+    // every request is denied.
     std::function<void(const net::ServerRequest& request,
                        std::vector<client::AccessReviewer::Access> any_of,
                        client::AccessReviewer::Done done)>
@@ -51,7 +51,7 @@ class NodeServer final : public net::RequestHandler {
   static constexpr std::size_t kMaxRemoteCommands = 200;
   static constexpr std::size_t kMaxPending = 1 << 20;
   static constexpr Duration kFollowEvery = std::chrono::milliseconds(200);
-  // With a watcher: only to find that the container has ended.
+  // Used with a watcher only to notice that the container has exited.
   static constexpr Duration kFollowWatchedEvery = std::chrono::seconds(1);
 
   explicit NodeServer(Options options);
@@ -78,7 +78,7 @@ class NodeServer final : public net::RequestHandler {
   Lifetime lifetime_;
 };
 
-// What kubectl's query says (tailLines, sinceSeconds, sinceTime, limitBytes, timestamps, previous,
+// Parses kubectl's query (tailLines, sinceSeconds, sinceTime, limitBytes, timestamps, previous,
 // follow, stream). Unknown parameters are ignored, malformed ones refused.
 Result<LogOptions> ParseLogOptions(const net::Query& query, WallTime now);
 

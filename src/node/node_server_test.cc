@@ -137,7 +137,7 @@ TEST_F(NodeServerTest, MetricsCountDevicesByTheirHealthNow) {
             std::string::npos);
 }
 
-TEST_F(NodeServerTest, WhoMayNotIsAnsweredNothing) {
+TEST_F(NodeServerTest, UnauthorizedRequestsAreRefused) {
   for (const char* path : {"/containerLogs/default/p/a", "/pods", "/metrics", "/devices",
                            "/healthz", "/exec/default/p/a", "/nothing"}) {
     auto refused = Get(path, "", false);
@@ -150,7 +150,7 @@ TEST_F(NodeServerTest, WhoMayNotIsAnsweredNothing) {
   EXPECT_EQ(asked_, "get pods;get proxy;");
 }
 
-TEST_F(NodeServerTest, WhatTheAnswerComesTooLateForIsNotTouched) {
+TEST_F(NodeServerTest, ALateAuthorizationDoesNotTouchAFinishedRequest) {
   holds_answers_ = true;
   auto waiting = Get("/pods");
   auto gone = Get("/pods");
@@ -218,7 +218,7 @@ TEST_F(NodeServerTest, FollowsUntilTheContainerEnds) {
   EXPECT_TRUE(logs->finished);
 }
 
-TEST_F(NodeServerTest, FollowsByWritesWhereTheyAreReported) {
+TEST_F(NodeServerTest, FollowsWritesWithAFileWatcher) {
   MemoryFileWatcher watcher(node_.loop);
   NodeServer server(
       {.loop = node_.loop,
@@ -249,7 +249,7 @@ TEST_F(NodeServerTest, FollowsByWritesWhereTheyAreReported) {
   EXPECT_FALSE(watcher.IsWatched(std::string(DirectoryName(log_))));
 }
 
-TEST_F(NodeServerTest, ALogThatGrowsFastIsLookedAtSoonAgain) {
+TEST_F(NodeServerTest, AFastGrowingLogIsCheckedMoreOften) {
   const std::string piece(LogRotation::kMaxBytes / 2 + 1, 'x');
   EXPECT_TRUE(node_.files.WriteFile(log_, piece + piece, 0644).ok());
   node_.Advance(LogRotation::kCheckEvery);

@@ -12,7 +12,7 @@ class WorkerPool;
 
 namespace drakkar::node {
 
-// Where file operations that sync go, so that the node's loop never waits for a disk. Loop-bound.
+// Runs file operations that sync, so that the node's loop never waits for a disk. Loop-bound.
 class BlockingWork {
  public:
   virtual ~BlockingWork() = default;
@@ -22,9 +22,9 @@ class BlockingWork {
                    absl::AnyInvocable<void(Result<void>)> done) = 0;
 };
 
-// On the pool's threads. A full pool answers kResourceExhausted. `pool` must outlive it.
+// Runs on the pool's threads. A full pool answers kResourceExhausted. `pool` must outlive it.
 std::unique_ptr<BlockingWork> MakePooledWork(EventLoop& loop, WorkerPool& pool);
-// As a task on the loop itself: for simulation, where files are in memory.
+// Runs as a task on the loop: for simulation, where files are in memory.
 std::unique_ptr<BlockingWork> MakeLoopWork(EventLoop& loop);
 
 }  // namespace drakkar::node

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Logger kLog("node.checkpoint");
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
-constexpr std::string_view kEmptySlot("\0", 1);  // what follows does not count
+constexpr std::string_view kEmptySlot("\0", 1);  // the bytes after it are ignored
 
 Error WithWayOut(const Error& error, const std::string& path) {
   return error.Prefixed(
@@ -37,7 +37,7 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
   auto content = files_.ReadFile(path_);
   if (!content.ok()) {
     if (content.error().code != ErrorCode::kNotFound) return WithWayOut(content.error(), path_);
-    // Whoever moved it away wants to begin anew: nothing of it may come back.
+    // The file was moved away to start over, so the side file must not bring its content back.
     if (auto removed = files_.Remove(slots_path_);
         !removed.ok() && removed.error().code != ErrorCode::kNotFound) {
       return removed.error();
@@ -51,47 +51,41 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
     return WithWayOut(
         state.error().Prefixed(StrCat("failed to get checkpoint ", kClaimCheckpointName)), path_);
   }
-  ASSIGN_OR_RETURN(const std::string newer, LoadSlots(*content));
-  if (newer.empty()) return state;
-  auto stored = DecodeCheckpoint(newer);
+  ASSIGN_OR_RETURN(const std::optional<std::string> newer, LoadSlots(*content));
+  if (!newer) return state;
+  auto stored = DecodeCheckpoint(*newer);
   if (!stored.ok()) return WithWayOut(stored.error(), slots_path_);
   StoreEventually();
   return stored;
 }
 
-// The checkpoint in the side file if it is newer, "" if not; makes the side file if there is none.
-Result<std::string> CheckpointFile::LoadSlots(const std::string& checkpoint) {
-  std::string newer;
+// The checkpoint in the side file if it is newer; creates the side file if there is none.
+Result<std::optional<std::string>> CheckpointFile::LoadSlots(const std::string& checkpoint) {
+  std::optional<std::string> newer;
   auto slots = files_.ReadFile(slots_path_);
   if (!slots.ok() && slots.error().code != ErrorCode::kNotFound)
     return WithWayOut(slots.error(), slots_path_);
   if (slots.ok()) {
-    SlotsReading reading = ReadSlots(*slots, checkpoint);
-    if (!reading.damage.empty()) {
-      return WithWayOut(
-          Error{ErrorCode::kDataLoss, StrCat("checkpoint is corrupted: ", reading.damage)},
-          slots_path_);
-    }
-    for (const std::size_t slot : reading.torn) {
-      kLog.Warning(
-          "the intent to prepare that was being written when the node stopped is passed over, "
-          "no driver was called for it",
-          {{"path", slots_path_}, {"slot", slot}});
-      // Two of them would be taken for damage.
+    Result<SlotsReading> reading = ReadSlots(*slots, checkpoint);
+    if (!reading.ok()) return WithWayOut(reading.error(), slots_path_);
+    for (const std::size_t slot : reading->torn) {
+      kLog.Warning("dropped an incomplete prepare intent; no driver had been called for it",
+                   {{"path", slots_path_}, {"slot", slot}});
+      // A second torn slot would be treated as corruption.
       RETURN_IF_ERROR(files_.OverwriteFile(slots_path_, slot * kCheckpointSlotBytes, kEmptySlot,
                                            /*sync=*/true));
     }
-    if (reading.newest) newer = std::move(reading.newest->checkpoint);
-    sequence_ = reading.last_sequence;
+    if (reading->newest) newer = std::move(reading->newest->checkpoint);
+    sequence_ = reading->last_sequence;
     has_slots_ = slots->size() == kCheckpointSlots * kCheckpointSlotBytes;
   }
-  if (has_slots_ || !newer.empty()) return newer;
-  // All of it is written, not only reserved: overwriting is then nothing but data.
+  if (has_slots_ || newer) return newer;
+  // Written in full rather than preallocated, so that overwriting later touches only data blocks.
   auto made = files_.WriteFileAtomically(
       slots_path_, std::string(kCheckpointSlots * kCheckpointSlotBytes, '\0'), 0600);
   has_slots_ = made.ok();
   if (!made.ok()) {
-    kLog.Warning("cannot make the checkpoint's side file, preparing takes longer without it",
+    kLog.Warning("could not create the checkpoint's side file; prepares take longer without it",
                  {{"path", slots_path_}, {"err", made.error().message}});
   }
   return newer;
@@ -119,7 +113,7 @@ void CheckpointFile::WriteSlot() {
   if (!next_id_.empty()) slot.bases.push_back(next_id_);
   auto bytes = has_slots_ ? EncodeSlot(slot) : std::nullopt;
   if (!bytes) {
-    // Too large, or no side file: with the checkpoint itself, then.
+    // Too large for a slot, or no side file: write the checkpoint itself.
     for (auto& done : *served) waiting_for_file_.push_back(std::move(done));
     if (next_id_.empty()) WriteFile();
     return;
@@ -135,7 +129,7 @@ void CheckpointFile::WriteSlot() {
         if (result.ok()) {
           StoreEventually();
         } else {
-          kLog.Warning("cannot write the checkpoint's side file",
+          kLog.Warning("could not write the checkpoint's side file",
                        {{"path", slots_path_}, {"err", result.error().message}});
           for (auto& done : *served) waiting_for_file_.push_back(std::move(done));
           served->clear();
@@ -166,7 +160,7 @@ void CheckpointFile::WriteFile() {
         if (result.ok()) written_id_ = next_id_;
         next_id_.clear();
         if (!result.ok()) {
-          kLog.Error("cannot write the claim checkpoint",
+          kLog.Error("could not write the claim checkpoint",
                      {{"path", path_}, {"err", result.error().message}});
           owes_file_ = true;
           settle_ = loop_.RunAfter(kRetryAfter, [this] { WriteFile(); });
@@ -182,8 +176,8 @@ void CheckpointFile::WriteFile() {
       }));
 }
 
-// What they say is in the checkpoint by now. It would be passed over unless the checkpoint became
-// again what it was, hence no sync.
+// The checkpoint now contains what the slots held. A stale slot is ignored unless the checkpoint
+// reverts to its earlier content, so this needs no sync.
 void CheckpointFile::ClearSlots() {
   if (writing_slot_ || !has_slots_) return;
   writing_slot_ = true;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,30 +15,32 @@
 
 namespace drakkar::node {
 
-// The claim checkpoint on disk: `dra_manager_state`, which Kubernetes can read, and a side file
-// that takes what must be durable at once (checkpoint_slots.h). The former follows within
-// kSettleAfter, replaced as a whole and synced; a failed write leaves the old content. Writers that
-// come while a write is under way share the next one, so that many pods starting at once cost two
-// syncs, not one each. Loop-bound.
+// The claim checkpoint on disk: `dra_manager_state`, which Kubernetes can read, and a side file for
+// changes that must be durable at once (checkpoint_slots.h). The checkpoint follows within
+// kSettleAfter, replaced atomically and synced; a failed write leaves the old content. Stores
+// requested during a write share the next one, so many pods starting at once cost two syncs, not
+// one each. Loop-bound.
 class CheckpointFile {
  public:
-  // Not sooner: replacing a file makes the disk's journal wait, and with it the next pod's start.
+  // Not sooner: replacing a file stalls the file system's journal, and with it the next pod's
+  // start.
   static constexpr Duration kSettleAfter = std::chrono::seconds(1);
 
   CheckpointFile(EventLoop& loop, FileSystem& files, BlockingWork& work, std::string directory);
   ~CheckpointFile();
 
-  // Blocks, at start only. An absent file is created empty. A file that cannot be used is an error
-  // that says what to do, never an empty state: prepared devices would be forgotten.
+  // Blocks; only for startup. An absent file is created empty. An unusable file is an error that
+  // says what to do, never an empty state: prepared devices would be forgotten.
   Result<CheckpointState> LoadOrCreate();
 
-  // `current` is asked when the write begins, so that a shared write has everybody's changes.
+  // `current` is called when a write begins, so that a shared write contains everybody's changes.
   void SetSource(std::function<CheckpointState()> current) { current_ = std::move(current); }
-  // Makes durable what `current` then gives; `done` once that is on disk.
+  // Makes the current state durable; `done` runs once it is on disk.
   void Store(std::function<void(Result<void>)> done);
-  // Without anybody waiting: within kSettleAfter, and tried again every second until it works.
+  // Stores the current state within kSettleAfter, without a callback. Retried every second until it
+  // succeeds.
   void StoreEventually();
-  // Writes at once, and blocks, what StoreEventually still owes: before the process ends.
+  // Writes what StoreEventually still owes, before the process ends. Blocks.
   void Flush();
 
   const std::string& path() const { return path_; }
@@ -45,7 +48,7 @@ class CheckpointFile {
  private:
   using Waiting = std::vector<std::function<void(Result<void>)>>;
 
-  Result<std::string> LoadSlots(const std::string& checkpoint);
+  Result<std::optional<std::string>> LoadSlots(const std::string& checkpoint);
   void WriteSlot();
   void WriteFile();
   void ClearSlots();
@@ -66,7 +69,7 @@ class CheckpointFile {
 
   std::string written_id_;  // of the content of path_
   std::string next_id_;     // of what is being written to it; empty otherwise
-  bool owes_file_ = false;  // what was stored is not in path_ yet
+  bool owes_file_ = false;  // path_ lacks changes that were stored
   Waiting waiting_for_file_;
   TimerHandle settle_;
   Lifetime lifetime_;

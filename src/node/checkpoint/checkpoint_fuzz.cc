@@ -1,5 +1,5 @@
-// The files a node finds when it starts: claim checkpoint, its side file, health of devices. What
-// can be read is written as something that reads the same.
+// The files a node reads at startup: claim checkpoint, its side file, device health. What can be
+// read must round-trip.
 #include <cstddef>
 #include <cstdint>
 
@@ -24,7 +24,7 @@ void CheckCheckpoint(std::string_view file) {
   CHECK(again.ok() && *again == *state);
 }
 
-// The two slots, cut at a zero byte, each with a right checksum if it begins with '+'.
+// Two slots separated by a zero byte. A slot that begins with '+' gets a valid checksum.
 void CheckSlots(std::string_view text) {
   std::string file(kCheckpointSlots * kCheckpointSlotBytes, '\0');
   const std::size_t cut = std::min(text.find('\0'), text.size());
@@ -39,12 +39,13 @@ void CheckSlots(std::string_view text) {
     file.replace(i * kCheckpointSlotBytes, std::min(slot.size(), kCheckpointSlotBytes), slot, 0,
                  kCheckpointSlotBytes);
   }
-  const SlotsReading reading = ReadSlots(file, "");
-  CHECK(reading.torn.size() < 2 || !reading.damage.empty());
-  if (!reading.newest) return;
-  CHECK(reading.newest->sequence <= reading.last_sequence);
-  // What was read is what one of the slots begins with.
-  const auto encoded = EncodeSlot(*reading.newest);
+  const Result<SlotsReading> reading = ReadSlots(file, "");
+  if (!reading.ok()) return;
+  CHECK(reading->torn.size() < 2);
+  if (!reading->newest) return;
+  CHECK(reading->newest->sequence <= reading->last_sequence);
+  // The result must be the beginning of one of the slots.
+  const auto encoded = EncodeSlot(*reading->newest);
   CHECK(encoded.has_value());
   bool is_there = false;
   for (std::size_t i = 0; i < kCheckpointSlots; ++i) {
@@ -77,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'c':
       node::CheckCheckpoint(text);
       break;
-    case 'd': {  // only what is in it, with its checksum
+    case 'd': {  // the payload only; the checksum is added
       std::string file = "{\"Data\":";
       api::AppendJsonString(file, text);
       node::CheckCheckpoint(StrCat(file, ",\"Checksum\":", Crc32(text), "}"));

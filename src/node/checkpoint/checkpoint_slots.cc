@@ -40,6 +40,10 @@ DecodedSlot DecodeSlot(std::string_view bytes) {
   return decoded;
 }
 
+Error Damage(const std::string& what) {
+  return {ErrorCode::kDataLoss, StrCat("checkpoint is corrupted: ", what)};
+}
+
 }  // namespace
 
 std::string ContentId(std::string_view checkpoint) {
@@ -54,24 +58,21 @@ std::optional<std::string> EncodeSlot(const CheckpointSlot& slot) {
   return bytes;
 }
 
-SlotsReading ReadSlots(std::string_view file, std::string_view checkpoint) {
+Result<SlotsReading> ReadSlots(std::string_view file, std::string_view checkpoint) {
   SlotsReading reading;
   if (file.size() != kCheckpointSlots * kCheckpointSlotBytes) {
-    // It is made in one piece, so nobody has been writing it.
-    if (file.find_first_not_of('\0') != std::string_view::npos) {
-      reading.damage = StrCat("it has ", file.size(), " bytes instead of ",
-                              kCheckpointSlots * kCheckpointSlotBytes);
-    }
-    return reading;
+    // The file is created atomically, so this is not an interrupted write.
+    if (file.find_first_not_of('\0') == std::string_view::npos) return reading;
+    return Damage(StrCat("it has ", file.size(), " bytes instead of ",
+                         kCheckpointSlots * kCheckpointSlotBytes));
   }
   const std::string id = ContentId(checkpoint);
   for (std::size_t i = 0; i < kCheckpointSlots; ++i) {
     const std::string_view bytes = file.substr(i * kCheckpointSlotBytes, kCheckpointSlotBytes);
-    if (bytes.front() == '\0') continue;  // never written, or done with
+    if (bytes.front() == '\0') continue;  // never written, or cleared
     DecodedSlot slot = DecodeSlot(bytes);
-    if (!slot.has_head) {
-      reading.damage = StrCat("slot ", i, " is not one");
-    } else if (!slot.whole) {
+    if (!slot.has_head) return Damage(StrCat("slot ", i, " has no valid header"));
+    if (!slot.whole) {
       reading.torn.push_back(i);
     } else {
       reading.last_sequence = std::max(reading.last_sequence, slot.whole->sequence);
@@ -81,7 +82,7 @@ SlotsReading ReadSlots(std::string_view file, std::string_view checkpoint) {
         reading.newest = std::move(slot.whole);
     }
   }
-  if (reading.torn.size() > 1) reading.damage = "more than one slot has a wrong checksum";
+  if (reading.torn.size() > 1) return Damage("more than one slot has a wrong checksum");
   return reading;
 }
 

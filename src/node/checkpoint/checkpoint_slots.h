@@ -6,15 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result/result.h"
+
 namespace drakkar::node {
 
-// The side file of the claim checkpoint: two slots of fixed size that are overwritten in turn, each
-// with a whole checkpoint. Making one durable is one wait for the disk, where replacing a file
-// takes two and the file system's journal besides; and while one slot is written the other is
-// whole.
+// The side file of the claim checkpoint: two fixed-size slots that are overwritten alternately,
+// each holding a complete checkpoint. Making one durable takes one sync, while replacing a file
+// takes two and a journal commit. While one slot is being written, the other stays intact.
 //
-// A slot says on which contents of the checkpoint itself it builds. One that builds on another than
-// what is there is of the past: the checkpoint was written later, by us or by a kubelet.
+// A slot names the contents of the main checkpoint that it is based on. If the main checkpoint has
+// other contents, the slot is stale: the checkpoint was written later, by us or by a kubelet.
 inline constexpr char kCheckpointSlotsName[] = "dra_manager_state.intents";
 inline constexpr std::size_t kCheckpointSlotBytes = 128u << 10;
 inline constexpr std::size_t kCheckpointSlots = 2;
@@ -25,24 +26,24 @@ struct CheckpointSlot {
   std::string checkpoint;
 };
 
-// Names a checkpoint's content.
+// Identifies a checkpoint's content.
 std::string ContentId(std::string_view checkpoint);
 
-// Nothing when it does not fit into a slot.
+// Nothing if it does not fit into a slot.
 std::optional<std::string> EncodeSlot(const CheckpointSlot& slot);
 
-// What a side file says beside the checkpoint with this content.
+// What a side file contains, given the content of the main checkpoint.
 //
-// A slot whose head can be read and whose checksum is wrong was being written when the power went:
-// nobody was told that it is durable, so it is passed over. More than one of them, or bytes that
-// are no slot at all, no interrupted write leaves behind, since the slots are written one at a time
-// and a head is within one sector: that is damage, and something that was durable may be lost.
+// A slot with a valid header and a wrong checksum was being written when the machine lost power. It
+// was never reported as durable, so it is skipped. More than one such slot, or a slot without a
+// valid header, cannot result from an interrupted write, because slots are written one at a time
+// and a header fits into one sector. That is corruption, and durable data may be lost.
 struct SlotsReading {
-  std::optional<CheckpointSlot> newest;  // of the whole ones that build on the checkpoint
-  std::uint64_t last_sequence = 0;       // of all whole ones; 0 without one
-  std::vector<std::size_t> torn;         // slots that were passed over
-  std::string damage;                    // what is wrong, in words; empty if nothing is
+  std::optional<CheckpointSlot> newest;  // the newest intact slot based on the checkpoint
+  std::uint64_t last_sequence = 0;       // the highest of all intact slots; 0: none
+  std::vector<std::size_t> torn;         // slots that were skipped; at most one
 };
-SlotsReading ReadSlots(std::string_view file, std::string_view checkpoint);
+// kDataLoss if the file is corrupt.
+Result<SlotsReading> ReadSlots(std::string_view file, std::string_view checkpoint);
 
 }  // namespace drakkar::node

@@ -104,7 +104,7 @@ void AppendClaim(std::string& out, const CheckpointClaim& claim) {
   out += '}';
 }
 
-// Go's reader prefers the exact name and takes any letter case otherwise; the last one wins.
+// Go's decoder prefers an exact match and otherwise ignores case; the last member wins.
 Value Find(Value object, std::string_view name) {
   Value found;
   const std::string lower = ToLower(name);
@@ -139,7 +139,7 @@ Error WrongKind(Value value, std::string_view where, std::string_view type) {
 
 constexpr char kList[] = "ClaimInfoStateList";
 
-// A member that may be absent or null, and otherwise has to be of this kind.
+// A member that may be absent or null and otherwise must have this type.
 Result<Value> Member(Value object, std::string_view name, ValueKind kind, std::string_view where,
                      std::string_view type) {
   const Value value = Find(object, name);

@@ -11,9 +11,8 @@
 
 namespace drakkar::node {
 
-// The file `dra_manager_state` in the form Kubernetes gives it, so that either can read what the
-// other wrote. Absent lists and empty ones are different bytes there (null and []), hence the
-// optionals.
+// The file `dra_manager_state` in Kubernetes' format, so that each can read what the other wrote.
+// Absent and empty lists are encoded differently there (null and []), hence the optionals.
 
 struct CheckpointDevice {
   std::string pool_name;
@@ -44,15 +43,15 @@ struct CheckpointClaim {
 
 using CheckpointState = std::optional<std::vector<CheckpointClaim>>;
 
-// What a checkpoint may be at most; a larger file is refused.
+// Size limit of a checkpoint; a larger file is refused.
 inline constexpr std::size_t kMaxCheckpointBytes = 64u << 20;
 inline constexpr char kClaimCheckpointName[] = "dra_manager_state";
 
 // {"Data":"...","Checksum":N}
 std::string EncodeCheckpoint(const CheckpointState& state);
 
-// Unknown members are ignored, missing ones default, names match in any letter case. kDataLoss for
-// a wrong checksum (`checkpoint is corrupted`) and for bytes that are no checkpoint at all.
+// Unknown members are ignored, missing ones get defaults, names are case-insensitive. kDataLoss for
+// a wrong checksum (`checkpoint is corrupted`) and for bytes that are not a checkpoint.
 Result<CheckpointState> DecodeCheckpoint(std::string_view file);
 
 }  // namespace drakkar::node

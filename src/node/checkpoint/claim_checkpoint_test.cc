@@ -102,7 +102,7 @@ TEST(ClaimCheckpointVectors, StoreAsKubernetesDoes) {
   }
 }
 
-TEST(ClaimCheckpoint, HasTheChecksumOfTheReference) {
+TEST(ClaimCheckpoint, HasTheChecksumKubernetesComputes) {
   EXPECT_NE(EncodeCheckpoint(std::nullopt).find("\"Checksum\":4010664294}"), std::string::npos);
 }
 
@@ -120,7 +120,7 @@ TEST(CheckpointFile, SaysWhatToDoWithACorruptFile) {
   EXPECT_EQ(*files.ReadFile("/root/dra_manager_state"), R"({"Data":"{}","Checksum":1})");
 }
 
-TEST(CheckpointFile, WritersThatMeetShareAWrite) {
+TEST(CheckpointFile, ConcurrentStoresShareAWrite) {
   SeededLoop loop;
   MemoryFileSystem files;
   auto work = MakeLoopWork(loop);
@@ -192,7 +192,7 @@ struct Stored {
   std::string Uid(const CheckpointState& state) { return state ? state->at(0).uid : "(none)"; }
 };
 
-TEST(CheckpointFile, WhatWasStoredIsThereAfterThePowerWasLostBeforeTheCheckpointFollowed) {
+TEST(CheckpointFile, StoredStateSurvivesAPowerLossBeforeTheCheckpointIsWritten) {
   Stored node;
   node.Load();
   for (const char* uid : {"claim-1", "claim-2", "claim-3"}) {
@@ -216,7 +216,7 @@ TEST(CheckpointFile, StoringWaitsForOneSync) {
   EXPECT_EQ(node.files.calls() - before, 2u) << "the bytes and their sync";
 }
 
-TEST(CheckpointFile, ATornSlotLeavesTheOneBeforeIt) {
+TEST(CheckpointFile, ATornSlotLeavesThePreviousOneInEffect) {
   Stored node;
   node.Load();
   ASSERT_TRUE(node.Store("a"));
@@ -231,7 +231,7 @@ TEST(CheckpointFile, ATornSlotLeavesTheOneBeforeIt) {
 }
 
 // The slot before it is empty, since the checkpoint had followed.
-TEST(CheckpointFile, APowerLossInTheMiddleOfEachWriteNeverKeepsTheAgentFromStarting) {
+TEST(CheckpointFile, TheAgentStartsAfterAPowerLossInTheMiddleOfAnyWrite) {
   Stored node;
   node.Load();
   node.uid = "settled";
@@ -249,7 +249,7 @@ TEST(CheckpointFile, APowerLossInTheMiddleOfEachWriteNeverKeepsTheAgentFromStart
   }
 }
 
-TEST(CheckpointFile, ADamagedSideFileIsRefusedWithTheWayOut) {
+TEST(CheckpointFile, ACorruptSideFileIsRefusedAndTheErrorSaysWhatToDo) {
   Stored node;
   node.Load();
   ASSERT_TRUE(node.Store("first"));
@@ -276,7 +276,7 @@ TEST(CheckpointFile, ADamagedSideFileIsRefusedWithTheWayOut) {
   EXPECT_EQ(node.Uid(node.Load()), "(none)") << "the checkpoint had not followed";
 }
 
-TEST(CheckpointFile, AReadThatFailsSaysTheWayOutToo) {
+TEST(CheckpointFile, AFailedReadSaysWhatToDo) {
   for (std::size_t call = 0; call < 3; ++call) {
     Stored node;
     node.Load();
@@ -290,7 +290,7 @@ TEST(CheckpointFile, AReadThatFailsSaysTheWayOutToo) {
   }
 }
 
-TEST(CheckpointFile, ACheckpointWrittenByAKubeletMeanwhileCounts) {
+TEST(CheckpointFile, ACheckpointWrittenByAKubeletInTheMeantimeWins) {
   Stored node;
   node.Load();
   ASSERT_TRUE(node.Store("a"));
@@ -299,7 +299,7 @@ TEST(CheckpointFile, ACheckpointWrittenByAKubeletMeanwhileCounts) {
   EXPECT_EQ(node.Uid(node.Load()), "theirs");
 }
 
-TEST(CheckpointFile, NothingComesBackAfterTheCheckpointWasMovedAway) {
+TEST(CheckpointFile, MovingTheCheckpointAwayDiscardsTheSideFileToo) {
   Stored node;
   node.Load();
   ASSERT_TRUE(node.Store("a"));
@@ -308,7 +308,7 @@ TEST(CheckpointFile, NothingComesBackAfterTheCheckpointWasMovedAway) {
 }
 
 // A slot that builds on an earlier checkpoint with the same content must not come to life again.
-TEST(CheckpointFile, NothingComesBackWhenTheCheckpointIsAsItWasBefore) {
+TEST(CheckpointFile, ACheckpointThatRevertsDoesNotReviveAClearedSlot) {
   Stored node;
   node.Load();
   node.uid = "settled";
@@ -321,7 +321,7 @@ TEST(CheckpointFile, NothingComesBackWhenTheCheckpointIsAsItWasBefore) {
   EXPECT_EQ(node.Uid(node.Load()), "settled");
 }
 
-TEST(CheckpointFile, WhatDoesNotFitIntoASlotGoesIntoTheCheckpoint) {
+TEST(CheckpointFile, StateTooLargeForASlotIsWrittenToTheCheckpoint) {
   Stored node;
   node.Load();
   const std::string large(kCheckpointSlotBytes, 'x');

@@ -12,27 +12,27 @@
 namespace drakkar::node {
 
 struct ClaimDriver {
-  // As the driver answered. Devices that skip preparation are in it as they were allocated, without
-  // CDI ids: their driver may report health.
+  // The devices from the driver's answer. Devices that skip preparation are listed as allocated,
+  // without CDI ids, because their driver may report health.
   std::vector<rpc::PreparedDevice> devices;
-  bool answered = false;  // it said which, now or in an earlier process; there may be none
+  bool answered = false;  // the driver has answered, in this process or an earlier one
   std::vector<std::string> skip_node_operations;  // aggregated
 };
 
-// What the node knows about one claim its pods hold.
+// What the node knows about a claim held by its pods.
 struct ClaimInfo {
   std::string uid;
   std::string name;
   std::string namespace_name;
   std::set<std::string> pod_uids;
   std::map<std::string, ClaimDriver> drivers;  // one entry per driver of the allocation
-  // Not in the checkpoint: every process begins anew.
+  // Not in the checkpoint: a new process starts with kAttached.
   StateMachine<kClaimTable> phase{ClaimPhase::kAttached};
 
   rpc::ClaimReference reference() const { return {namespace_name, uid, name}; }
 };
 
-// Claims by "namespace/name", and their two-way passage to the checkpoint.
+// Claims by "namespace/name", with conversion to and from the checkpoint.
 class ClaimCache {
  public:
   using Claims = std::map<std::string, ClaimInfo>;

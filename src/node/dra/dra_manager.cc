@@ -28,11 +28,11 @@ Result<void> DraManager::Load() {
   auto state = options_.checkpoint.LoadOrCreate();
   if (!state.ok()) return state.error().Prefixed("create ResourceClaim cache");
   if (state->has_value() && !options_.gates.Known(Gate::kDRAOptionalNodePreparation)) {
-    // A release before KEP-5945 does not know this key and loses it with the next write.
+    // A release without KEP-5945 does not know this key and drops it with the next write.
     for (CheckpointClaim& claim : **state) {
       if (!claim.driver_state) continue;
       for (auto& [name, driver] : *claim.driver_state) {
-        // That driver was not asked and gave nothing, so nothing of it is lost.
+        // That driver was never called, so no devices are lost.
         if (!driver.skip_node_operations.empty() && !driver.devices) driver.devices.emplace();
         driver.skip_node_operations.clear();
       }
@@ -57,7 +57,7 @@ void DraManager::ReconcileNow() {
     if (active->contains(uid)) continue;
     Unprepare(uid, [uid](Result<void> result) {
       if (result.ok()) return;
-      kLog.Warning("cannot unprepare the claims of a pod that is gone",
+      kLog.Warning("could not unprepare claims of a deleted pod",
                    {{"podUID", uid}, {"err", result.error().message}});
     });
   }

@@ -28,12 +28,12 @@ namespace drakkar::node {
 // Prepares the claims of pods through their drivers before the pods run, and unprepares them after
 // their containers have stopped (KEP-4381, KEP-5945).
 //
-// Guarantees: claims are checked against the live object first, and a pod that fails there leaves
-// no trace; the intent to prepare is on disk before the first driver call (an announcement, which
-// changes nothing, may come before); one call per driver has all claims of the pod; a claim shared
-// by pods is unprepared with the last of them, and while that goes on no pod may attach to it.
-// Calls of one pod must not overlap: its worker sees to that. Loop-bound. Bounded by the pods of
-// the node.
+// Guarantees: claims are first checked against the live object, and a pod that fails this check
+// leaves no trace. The intent to prepare is on disk before the first driver call (an announcement,
+// which has no effect, may precede it). One call per driver covers all claims of the pod. A shared
+// claim is unprepared with its last pod; until that has finished, no pod can attach to it. Calls
+// for one pod must not overlap, which its worker ensures. Stages and transitions are in
+// dra_stages.h. Loop-bound; bounded by the pods of the node.
 class DraManager {
  public:
   struct Options {
@@ -43,7 +43,7 @@ class DraManager {
     CheckpointFile& checkpoint;
     const FeatureGates& gates;
     Metrics* metrics = nullptr;
-    Wakefulness* wakefulness = nullptr;  // held while a prepare is under way
+    Wakefulness* wakefulness = nullptr;  // held during a prepare
     // A claim of the pod was unprepared without this driver, which was declared gone. May be empty.
     std::function<void(const std::string& driver, const std::string& pod_uid)> on_given_up;
   };
@@ -57,39 +57,39 @@ class DraManager {
   explicit DraManager(Options options);
   ~DraManager();
 
-  // Reads the checkpoint. Fails rather than forget what is prepared.
+  // Reads the checkpoint. Fails if it cannot be read: forgetting prepared claims would be worse.
   Result<void> Load();
 
-  // Errors read `prepare dynamic resources: ...`.
+  // Prepares all claims of the pod. Errors start with `prepare dynamic resources: `.
   void Prepare(const api::ObjectPtr& pod, Done done);
-  // Of all claims the pod holds. Errors read `unprepare dynamic resources: ...`. Several callers
-  // for one pod share one attempt.
+  // Unprepares all claims that the pod holds. Errors start with `unprepare dynamic resources: `.
+  // Concurrent calls for one pod share one attempt.
   void Unprepare(const std::string& pod_uid, Done done);
 
-  // The CDI ids for exactly the requests the container names, in its order.
+  // The CDI ids of exactly the requests that the container names, in its order.
   Result<std::vector<std::string>> CdiDevices(api::Value pod, api::Value container) const;
 
-  // Whether every claim of the pod was prepared since this process started: what a new sandbox
-  // needs.
+  // Whether every claim of the pod was prepared since this process started. Required for a new
+  // sandbox.
   bool IsPrepared(api::Value pod) const;
-  // Whether it is known which devices every claim of the pod has, from this process or from the one
-  // before: what a container in a sandbox that is there already needs.
+  // Whether the devices of every claim of the pod are known, from this process or the previous one.
+  // Enough for a container in an existing sandbox.
   bool KnowsDevices(api::Value pod) const;
   bool HoldsClaims(const std::string& pod_uid) const;
-  // A cached claim of the pod that skips node operations although the gate is off: admission
-  // rejects such a pod after a restart.
+  // A cached claim of the pod that skips node operations although the gate is off. After a restart,
+  // admission rejects such a pod.
   std::optional<std::string> FindDisallowedSkip(const std::string& pod_uid) const;
 
-  // From now on and every minute, claims of pods that `active_pods` does not know are unprepared.
-  // It gives nothing while the pods of this node are not known yet.
+  // Unprepares, now and every minute, the claims of pods that are not in `active_pods`.
+  // `active_pods` returns nothing until the pods of this node are known.
   void StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods);
 
-  // Unprepares at once what Reconcile would find only later: the pods are known now, or a driver
-  // has come or was given up.
+  // Reconciles now instead of at the next interval: the pods have become known, or a driver
+  // connected or was declared gone.
   void ReconcileNow();
 
-  // Drivers that are gone for good: claims are unprepared without them while they are not
-  // connected.
+  // Drivers that were declared gone: while they are not connected, claims are unprepared without
+  // them.
   void SetForgottenDrivers(std::set<std::string> drivers) {
     forgotten_drivers_ = std::move(drivers);
   }
@@ -98,7 +98,7 @@ class DraManager {
   const ClaimCache& cache() const { return cache_; }
 
  private:
-  // Whether the pod is on every claim it names, and each is fit.
+  // Whether the pod holds every claim it names and `is_fit` accepts each.
   bool HoldsAll(api::Value pod, const std::function<bool(const ClaimInfo&)>& is_fit) const;
   struct PrepareOperation;
   struct UnprepareOperation;
@@ -109,8 +109,7 @@ class DraManager {
   Result<void> CheckClaims(PrepareOperation& operation);
   Result<ClaimInfo> CheckClaim(api::Value pod, const struct PodClaim& pod_claim, api::Value claim);
   Result<void> Attach(PrepareOperation& operation);
-  // Drivers that wish it are told of the claims, and what they say, while the intent to prepare
-  // them is being written.
+  // Sends the claims ahead to drivers that accept announcements, while the intent is being written.
   void Announce(const PrepareOperation& operation);
   void CallNextPrepare(const std::shared_ptr<PrepareOperation>& operation);
   Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,

@@ -21,14 +21,14 @@ class DraMetrics {
   // Null: nothing is counted.
   explicit DraMetrics(Metrics* metrics) : metrics_(metrics) {}
 
-  // The bounds of Kubernetes begin at 0.1 s; ours of the same operations tell milliseconds apart.
+  // Kubernetes' buckets start at 0.1 s; ours for the same operations resolve milliseconds.
   void Operation(std::string_view name, bool is_error, Duration took);
-  // `claims` (read from the server), `checkpoint` (written), `driver` (one call).
+  // `claims` (fetched from the server), `checkpoint` (written), `driver` (one call).
   void PrepareStage(std::string_view stage, Duration took);
-  // `code` is CodeOf the answer.
+  // `code` comes from CodeOf.
   void Call(const PluginInstance& plugin, std::string_view method, const std::string& code,
             Duration took);
-  // The gRPC code that an error stands for; "OK" for null.
+  // The gRPC code of an error; "OK" for null.
   static std::string CodeOf(const Error* error);
   void PrepareSkipped(const std::string& driver);
   void UnprepareSkipped(const std::string& driver);

@@ -32,12 +32,12 @@ struct DraManager::PrepareOperation {
   MonotonicTime recorded_until;
   std::vector<PodClaim> pod_claims;
   std::vector<std::optional<client::Reply>> fetched;  // parallel to pod_claims
-  std::size_t missing = 0;                            // answers still to come
+  std::size_t missing = 0;                            // replies still expected
   std::vector<ClaimInfo> fresh;                       // parallel to pod_claims
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;  // by driver
   std::size_t next_batch = 0;
   std::vector<std::string> to_mark;  // keys of claims that become prepared
-  // What took how long, to be counted when nobody waits any more.
+  // Metric updates, deferred until nobody waits for the operation.
   std::vector<absl::AnyInvocable<void(DraMetrics&)>> to_count;
 };
 
@@ -67,7 +67,7 @@ void DraManager::Prepare(const api::ObjectPtr& pod, Done done) {
         }));
     return;
   }
-  // What follows goes through a dozen threads and processes, each for some microseconds.
+  // The prepare passes through a dozen threads and processes, each for microseconds.
   if (options_.wakefulness != nullptr) operation->awake = options_.wakefulness->Begin();
   operation->pod_claims = std::move(*claims);
   FetchClaims(operation);
@@ -170,7 +170,7 @@ Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, V
   for (const auto& [driver, operations] : skips) {
     info.drivers[driver].skip_node_operations = AggregateSkips(operations);
   }
-  // What was decided when the claim was first prepared stays in force.
+  // Decisions made when the claim was first prepared stay in effect.
   const ClaimInfo* cached = cache_.Find(ClaimCache::Key(info.namespace_name, info.name));
   const ClaimInfo& effective = cached != nullptr && cached->uid == info.uid ? *cached : info;
   for (const auto& [driver, state] : effective.drivers) {
@@ -181,7 +181,7 @@ Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, V
   return info;
 }
 
-// Puts the pod on its claims and plans the calls. Nothing was changed before.
+// Attaches the pod to its claims and plans the driver calls. Nothing was changed before this.
 Result<void> DraManager::Attach(PrepareOperation& operation) {
   for (const ClaimInfo& fresh : operation.fresh) {
     const ClaimInfo* cached = cache_.Find(ClaimCache::Key(fresh.namespace_name, fresh.name));
@@ -204,7 +204,7 @@ Result<void> DraManager::Attach(PrepareOperation& operation) {
     if (info->phase.state() == ClaimPhase::kPrepared) continue;
     operation.to_mark.push_back(key);
     for (auto& [driver, state] : info->drivers) {
-      // A checkpoint that others wrote does not name the devices that skip preparation.
+      // A checkpoint written by a kubelet does not list devices that skip preparation.
       if (Skips(state.skip_node_operations, kSkipPrepare) && state.devices.empty() &&
           fresh.drivers.contains(driver)) {
         state.devices = fresh.drivers.at(driver).devices;
@@ -290,11 +290,11 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation& operation, const st
       return Internal(StrCat("internal error: unable to get claim info for ResourceClaim ",
                              claim.name, " in namespace ", claim.namespace_name));
     }
-    // Replaced, not added to: a repeated call must not double the devices.
+    // Replace, do not append: a repeated call must not duplicate the devices.
     ClaimDriver& state = info->drivers[driver];
     state.devices = std::move(result.devices);
     state.answered = true;
-    // A driver may leave out the devices that skip preparation.
+    // A driver may omit devices that skip preparation.
     for (const ClaimInfo& fresh : operation.fresh) {
       const auto allocated = fresh.drivers.find(driver);
       if (fresh.uid != uid || allocated == fresh.drivers.end()) continue;
@@ -327,7 +327,7 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
   if (result.ok() && !operation.to_mark.empty()) {
     for (const std::string& key : operation.to_mark) {
       ClaimInfo* info = cache_.Find(key);
-      // Another pod that shares the claim may have been first.
+      // Another pod with the same claim may have finished first.
       if (info == nullptr || !info->phase.Accepts(ClaimEvent::kPrepared)) continue;
       info->phase.Apply(ClaimEvent::kPrepared);
       for (const auto& [driver, state] : info->drivers) {
@@ -336,8 +336,8 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
             [driver = driver](DraMetrics& metrics) { metrics.PrepareSkipped(driver); });
       }
     }
-    // The intent is on disk; a result that is lost with the process is asked for again by the
-    // worker that adopts the pod, since preparing is idempotent.
+    // The intent is on disk. If the process dies before the result is written, the worker that
+    // adopts the pod prepares again, which is idempotent.
     options_.checkpoint.StoreEventually();
     operation.to_count.emplace_back([this](DraMetrics& metrics) { metrics.ClaimsInUse(cache_); });
   }
@@ -345,7 +345,7 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
   operation.to_count.emplace_back([is_error = !result.ok(), took](DraMetrics& metrics) {
     metrics.Operation("PrepareResources", is_error, took);
   });
-  // The pod goes on first.
+  // Count metrics after the pod has continued.
   options_.loop.Post(lifetime_.Guard([this, awake = std::move(operation.awake),
                                       to_count = std::move(operation.to_count)]() mutable {
     for (auto& count : to_count) count(metrics_);

@@ -22,7 +22,7 @@ void Forget(NodeHarness& node, const std::string& driver) {
   node.Run();
 }
 
-TEST(DraManager, AForgottenDriverNoLongerHoldsUpDeletion) {
+TEST(DraRecovery, AForgottenDriverNoLongerBlocksDeletion) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.driver.Stop();
@@ -35,7 +35,7 @@ TEST(DraManager, AForgottenDriverNoLongerHoldsUpDeletion) {
   EXPECT_EQ(node.Events("DriverForgotten").size(), 2u) << "about the node and about the pod";
 }
 
-TEST(DraManager, AForgottenDriverThatComesBackIsCalledAgain) {
+TEST(DraRecovery, AForgottenDriverThatReturnsIsUsedAgain) {
   GpuNode node;
   node.driver.Stop();
   Forget(node, "gpu.example.com");
@@ -50,7 +50,7 @@ TEST(DraManager, AForgottenDriverThatComesBackIsCalledAgain) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
-TEST(DraManager, ADriverForgottenWhileTheAgentWasDownIsForgotten) {
+TEST(DraRecovery, ADriverCanBeForgottenWhileTheAgentIsDown) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.driver.Stop();
@@ -62,7 +62,7 @@ TEST(DraManager, ADriverForgottenWhileTheAgentWasDownIsForgotten) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
-TEST(DraManager, AForgottenDriverThatWasKilledAndLeftItsSocketNoLongerHoldsUpDeletion) {
+TEST(DraRecovery, AForgottenDriverWithALeftoverSocketNoLongerBlocksDeletion) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.driver.Kill();
@@ -75,11 +75,11 @@ TEST(DraManager, AForgottenDriverThatWasKilledAndLeftItsSocketNoLongerHoldsUpDel
   EXPECT_EQ(node.Events("DriverForgotten").size(), 2u) << "about the node and about the pod";
 }
 
-TEST(DraManager, ADriverForgottenWhileItIsConnectedIsCalledUntilItIsNot) {
+TEST(DraRecovery, AForgottenDriverIsUsedWhileItIsConnected) {
   GpuNode node;
   node.CreatePodWithClaim();
   Forget(node, "gpu.example.com");
-  EXPECT_THAT(node.Events("DriverForgotten").at(0), HasSubstr("called all the same"));
+  EXPECT_THAT(node.Events("DriverForgotten").at(0), HasSubstr("still connected and in use"));
   node.driver.plugin.unprepare_error = Internal("stuck");
   node.DeletePod("p");
   node.Advance(seconds(120));
@@ -90,7 +90,7 @@ TEST(DraManager, ADriverForgottenWhileItIsConnectedIsCalledUntilItIsNot) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
-TEST(DraManager, APodDeletedLaterHasTheEventOfItsForgottenDriverAndARestartDoesNotRepeatTheNodes) {
+TEST(DraRecovery, APodDeletedLaterGetsTheEventAndARestartDoesNotRepeatTheNodeEvent) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.driver.Stop();
@@ -105,7 +105,7 @@ TEST(DraManager, APodDeletedLaterHasTheEventOfItsForgottenDriverAndARestartDoesN
   node.Advance(seconds(1));
   EXPECT_EQ(node.Phase("p"), "(gone)");
   EXPECT_THAT(node.Events("DriverForgotten"),
-              ElementsAre(HasSubstr("claims are unprepared without it"),
+              ElementsAre(HasSubstr("claims will be unprepared without it"),
                           HasSubstr("claims were unprepared without it")));
 }
 
@@ -115,7 +115,7 @@ std::string ForgottenOnTheNode(NodeHarness& node) {
                          .str("(none)"));
 }
 
-TEST(DraManager, ADriverThatComesBackBeforeTheNodeIsKnownIsTakenOffTheList) {
+TEST(DraRecovery, ADriverThatReturnsBeforeTheNodeIsReadIsRemovedFromTheList) {
   GpuNode node;
   node.driver.Stop();
   Forget(node, "gpu.example.com");
@@ -133,7 +133,7 @@ TEST(DraManager, ADriverThatComesBackBeforeTheNodeIsKnownIsTakenOffTheList) {
   EXPECT_EQ(ForgottenOnTheNode(node), "(none)");
 }
 
-TEST(DraManager, TakingDriversOffTheListIsTriedAgainAndUndoesNobodysWrite) {
+TEST(DraRecovery, RemovingDriversFromTheListIsRetriedAndUndoesNoConcurrentWrite) {
   GpuNode node;
   FakeDriver nic(node, "nic.example.com", "nic.sock");
   node.driver.Stop();
@@ -165,7 +165,7 @@ TEST(DraManager, TakingDriversOffTheListIsTriedAgainAndUndoesNobodysWrite) {
 }
 
 // The agent dies before the checkpoint has followed: only the intent is on disk.
-TEST(DraManager, ARunningPodWhoseDevicesWereLostWithTheAgentIsPreparedOnceMore) {
+TEST(DraRecovery, ARunningPodWhoseDevicesAreUnknownIsPreparedAgain) {
   GpuNode node;
   node.CreatePodWithClaim();
   ASSERT_EQ(node.Phase("p"), "Running");
@@ -193,7 +193,7 @@ TEST(DraManager, ARunningPodWhoseDevicesWereLostWithTheAgentIsPreparedOnceMore) 
   EXPECT_TRUE(node.Events("FailedPrepareDynamicResources").empty());
 }
 
-TEST(DraManager, ARunningPodWhoseDevicesWereLostRunsOnUntilItsDriverComes) {
+TEST(DraRecovery, ARunningPodWhoseDevicesAreUnknownKeepsRunningUntilItsDriverRegisters) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.KillAgent();
@@ -211,7 +211,7 @@ TEST(DraManager, ARunningPodWhoseDevicesWereLostRunsOnUntilItsDriverComes) {
   EXPECT_EQ(node.Containers("p", "a")[0]->status.state, ContainerState::kRunning);
 }
 
-TEST(DraManager, APodThatIsDeletedWhileItsDevicesAreAskedForAgainWaitsForTheAnswer) {
+TEST(DraRecovery, DeletionWaitsForARecoveryInFlight) {
   GpuNode node;
   node.CreatePodWithClaim();
   node.KillAgent();
@@ -231,7 +231,7 @@ TEST(DraManager, APodThatIsDeletedWhileItsDevicesAreAskedForAgainWaitsForTheAnsw
   EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c", "unprepare c"));
 }
 
-TEST(DraManager, AfterARestartAContainerIsStartedAgainWithoutDriverClaimAndGate) {
+TEST(DraRecovery, AfterAnAgentRestartAContainerRestartsWithoutDriverClaimOrGate) {
   GpuNode node;
   node.RunFor(seconds(100), 1);
   node.CreateClaim("c", {"gpu.example.com/dev-0", "ghost.example.com/dev-0!"});

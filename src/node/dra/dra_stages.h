@@ -14,7 +14,7 @@ namespace drakkar::node {
 enum class ClaimPhase : std::uint8_t {
   kAttached,     // the intent to prepare it is recorded; drivers may or may not have been called
   kPrepared,     // by all its drivers, since this process started
-  kUnpreparing,  // no further pod may attach; stays so until all drivers have let go
+  kUnpreparing,  // no pod may attach until all drivers have unprepared it
   kReleased,
 };
 enum class ClaimEvent : std::uint8_t { kPrepared, kUnprepareBegun, kUnprepared };
@@ -83,7 +83,7 @@ enum class UnprepareStage : std::uint8_t {
 enum class UnprepareEvent : std::uint8_t {
   kDetached,
   kDriverAnswered,
-  kDriverGivenUp,  // it was declared gone and is not connected
+  kDriverGivenUp,  // declared gone and not connected
   kAllAnswered,
   kError,
 };

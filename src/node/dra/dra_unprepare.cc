@@ -14,9 +14,9 @@ struct DraManager::UnprepareOperation {
   StateMachine<kUnprepareTable> stage{UnprepareStage::kDetaching};
   std::string pod_uid;
   MonotonicTime started;
-  std::vector<std::string> keys;                             // of the claims that go
+  std::vector<std::string> keys;                             // claims to erase
   std::vector<std::pair<std::string, std::string>> skipped;  // claim key, driver
-  std::vector<std::string> given_up;                         // drivers that are gone for good
+  std::vector<std::string> given_up;                         // drivers declared gone
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;
   std::size_t next_batch = 0;
 };
@@ -70,9 +70,9 @@ void DraManager::CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& op
     return FinishUnprepare(*operation, Ok());
   }
   const auto& [driver, claims] = operation->batches[operation->next_batch++];
-  // One that was killed may have left its sockets behind, and then it is registered still.
+  // A killed driver may have left its sockets behind and still be registered.
   if (forgotten_drivers_.contains(driver) && !options_.plugins.IsUsable(driver)) {
-    kLog.Warning("unpreparing without the driver, which was declared gone",
+    kLog.Warning("skipped unprepare call: driver was declared gone",
                  {{"driver", driver}, {"claims", claims.size()}});
     operation->given_up.push_back(driver);
     Advance(*operation, UnprepareEvent::kDriverGivenUp);
@@ -128,11 +128,11 @@ void DraManager::FinishUnprepare(UnprepareOperation& operation, Result<void> res
     for (const auto& [key, driver] : operation.skipped) metrics_.UnprepareSkipped(driver);
     for (const std::string& key : operation.keys) {
       ClaimInfo* info = cache_.Find(key);
-      CHECK(info != nullptr);  // nobody else unprepares what this pod alone holds
+      CHECK(info != nullptr);  // only this operation unprepares claims of this pod
       info->phase.Apply(ClaimEvent::kUnprepared);
       cache_.Erase(key);
     }
-    // A claim that is still in the file after a crash is unprepared once more: no harm.
+    // After a crash, a claim that is still in the file is unprepared again, which is harmless.
     options_.checkpoint.StoreEventually();
     metrics_.ClaimsInUse(cache_);
     for (const std::string& driver : operation.given_up) {

@@ -30,7 +30,7 @@ TEST(OptionalPreparation, ADriverThatSkipsNodeOperationsIsNeitherCalledNorNeeded
               HasSubstr(R"(dra_node_unprepare_skips_total{driver_name="ghost.example.com"} 1)"));
 }
 
-TEST(OptionalPreparation, WithTheGateOffARunningPodThatSkipsIsStoppedAndItsDeletionIsImmediate) {
+TEST(OptionalPreparation, WithTheGateOffARunningPodThatSkipsIsStoppedAndDeletedAtOnce) {
   NodeHarness node;
   node.StartAgent();
   node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
@@ -85,7 +85,7 @@ TEST(OptionalPreparation, OneDriverSkipsAndAnotherDoesNot) {
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
 }
 
-TEST(OptionalPreparation, OneDeviceOfADriverSkipsAndAnotherDoesNotSoTheDriverIsCalled) {
+TEST(OptionalPreparation, ADriverIsCalledIfAnyOfItsDevicesDoesNotSkip) {
   NodeHarness node;
   node.StartAgent();
   node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
@@ -99,7 +99,7 @@ TEST(OptionalPreparation, OneDeviceOfADriverSkipsAndAnotherDoesNotSoTheDriverIsC
   EXPECT_THAT(node.history, ElementsAre("prepare c"));
 }
 
-TEST(OptionalPreparation, TheValueFalseAndNoValueCallTheDriver) {
+TEST(OptionalPreparation, FalseAndAbsentBothCallTheDriver) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
@@ -132,7 +132,7 @@ std::string HealthRows(NodeHarness& node) {
   return text;
 }
 
-TEST(OptionalPreparation, ADriverThatIsRegisteredIsNotCalledForDevicesThatSkip) {
+TEST(OptionalPreparation, ARegisteredDriverIsNotCalledForDevicesThatSkip) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"}, "*");
   node.CreatePod("p", kUsesClaim, {"c"});
@@ -143,7 +143,7 @@ TEST(OptionalPreparation, ADriverThatIsRegisteredIsNotCalledForDevicesThatSkip) 
   EXPECT_TRUE(node.history.empty());
 }
 
-TEST(OptionalPreparation, DevicesThatSkipHaveHealthRowsAndEventsIfTheirDriverReports) {
+TEST(OptionalPreparation, DevicesThatSkipHaveHealthRowsAndEventsIfTheirDriverReportsHealth) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"}, "*");
   node.CreatePod("p", kUsesClaim, {"c"});
@@ -166,7 +166,7 @@ TEST(OptionalPreparation, DevicesThatSkipHaveHealthRowsAndEventsIfTheirDriverRep
   EXPECT_EQ(HealthRows(node), "claim:c gpu.example.com/pool/dev-0 Unknown; ");
 }
 
-TEST(OptionalPreparation, ADeviceThatSkipsIsSeenBesideOneOfTheSameDriverThatIsPrepared) {
+TEST(OptionalPreparation, ADeviceThatSkipsIsListedBesideAPreparedOneOfTheSameDriver) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
   node.CreatePod("p", kUsesClaim, {"c"});
@@ -176,7 +176,7 @@ TEST(OptionalPreparation, ADeviceThatSkipsIsSeenBesideOneOfTheSameDriverThatIsPr
   EXPECT_THAT(node.history, ElementsAre("prepare c"));
 }
 
-TEST(OptionalPreparation, AClaimOfSeveralPodsIsSkippedOnceForAllOfThem) {
+TEST(OptionalPreparation, ASharedClaimIsSkippedOnceForAllItsPods) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0", "gpu.example.com/dev-1"}, "*");
   node.CreatePod("p", kUsesClaim, {"c"});
@@ -199,7 +199,7 @@ TEST(OptionalPreparation, AClaimOfSeveralPodsIsSkippedOnceForAllOfThem) {
   EXPECT_TRUE(node.history.empty());
 }
 
-TEST(OptionalPreparation, TheListsOfAllResultsOfADriverAreAggregated) {
+TEST(OptionalPreparation, TheListsOfAllDevicesOfADriverAreAggregated) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1!NodeUnprepareResources"});
   node.CreatePod("p", kUsesClaim, {"c"});
@@ -221,7 +221,7 @@ TEST(OptionalPreparation, SkippingUnprepareAloneStillPrepares) {
   EXPECT_THAT(node.history, ElementsAre("prepare c"));
 }
 
-TEST(OptionalPreparation, ASkipCountsOncePerClaimAndDriverHoweverOftenItIsTried) {
+TEST(OptionalPreparation, ASkipIsCountedOncePerClaimAndDriverDespiteRetries) {
   NodeHarness node;
   node.StartAgent();
   node.CreateClaim("c", {"ghost.example.com/dev-0!", "gpu.example.com/dev-0"});
@@ -249,7 +249,7 @@ TEST(OptionalPreparation, ASkipCountsOncePerClaimAndDriverHoweverOftenItIsTried)
               HasSubstr("\ndra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
 }
 
-TEST(OptionalPreparation, WhatIsDecidedIsInTheCheckpointAndHoldsAfterARestart) {
+TEST(OptionalPreparation, TheDecisionIsInTheCheckpointAndSurvivesARestart) {
   NodeHarness node;
   node.StartAgent();
   node.CreateClaim("c", {"ghost.example.com/dev-0!"});
@@ -265,7 +265,7 @@ TEST(OptionalPreparation, WhatIsDecidedIsInTheCheckpointAndHoldsAfterARestart) {
 }
 
 // What the claim was allocated with counts, whatever its slice says by now.
-TEST(OptionalPreparation, ASliceThatChangesLaterChangesNothingInEitherDirection) {
+TEST(OptionalPreparation, ALaterSliceChangeHasNoEffectInEitherDirection) {
   GpuNode node;
   auto publish = [&](const char* name, bool skips) {
     const auto before = node.api.Get("ResourceSlice", name);
@@ -302,7 +302,7 @@ TEST(OptionalPreparation, ASliceThatChangesLaterChangesNothingInEitherDirection)
   EXPECT_EQ(node.Phase("q"), "(gone)");
 }
 
-TEST(OptionalPreparation, WithTheApiServerDownAPodThatSkipsStillTerminatesOnTheNode) {
+TEST(OptionalPreparation, APodThatSkipsTerminatesWhileTheApiServerIsDown) {
   NodeHarness node;
   node.StartAgent();
   node.CreateClaim("c", {"ghost.example.com/dev-0!"});
@@ -386,7 +386,7 @@ TEST(OptionalPreparation, WithTheGatesOffUnprepareOfARunningPodStillSkips) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
-TEST(OptionalPreparation, WithTheGateOffAClaimThatCannotBeReadIsAskedForUntilThereIsAnAnswer) {
+TEST(OptionalPreparation, WithTheGateOffAFailedClaimFetchIsRetried) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
   node.CreatePod("p", kUsesClaim, {"c"});
@@ -409,7 +409,7 @@ TEST(OptionalPreparation, WithTheGateOffAClaimThatCannotBeReadIsAskedForUntilThe
   EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
 }
 
-TEST(OptionalPreparation, AClaimThatIsNotThereAsksForNothing) {
+TEST(OptionalPreparation, AMissingClaimHasNoRequirements) {
   NodeHarness node;
   node.StartAgent();
   node.api.Create(StrCat(
@@ -420,7 +420,7 @@ TEST(OptionalPreparation, AClaimThatIsNotThereAsksForNothing) {
               HasSubstr("fetch ResourceClaim nowhere"));
 }
 
-TEST(OptionalPreparation, ANodeOfTheReleaseBeforeDoesNotKnowTheFieldAndWaitsForADriver) {
+TEST(OptionalPreparation, ANodeOfThePreviousReleaseIgnoresTheFieldAndWaitsForADriver) {
   NodeHarness node;
   node.StartAgent();
   node.CreateClaim("c", {"ghost.example.com/dev-0!"});
@@ -443,7 +443,7 @@ TEST(OptionalPreparation, ANodeOfTheReleaseBeforeDoesNotKnowTheFieldAndWaitsForA
   EXPECT_THAT(node.history, ElementsAre("unprepare c"));
 }
 
-TEST(OptionalPreparation, ACheckpointOfTheReleaseBeforeLacksTheFieldAndSkipsNothing) {
+TEST(OptionalPreparation, ACheckpointOfThePreviousReleaseSkipsNothing) {
   NodeHarness node;
   node.gates = *FeatureGates::Create({.emulated = {1, 36}});
   node.StartAgent();

@@ -8,25 +8,26 @@
 
 namespace drakkar::node {
 
-// A claim a pod uses: the name in its spec (empty for the claim behind extended resources), the
-// name of the object, and whether it was made from a template.
+// A claim of a pod: its name in the spec (empty for the claim behind extended resources), the name
+// of the object, and whether it was created from a template.
 struct PodClaim {
   std::string pod_claim_name;
   std::string claim_name;
   bool from_template = false;
 };
 
-// All claims of a pod, whether a container refers to them or not. Entries whose claim was not
-// needed (a status without a name) are left out. Fails while a claim is not created yet.
+// All claims of a pod, whether or not a container refers to them. Entries that turned out not to
+// need a claim (a status without a name) are omitted. Fails while a claim has not been created.
 Result<std::vector<PodClaim>> ListPodClaims(api::Value pod);
 
-// What one container names: object name of the claim, and the request, or "" for all of them.
+// A claim reference of a container: object name of the claim, and the request, or "" for all
+// requests.
 struct ContainerClaim {
   std::string pod_claim_name;
   std::string claim_name;
   std::string request;
 };
-// In the container's order; claims that are not resolved are left out.
+// In the container's order; unresolved claims are omitted.
 std::vector<ContainerClaim> ListContainerClaims(api::Value pod, api::Value container);
 
 }  // namespace drakkar::node

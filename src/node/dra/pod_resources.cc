@@ -37,7 +37,7 @@ rpc::PodResources PodResourcesView::Describe(Value pod) const {
       if (info == nullptr) continue;
       auto& devices = by_claim[use.claim_name];
       for (const auto& [driver, state] : info->drivers) {
-        // As in Kubernetes: what was not prepared is not listed.
+        // As in Kubernetes, unprepared claims are not listed.
         if (Skips(state.skip_node_operations, kSkipPrepare)) continue;
         for (const rpc::PreparedDevice& device : state.devices) {
           if (!Serves(device, use.request)) continue;

@@ -12,20 +12,20 @@
 namespace drakkar::node {
 
 // Which pod holds which devices, for the podresources v1 service on
-// <root>/pod-resources/kubelet.sock: devices of the requests each container names. Answers
-// kQuestionsPerSecond, and kBurst at once; further ones are refused. Loop-bound.
+// <root>/pod-resources/kubelet.sock: the devices of the requests that each container names.
+// Rate-limited to kQuestionsPerSecond with bursts of kBurst; excess calls are refused. Loop-bound.
 class PodResourcesView final : public rpc::PodResourcesProvider {
  public:
   static constexpr int kQuestionsPerSecond = 100;
   static constexpr int kBurst = 10;
 
-  // `pods` gives the pods that are active on this node.
+  // `pods` returns the active pods of this node.
   PodResourcesView(const Clock& clock, const ClaimCache& claims,
                    std::function<std::vector<api::ObjectPtr>()> pods)
       : clock_(clock), claims_(claims), pods_(std::move(pods)) {}
 
   Result<std::vector<rpc::PodResources>> ListPodResources() override;
-  // Device plugins are not served here, so there is nothing of theirs to tell.
+  // Device plugins are not supported, so there are no devices to list.
   Result<rpc::AllocatableResources> GetAllocatableResources() override;
   Result<rpc::PodResources> GetPodResources(const rpc::PodReference& pod) override;
 

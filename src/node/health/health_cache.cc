@@ -83,7 +83,7 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
   return outcome;
 }
 
-// A message about a device that is reported as Unknown goes with its report as well.
+// Even the message of a device reported as Unknown disappears with its report.
 bool HealthCache::ReadsOtherwiseThanUnknown(const Entry& entry) {
   return entry.health != rpc::DeviceHealthState::kUnknown || !entry.message.empty();
 }
@@ -158,7 +158,7 @@ DeviceHealthView HealthCache::Get(const DeviceKey& key, HealthTime now) const {
 DeviceHealthView HealthCache::View(const Entry& entry, HealthTime now) {
   const Duration over = now.tick - entry.heard - entry.timeout;
   if (over <= Duration::zero()) return {entry.health, entry.message, entry.since};
-  // It may have been reported as Unknown before.
+  // It may already have been reported as Unknown.
   if (entry.health == rpc::DeviceHealthState::kUnknown) return {entry.health, "", entry.since};
   return {rpc::DeviceHealthState::kUnknown, "", now.wall - over};
 }
@@ -204,7 +204,7 @@ void HealthCache::EncodeMore(Encoding& encoding, std::size_t limit) const {
       out += StrCat(",\"LastUpdated\":\"", FormatNano(entry.last_updated),
                     "\",\"HealthCheckTimeout\":", entry.timeout.count(), ",\"Message\":");
       api::AppendJsonString(out, entry.message);
-      // Ours alone; Kubernetes does not look at it.
+      // Our own member; Kubernetes ignores it.
       out += StrCat(",\"Since\":\"", FormatNano(entry.since), "\"}");
     }
   }
@@ -238,10 +238,10 @@ Result<void> HealthCache::Decode(std::string_view text, HealthTime now) {
       auto since = api::ParseTime(device.value["Since"].str());
       const std::int64_t timeout = device.value["HealthCheckTimeout"].integer();
       if (timeout > 0) entry.timeout = std::min(Duration(timeout), kLongestTimeout);
-      // The clock may have been set back since, or the file be from another machine.
+      // The clock may have been set back, or the file copied from another machine.
       entry.last_updated = std::min(entry.last_updated, now.wall);
       entry.since = std::min(since.ok() ? *since : entry.last_updated, now.wall);
-      // No older than makes it stale, so that no date is too far away to be told in ticks.
+      // Clamp the age to just past the timeout, so that no date overflows the clock.
       const Duration oldest = entry.timeout + std::chrono::milliseconds(1);
       const bool recent = entry.last_updated > now.wall - oldest;
       entry.heard = now.tick - (recent ? now.wall - entry.last_updated : oldest);

@@ -20,8 +20,8 @@ struct DeviceKey {
   auto operator<=>(const DeviceKey&) const = default;
 };
 
-// One moment on both clocks. What expires goes by the one that nobody sets; the other is for people
-// and for the file.
+// One moment on both clocks. Expiry uses the monotonic one; the wall clock is for people and for
+// the file.
 struct HealthTime {
   WallTime wall;
   MonotonicTime tick;
@@ -33,17 +33,18 @@ inline HealthTime HealthNow(const Clock& clock) {
 struct DeviceHealthView {
   rpc::DeviceHealthState health = rpc::DeviceHealthState::kUnknown;
   std::string message;
-  // When it became so, by our clock; nothing if nobody has said anything.
+  // When it changed to this state, by our clock; nothing if it was never reported.
   std::optional<WallTime> since;
 };
 
-// What drivers say about the health of their devices (KEP-4680). Time comes in as an argument.
+// What drivers report about the health of their devices (KEP-4680). Time is passed in.
 //
-// A device that is not mentioned in a report keeps its health until its own timeout after the last
-// mention, then it reads Unknown. Entries belong to the plugin instance that reported them last:
-// the end of its stream takes only those. Since when such a device is Unknown is remembered until
-// it is mentioned again or Forget is called. Bounds: kMaxDevicesPerDriver (further ones are
-// ignored), kMaxMessageBytes (longer ones are cut) and kMaxRemembered (one of the others goes).
+// A device that a report omits keeps its health until its own timeout after the last report, then
+// becomes Unknown. Entries belong to the plugin instance that reported them last; the end of its
+// stream removes only those. The time since which such a device is Unknown is remembered until it
+// is reported again or Forget is called. Bounds: kMaxDevicesPerDriver (further devices are
+// ignored), kMaxMessageBytes (longer messages are truncated) and kMaxRemembered (an arbitrary entry
+// is dropped).
 class HealthCache {
  public:
   static constexpr std::size_t kMaxDevicesPerDriver = 16'384;
@@ -60,30 +61,30 @@ class HealthCache {
 
   Outcome Update(const std::string& driver, std::uint64_t instance, const rpc::HealthReport& report,
                  HealthTime now);
-  // The instance's stream has ended.
+  // The instance's stream ended.
   std::vector<DeviceKey> ClearInstance(const std::string& driver, std::uint64_t instance,
                                        HealthTime now);
-  // Another instance now speaks for the driver: what the one before it reported stands until its
-  // timeout, or until the stream of the new one ends.
+  // Another instance now reports for the driver. The previous instance's reports stay valid until
+  // their timeout, or until the new instance's stream ends.
   void HandOver(const std::string& driver, std::uint64_t from, std::uint64_t to);
-  // Drops what nobody has confirmed in time.
+  // Drops expired entries.
   std::vector<DeviceKey> Expire(HealthTime now);
-  // When Expire has something to do next; nothing if never.
+  // When the next entry expires; nothing if none does.
   std::optional<MonotonicTime> NextExpiry() const;
-  // Nobody asks since when this device is Unknown.
+  // Forgets since when this device is Unknown.
   void Forget(const DeviceKey& key) { lost_.erase(key); }
 
   DeviceHealthView Get(const DeviceKey& key, HealthTime now) const;
-  // Those that are reported.
+  // The devices that are currently reported.
   std::vector<std::pair<DeviceKey, DeviceHealthView>> List(HealthTime now) const;
 
-  // The file `dra_health_state` as Kubernetes writes it. What is loaded belongs to no instance and
-  // goes by its timeout; what is from the future counts as of now.
-  // In pieces of `limit` devices, since a loop has other things to do; devices that come or go
-  // meanwhile are in it or not.
+  // The file `dra_health_state` in Kubernetes' format. Loaded entries belong to no instance and
+  // expire by their timeout; times in the future count as now. Encoding proceeds in steps of
+  // `limit` devices so that it does not block the loop; devices that appear or disappear meanwhile
+  // may or may not be included.
   struct Encoding {
     std::string text;
-    std::string driver;  // where it is
+    std::string driver;  // the position
     std::string device;
     bool done = false;
   };
@@ -96,7 +97,7 @@ class HealthCache {
     rpc::DeviceHealthState health = rpc::DeviceHealthState::kUnknown;
     std::string message;
     WallTime last_updated{};  // for the file
-    MonotonicTime heard{};    // the same, for the timeout
+    MonotonicTime heard{};    // the same moment, for the timeout
     WallTime since{};
     Duration timeout = kDefaultTimeout;
     std::uint64_t instance = 0;
@@ -108,10 +109,10 @@ class HealthCache {
   void Remember(const std::string& driver, const Entry& entry, WallTime since);
 
   std::map<std::string, std::map<std::string, Entry>> drivers_;  // driver -> "pool/device"
-  std::map<DeviceKey, WallTime> lost_;  // not reported any more, and since when
+  std::map<DeviceKey, WallTime> lost_;  // no longer reported, and since when
 };
 
-// At most `limit` bytes, cut at a character, with "..." when cut.
+// Truncates to `limit` bytes at a character boundary, with "..." at the end if truncated.
 std::string TruncateMessage(std::string_view message, std::size_t limit);
 
 }  // namespace drakkar::node

@@ -31,13 +31,13 @@ void HealthMonitor::Load() {
   auto content = options_.files.ReadFile(path);
   if (!content.ok()) {
     if (content.error().code != ErrorCode::kNotFound) {
-      kLog.Error("cannot read the health cache, starting empty",
+      kLog.Error("could not read the health cache; started with an empty one",
                  {{"err", content.error().message}});
     }
     return;
   }
   if (auto read = cache_.Decode(*content, Now()); !read.ok()) {
-    kLog.Error("the health cache is corrupt, starting empty",
+    kLog.Error("health cache is corrupt; started with an empty one",
                {{"path", path}, {"err", read.error().message}});
   }
   ArmExpiry(cache_.NextExpiry());
@@ -91,7 +91,7 @@ void HealthMonitor::Select(const std::string& driver) {
   for (const auto& [id, stream] : streams_) {
     if (stream.plugin->driver != driver) continue;
     newest = id;
-    // A plugin that is just being registered has no client yet.
+    // During registration a plugin has no client yet.
     if (stream.plugin->client != nullptr && stream.plugin->client->IsConnected())
       newest_connected = id;
   }
@@ -111,7 +111,7 @@ void HealthMonitor::Select(const std::string& driver) {
       cache_.HandOver(driver, id, chosen);
     } else if (!stream.open && !stream.opening && !stream.retry &&
                stream.service < stream.plugin->health_services.size()) {
-      // Not inside the callback of a connection.
+      // Posted, because this may run inside a connection's callback.
       stream.opening = true;
       options_.loop.Post(lifetime_.Guard([this, id = id] {
         const auto found = streams_.find(id);
@@ -144,7 +144,7 @@ void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) 
   const std::string& driver = found->second.plugin->driver;
   HealthCache::Outcome outcome = cache_.Update(driver, id, report, Now());
   if (outcome.ignored > 0) {
-    kLog.Error("a driver reports more devices than are kept",
+    kLog.Error("driver reported too many devices; dropped the rest",
                {{"driver", driver}, {"ignored", outcome.ignored}});
   }
   ArmExpiry(outcome.expiry);
@@ -159,7 +159,7 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
   stream.open = false;
   Publish(cache_.ClearInstance(stream.plugin->driver, id, Now()));
   if (!result.ok() && result.error().code == ErrorCode::kUnimplemented) {
-    // After the last one it stays closed until the plugin registers or is connected again.
+    // After the last service the stream stays closed until the plugin registers or reconnects.
     if (++stream.service >= stream.plugin->health_services.size()) return LogEnd(stream, result);
     stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id] { Open(id); });
     return;
@@ -184,14 +184,14 @@ void HealthMonitor::LogEnd(Stream& stream, const Result<void>& result) {
   }
 }
 
-// A refresh only moves expiries away, so a timer that is armed for earlier stays: it finds out.
-// That way a report costs as much as it has devices, however many there are.
+// A report only postpones expiries, so a timer that is armed earlier stays and rechecks. This keeps
+// the cost of a report proportional to its own devices.
 void HealthMonitor::ArmExpiry(std::optional<MonotonicTime> at) {
   if (!at || (expiry_ && expiry_at_ <= *at)) return;
   expiry_at_ = *at;
   const Duration left =
       std::max<Duration>(*at - options_.loop.clock().Monotonic(), Duration::zero());
-  // A moment later: an entry is stale only after its timeout, not at it.
+  // One tick later: an entry is stale after its timeout, not at it.
   expiry_ = options_.loop.RunAfter(left + std::chrono::milliseconds(1), [this] {
     expiry_.reset();
     const auto expired = cache_.Expire(Now());
@@ -200,7 +200,7 @@ void HealthMonitor::ArmExpiry(std::optional<MonotonicTime> at) {
   });
 }
 
-// Collects the burst of this turn, then tells all at once.
+// Collects the changes of this turn and reports them together.
 void HealthMonitor::Publish(const std::vector<DeviceKey>& changed) {
   if (changed.empty()) return;
   WriteSoon();
@@ -250,7 +250,7 @@ void HealthMonitor::WriteSoon() {
   if (write_) return;
   write_ = options_.loop.RunAfter(kWriteEvery, [this] {
     write_.reset();
-    if (encoding_ || writing_) return WriteSoon();  // what came meanwhile goes into the next one
+    if (encoding_ || writing_) return WriteSoon();  // later changes go into the next write
     encoding_.emplace();
     WritePiece();
   });
@@ -276,7 +276,7 @@ void HealthMonitor::WritePiece() {
   encoding_.reset();
 }
 
-// Of all that are reported or held.
+// All devices that are reported or held.
 std::map<DeviceKey, DeviceHealthView> HealthMonitor::Views() const {
   std::map<DeviceKey, DeviceHealthView> views;
   for (auto& [key, view] : cache_.List(Now())) views[key] = std::move(view);
@@ -370,7 +370,7 @@ Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
         }
         if (!matches) continue;
         DeviceHealthView view = View({driver, device.pool_name, device.device_name});
-        // Nobody need speak for a device that is not prepared.
+        // A device that skips preparation need not be reported.
         if (!view.since && Skips(state.skip_node_operations, kSkipPrepare)) continue;
         const std::string id = !device.cdi_device_ids.empty()
                                    ? device.cdi_device_ids.front()

@@ -23,18 +23,19 @@ class Metrics;
 
 namespace drakkar::node {
 
-// Follows the health stream of each driver and tells which pods are concerned.
+// Follows the health stream of each driver and reports which pods are affected.
 //
-// One stream per driver, to the instance that its calls go to: the newest that is connected. When a
-// newer instance takes over, the stream of the old one is cancelled (KEP-4680 3.3), so that it
-// cannot overrule its successor; if the newer one goes away first, the old one is asked again. A
-// service the plugin lacks leads to the next one it may have; after the last, nothing is asked
-// until the plugin registers or is connected again. A stream that ends is opened again after 1 s,
-// doubling to 30 s, from the newest service on. Changes, clears and expiries (a timer) reach
-// `on_changed` in the next turn of the loop, all devices of a burst together. The cache file is
-// written at most once a second, and never while the write before is under way. With
-// ResourceHealthStatusMessage off nobody sees messages. Loop-bound. With ResourceHealthStatus off
-// it does nothing and leaves the file alone.
+// There is one stream per driver, to the instance that receives its calls: the newest connected
+// one. When a newer instance takes over, the old stream is cancelled (KEP-4680 3.3) so that it
+// cannot overrule its successor; if the newer instance disappears first, the old one is used again.
+// If the plugin lacks a health service, the next one is tried; after the last, none is requested
+// until the plugin registers or reconnects. A stream that ends is reopened after 1 s, doubling to
+// 30 s, starting again with the newest service.
+//
+// Changes, clears and expiries reach `on_changed` in the next turn of the loop, all devices of a
+// burst together. The cache file is written at most once a second, one write at a time. With
+// ResourceHealthStatusMessage off, messages are hidden. With ResourceHealthStatus off, it does
+// nothing and leaves the file alone. Loop-bound.
 class HealthMonitor {
  public:
   struct Change {
@@ -60,24 +61,25 @@ class HealthMonitor {
   explicit HealthMonitor(Options options);
   ~HealthMonitor();
 
-  // Reads the file: absent is empty, unreadable is logged and empty.
+  // Reads the cache file. A missing file is an empty cache; an unreadable one is logged and treated
+  // as empty.
   void Load();
   void Add(const PluginInstancePtr& plugin);
   void Remove(const PluginInstancePtr& plugin);
-  // A different process may serve it now, so health that was unsupported before is tried again.
+  // A different process may serve the socket now, so health is requested again even if it was
+  // unsupported.
   void Connected(const PluginInstancePtr& plugin);
-  // An instance of the driver has connected or lost its connection, and at least one is connected.
-  // A stream that waits to be opened again is opened now.
+  // An instance of the driver connected or disconnected, and at least one is connected. A stream
+  // that is backing off is opened now.
   void DriverUsable(const std::string& driver);
 
-  // status.containerStatuses[].allocatedResourcesStatus of one container; absent if there is none.
+  // status.containerStatuses[].allocatedResourcesStatus of one container; absent if it has none.
   api::Draft ResourceStatus(api::Value pod, api::Value container) const;
   const HealthCache& cache() const { return cache_; }
-  // Every device somebody spoke of or a pod holds: {driver, pool, device, health, message, since,
+  // Every device that is reported or held by a pod: {driver, pool, device, health, message, since,
   // claims: [{namespace, name, podUIDs}]}, sorted. For the node's port.
   api::Draft ListDevices() const;
-  // Sets the gauges that count these devices by driver and health. For whoever is about to read
-  // them.
+  // Updates the gauges that count these devices by driver and health. Call before reading them.
   void CountDevices() const;
 
  private:
@@ -86,12 +88,12 @@ class HealthMonitor {
     std::size_t service = 0;  // of those to try; all of them were, if it is their number
     Backoff backoff{kRetry};
     std::unique_ptr<rpc::HealthStream> stream;
-    bool opening = false;  // in the next turn of the loop
+    bool opening = false;  // opens in the next turn of the loop
     bool open = false;
-    bool failure_logged = false;  // since the last report; the attempts after it are not logged
+    bool failure_logged = false;  // log only the first failure since the last report
     TimerHandle retry;
   };
-  // Sees to it that the driver has exactly one stream, and to the right instance.
+  // Ensures that the driver has exactly one stream, to the right instance.
   void Select(const std::string& driver);
   void Open(std::uint64_t id);
   void LogEnd(Stream& stream, const Result<void>& result);
@@ -113,8 +115,8 @@ class HealthMonitor {
   TimerHandle expiry_;
   MonotonicTime expiry_at_{};
   TimerHandle write_;
-  std::optional<HealthCache::Encoding> encoding_;  // while a write is being put together
-  bool writing_ = false;                           // while it is on its way to the disk
+  std::optional<HealthCache::Encoding> encoding_;  // while a write is being encoded
+  bool writing_ = false;                           // while a write is in flight
   bool publishing_ = false;
   std::set<DeviceKey> pending_;
   mutable std::set<std::string> counted_;  // drivers that have gauges

@@ -32,7 +32,7 @@ void UpdateChannel::Deliver() {
   for (std::size_t i = 0; i < kMaxPodsPerTurn && !queue_.empty(); ++i) {
     const std::string uid = std::move(queue_.front());
     queue_.pop_front();
-    queued_.erase(uid);  // named again from here on, it needs another look
+    queued_.erase(uid);  // queued again if it changes from here on
     consumer_(uid);
   }
   if (queue_.empty() || posted_) return;

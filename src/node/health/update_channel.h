@@ -16,13 +16,12 @@ class Metrics;
 
 namespace drakkar::node {
 
-// Pods whose resource status has to be looked at again, from any number of sources (devices of DRA
-// drivers; device plugins would be another) to the one who writes statuses.
+// A queue of pods whose resource status must be recomputed, from any number of sources (DRA
+// devices; device plugins would be another) to the writer of statuses.
 //
-// A pod that is waiting is not queued twice, whoever names it, so a burst costs each pod one look.
-// Pods are served in the order they were named, kMaxPodsPerTurn in a turn of the loop: a source
-// that names the same pods again and again cannot keep others waiting. Loop-bound; as long as the
-// list of pods.
+// A waiting pod is not queued twice, so a burst costs each pod one update. Pods are served in
+// order, kMaxPodsPerTurn per turn of the loop, so a source that keeps naming the same pods cannot
+// starve others. Loop-bound; bounded by the number of pods.
 class UpdateChannel {
  public:
   static constexpr std::size_t kMaxPodsPerTurn = 64;

@@ -8,7 +8,7 @@
 namespace drakkar::node {
 namespace {
 
-TEST(UpdateChannel, TwoSourcesReachOneConsumerAndAPodIsLookedAtOnce) {
+TEST(UpdateChannel, APodNamedByTwoSourcesIsUpdatedOnce) {
   SeededLoop loop;
   Metrics metrics;
   std::vector<std::string> seen;
@@ -48,7 +48,7 @@ TEST(UpdateChannel, ABurstIsCoalescedAndNobodyStarves) {
   EXPECT_EQ(channel.waiting(), 0u);
 }
 
-TEST(UpdateChannel, NothingIsDeliveredAfterItsEnd) {
+TEST(UpdateChannel, NothingIsDeliveredAfterItIsDestroyed) {
   SeededLoop loop;
   int looks = 0;
   {

@@ -12,7 +12,7 @@ std::int64_t Nanoseconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-// "-NAME" takes NAME away.
+// "-NAME" removes NAME.
 bool IsRemoval(std::string_view name) {
   return name.starts_with('-');
 }
@@ -71,7 +71,7 @@ Mount FromPlugin(const rpc::NriMount& mount) {
 Result<void> CheckMount(const rpc::NriMount& mount) {
   if (!Bare(mount.destination).starts_with('/')) {
     return InvalidArgument(
-        StrCat("mounts at ", Quote(mount.destination), ", which is no absolute path"));
+        StrCat("mounts at ", Quote(mount.destination), ", which is not an absolute path"));
   }
   return Ok();
 }

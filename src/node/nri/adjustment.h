@@ -9,22 +9,22 @@
 
 namespace drakkar::node {
 
-// What NRI plugins are told of a container, and what becomes of their changes. No I/O, no state.
+// Describes containers to NRI plugins and applies their adjustments. No I/O, no state.
 
-// As it is to be created, with the id it will have.
+// The container as it will be created, with its future id.
 rpc::NriContainer DescribeContainer(const std::string& sandbox_id, const ContainerConfig& config);
-// How it is now. Arguments, environment and mounts are not known from the status.
+// The container's current state. The status does not include arguments, environment and mounts.
 rpc::NriContainer DescribeContainer(const ContainerStatus& status);
-// Brings what the status tells into a description that was made before.
+// Updates an existing description from the status.
 void UpdateDescription(const ContainerStatus& status, rpc::NriContainer& container);
 
-// Changes of several plugins, one after the other: each sees the container as those before it left
-// it, and what one plugin has set the next may not set again.
+// The adjustments of several plugins, applied in order: each plugin sees the result of the previous
+// ones and may not change what another has set.
 class AdjustmentCollector {
  public:
   explicit AdjustmentCollector(rpc::NriContainer container) : container_(std::move(container)) {}
 
-  // Takes the plugin's changes, or refuses them with one sentence and changes nothing.
+  // Applies the plugin's adjustments, or refuses them with an error and changes nothing.
   Result<void> Add(const std::string& plugin, const rpc::NriContainerAdjustment& adjustment);
   const rpc::NriContainer& container() const { return container_; }
   // All changes, in order.

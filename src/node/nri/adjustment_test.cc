@@ -21,7 +21,7 @@ ContainerConfig Config() {
   return config;
 }
 
-TEST(NriAdjustment, PluginsSeeWhatTheContainerIsMadeOf) {
+TEST(NriAdjustment, PluginsSeeTheContainersConfiguration) {
   const rpc::NriContainer container = DescribeContainer("s1", Config());
   EXPECT_EQ(container.id, "c1");
   EXPECT_EQ(container.pod_sandbox_id, "s1");
@@ -31,7 +31,7 @@ TEST(NriAdjustment, PluginsSeeWhatTheContainerIsMadeOf) {
               ElementsAre(rpc::NriMount{"/data", "bind", "/host", {"rbind", "rprivate", "ro"}}));
 }
 
-TEST(NriAdjustment, EachPluginSeesTheContainerAsThoseBeforeLeftIt) {
+TEST(NriAdjustment, EachPluginSeesThePreviousPluginsAdjustments) {
   AdjustmentCollector collector(DescribeContainer("s1", Config()));
   ASSERT_TRUE(
       collector
@@ -69,7 +69,7 @@ TEST(NriAdjustment, MountsKeepTheirTypePropagationAndOptions) {
   EXPECT_EQ(config.mounts[1].propagation, MountPropagation::kHostToContainer);
 }
 
-TEST(NriAdjustment, WhatOnePluginHasSetAnotherMayNotSetAgain) {
+TEST(NriAdjustment, TwoPluginsMayNotChangeTheSameField) {
   AdjustmentCollector collector(DescribeContainer("s1", Config()));
   ASSERT_TRUE(collector.Add("10-a", {.env = {{"A", "x"}}}).ok());
   const auto refused = collector.Add("20-b", {.annotations = {{"k", "v"}}, .env = {{"-A", ""}}});
@@ -78,7 +78,7 @@ TEST(NriAdjustment, WhatOnePluginHasSetAnotherMayNotSetAgain) {
             "NRI plugins 10-a and 20-b both change environment variable A of container c");
   EXPECT_FALSE(collector.container().annotations.contains("k")) << "nothing of it was taken";
   EXPECT_THAT(collector.Add("20-b", {.mounts = {{"relative", "bind", "/x", {}}}}).error().message,
-              HasSubstr("no absolute path"));
+              HasSubstr("not an absolute path"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class HookedRuntime final : public Runtime {
   void Open(RuntimeCallback<void> done) override { beneath_->Open(std::move(done)); }
   features::RuntimeFeatures Features() const override { return beneath_->Features(); }
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {
-    // Nobody waits for what plugins make of an end.
+    // Nothing waits for the hooks of a stop.
     beneath_->OnExit([this, listener = std::move(listener)](const ContainerStatus& status) {
       TellContainer(rpc::NriEvent::kStopContainer, status.id, [] {});
       listener(status);
@@ -42,7 +42,7 @@ class HookedRuntime final : public Runtime {
     });
   }
   void RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) override {
-    // Its containers go with it.
+    // Its containers are removed with it.
     for (const ContainerStatus& status : beneath_->ListContainers()) {
       if (status.sandbox_id == id) TellRemoval(status.id, [] {});
     }
@@ -59,7 +59,7 @@ class HookedRuntime final : public Runtime {
             ? Find(sandbox_id)
             : std::nullopt;
     if (!sandbox) return beneath_->CreateContainer(sandbox_id, std::move(config), std::move(done));
-    // Plugins know containers by id, from before they exist.
+    // Plugins need the id before the container exists.
     if (config.id.empty()) config.id = NewContainerId(random_);
     auto described = DescribeContainer(sandbox_id, config);
     hooks_.DeliverContainer(
@@ -160,7 +160,7 @@ class HookedRuntime final : public Runtime {
           beneath_->RemovePodSandbox(
               id, [error = result.error(), done = std::move(done)](Result<void> removed) mutable {
                 if (!removed.ok()) {
-                  kLog.Warning("cannot remove a sandbox whose hook failed",
+                  kLog.Warning("could not remove sandbox after an NRI hook failed",
                                {{"err", removed.error().message}});
                 }
                 done(std::move(error));
@@ -170,7 +170,7 @@ class HookedRuntime final : public Runtime {
 
   void Tell(rpc::NriEvent event, const std::string& id, absl::AnyInvocable<void()> then) {
     const std::optional<PodSandbox> sandbox = Find(id);
-    // What is stopped already was told of.
+    // Plugins were already notified of what has stopped.
     if (!sandbox ||
         (event == rpc::NriEvent::kStopPodSandbox && sandbox->state != SandboxState::kReady)) {
       return then();
@@ -192,7 +192,8 @@ class HookedRuntime final : public Runtime {
     });
   }
 
-  // What plugins are told of a container; nothing if nobody wants the event, or it is not known.
+  // The description of a container for plugins; nothing if no plugin wants the event or the
+  // container is unknown.
   std::optional<std::pair<rpc::NriPodSandbox, rpc::NriContainer>> Describe(Event event,
                                                                            const std::string& id) {
     if (!hooks_.Wants(event)) return std::nullopt;
@@ -200,7 +201,7 @@ class HookedRuntime final : public Runtime {
     if (!status.ok()) return std::nullopt;
     const std::optional<PodSandbox> sandbox = Find(status->sandbox_id);
     if (!sandbox) return std::nullopt;
-    // One that was created before a restart of the agent is known by its status alone.
+    // A container created before the agent restarted is known only by its status.
     auto known = described_.find(id);
     if (known == described_.end()) known = described_.emplace(id, DescribeContainer(*status)).first;
     UpdateDescription(*status, known->second);
@@ -228,7 +229,7 @@ class HookedRuntime final : public Runtime {
   std::unique_ptr<Runtime> beneath_;
   PodHooks& hooks_;
   Random& random_;
-  // By id, while they exist: what a status does not tell.
+  // Descriptions by id, while the containers exist: they hold what a status does not.
   std::map<std::string, rpc::NriContainer> described_;
   Lifetime lifetime_;
 };

@@ -8,13 +8,13 @@
 
 namespace drakkar::node {
 
-// A runtime whose sandboxes and containers are made known to hooks.
+// A runtime that notifies hooks of sandboxes and containers.
 //
-// RunPodSandbox answers only after every hook has finished, so no container (init containers among
-// them) starts before; if a hook fails, the sandbox is removed again and the call fails. Hooks may
-// change environment, mounts and annotations of a container before it is created, and their errors
-// fail its creation or start. Of what ends and is removed they are told too; their errors are then
-// logged and change nothing. Everything else goes straight to the runtime beneath.
+// RunPodSandbox answers only after every hook has finished, so no container (including init
+// containers) starts earlier; if a hook fails, the sandbox is removed and the call fails. Hooks may
+// adjust environment, mounts and annotations before a container is created, and their errors fail
+// its creation or start. Hooks are also notified of stops and removals, where their errors are only
+// logged. All other calls go directly to the wrapped runtime.
 //
 // Runtime, hooks and random must outlive it.
 std::unique_ptr<Runtime> MakeHookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks,

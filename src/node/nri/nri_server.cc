@@ -15,7 +15,7 @@ namespace {
 
 constexpr Logger kLog("node.nri");
 
-// A plugin that takes this little of what is sent to it is closed.
+// A plugin that reads this slowly is disconnected.
 constexpr std::size_t kMaxPendingBytes = 8u << 20;
 
 bool IsNeverSent(rpc::NriEvent event) {
@@ -29,7 +29,7 @@ bool IsNeverSent(rpc::NriEvent event) {
 struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
   explicit Impl(Options given) : options(std::move(given)) {}
 
-  // One plugin: its socket and what is said over it.
+  // One plugin: its socket and session.
   struct Plugin final : net::Socket::Handler {
     Plugin(Impl& given, std::uint64_t number, std::unique_ptr<net::Socket> connection)
         : owner(given), id(number), socket(std::move(connection)) {
@@ -41,7 +41,7 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
               [this](std::string bytes) {
                 socket->Write(bytes);
                 if (socket->pending_bytes() > kMaxPendingBytes) {
-                  owner.Drop(id, Unavailable("the plugin does not read"));
+                  owner.Drop(id, Unavailable("the plugin stopped reading"));
                 }
               },
           .pods = owner.options.pods,
@@ -58,7 +58,7 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
         if (IsNeverSent(event)) never.emplace_back(rpc::NriEventName(event));
       }
       if (never.empty()) return;
-      kLog.Warning("the NRI plugin waits for events that this node never has",
+      kLog.Warning("NRI plugin subscribed to events that this node never sends",
                    {{"plugin", session->title()}, {"events", Join(never, ", ")}});
     }
 
@@ -76,14 +76,14 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
     std::unique_ptr<rpc::NriRuntimeSession> session;
   };
 
-  // From the loop, as it may be called from inside the plugin's own code.
+  // Posted, because the caller may be the plugin's own code.
   void Drop(std::uint64_t id, const Error& error) {
     options.loop.Post([weak = weak_from_this(), id, error] {
       const auto self = weak.lock();
       if (self == nullptr) return;
       const auto found = self->plugins.find(id);
       if (found == self->plugins.end()) return;
-      kLog.Info("NRI plugin is gone",
+      kLog.Info("NRI plugin disconnected",
                 {{"plugin", found->second->session->name()}, {"reason", error.message}});
       std::unique_ptr<Plugin> plugin = std::move(found->second);
       self->plugins.erase(found);
@@ -93,14 +93,14 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
 
   void Accept(std::unique_ptr<net::Socket> socket) {
     if (plugins.size() >= kMaxPlugins) {
-      kLog.Warning("too many NRI plugins, one more is turned away", {{"limit", kMaxPlugins}});
+      kLog.Warning("refused NRI plugin: too many are connected", {{"limit", kMaxPlugins}});
       return;
     }
     const std::uint64_t id = next_id++;
     plugins.emplace(id, std::make_unique<Plugin>(*this, id, std::move(socket)));
   }
 
-  // Whose turn it is, by index and then by name.
+  // The order of plugins: by index, then by name.
   std::vector<std::uint64_t> Order() const {
     std::vector<std::uint64_t> ids;
     for (const auto& [id, plugin] : plugins) {
@@ -114,7 +114,7 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
     return ids;
   }
 
-  // One event on its way from plugin to plugin.
+  // One event passing from plugin to plugin.
   struct Round {
     Round(rpc::NriEvent given, rpc::NriPodSandbox about, rpc::NriContainer container,
           bool of_container)

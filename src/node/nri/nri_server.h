@@ -12,10 +12,10 @@
 
 namespace drakkar::node {
 
-// Serves NRI to plugins on a unix socket: whoever connects and registers is told of sandboxes and
-// containers, in the order of the plugins' indexes, one after the other. Containers are not updated
-// here, so those events never come; a plugin that subscribes to them is told so in the log, and one
-// that wants to validate others' changes is turned away.
+// Serves NRI on a unix socket: registered plugins receive sandbox and container events one after
+// the other, ordered by index. This node never updates containers through NRI, so it never sends
+// those events. Subscribing to them is logged; a plugin that wants to validate adjustments is
+// refused.
 //
 // Loop-bound.
 class NriServer final : public PodHooks {
@@ -27,7 +27,7 @@ class NriServer final : public PodHooks {
     UvLoop& loop;
     std::string socket_path;
     std::string runtime_version;
-    // What there is when a plugin comes.
+    // The sandboxes and containers that exist when a plugin registers.
     std::function<std::vector<rpc::NriPodSandbox>()> pods;
     std::function<std::vector<rpc::NriContainer>()> containers;
     Duration request_timeout = rpc::kNriRequestTimeout;
@@ -35,7 +35,7 @@ class NriServer final : public PodHooks {
   explicit NriServer(Options options);
   ~NriServer() override;
 
-  // Makes the socket's directory and listens (0600).
+  // Creates the socket's directory and listens (0600).
   Result<void> Start();
   void SetObjects(std::function<std::vector<rpc::NriPodSandbox>()> pods,
                   std::function<std::vector<rpc::NriContainer>()> containers);
@@ -45,7 +45,7 @@ class NriServer final : public PodHooks {
   void DeliverContainer(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriContainer container,
                         rpc::NriAdjusted done) override;
 
-  std::size_t plugins() const;  // that have registered
+  std::size_t plugins() const;  // registered ones
 
  private:
   struct Impl;

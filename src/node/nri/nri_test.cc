@@ -106,7 +106,7 @@ class NriServerTest : public ::testing::Test {
   TimerHandle poll_;
 };
 
-TEST_F(NriServerTest, PluginsAreAskedInTheOrderOfTheirIndexes) {
+TEST_F(NriServerTest, PluginsAreCalledInIndexOrder) {
   EXPECT_EQ(RealFileSystem().Stat(directory_ + "/run/nri.sock")->mode, 0600u);
   Add("later", "90");
   Add("first", "10");
@@ -116,7 +116,7 @@ TEST_F(NriServerTest, PluginsAreAskedInTheOrderOfTheirIndexes) {
   EXPECT_THAT(log_, ElementsAre("first runs a", "later runs a"));
 }
 
-TEST_F(NriServerTest, APluginThatFailsEndsTheRound) {
+TEST_F(NriServerTest, AFailingPluginFailsTheEvent) {
   Add("fails", "10");
   Add("later", "90");
   log_.clear();
@@ -124,14 +124,14 @@ TEST_F(NriServerTest, APluginThatFailsEndsTheRound) {
   EXPECT_THAT(log_, ElementsAre("fails runs a"));
 }
 
-TEST_F(NriServerTest, APluginThatGoesAwayIsForgotten) {
+TEST_F(NriServerTest, ADisconnectedPluginIsDropped) {
   Add("one", "10");
   plugins_.clear();
   EXPECT_TRUE(Wait([&] { return server_->plugins() == 0; }));
   EXPECT_TRUE(Run("a").ok());
 }
 
-TEST_F(NriServerTest, PluginsMayChangeAContainerInTurn) {
+TEST_F(NriServerTest, PluginsAdjustAContainerOneAfterTheOther) {
   const auto add = [&](const std::string& name, const std::string& index,
                        rpc::NriContainerAdjustment changes) {
     rpc::NriPluginSession::Callbacks callbacks;
@@ -254,7 +254,7 @@ class HookedRuntimeTest : public ::testing::Test {
   std::optional<Result<std::string>> id_;
 };
 
-TEST_F(HookedRuntimeTest, ASandboxIsReadyOnlyWhenTheHooksAreDone) {
+TEST_F(HookedRuntimeTest, ASandboxIsReadyOnlyAfterItsHooksHaveFinished) {
   RunSandbox();
   EXPECT_THAT(hooks_.log, ElementsAre("RunPodSandbox a"));
   EXPECT_FALSE(id_.has_value());
@@ -272,7 +272,7 @@ TEST_F(HookedRuntimeTest, ASandboxWhoseHookFailsIsRemoved) {
   EXPECT_TRUE(runtime_->ListPodSandboxes().empty());
 }
 
-TEST_F(HookedRuntimeTest, StoppingAndRemovingTellTheHooksAndGoOnWhateverTheySay) {
+TEST_F(HookedRuntimeTest, HookErrorsDoNotStopAStopOrARemoval) {
   RunSandbox();
   hooks_.Answer(Ok());
   loop_.RunUntilIdle();
@@ -287,7 +287,7 @@ TEST_F(HookedRuntimeTest, StoppingAndRemovingTellTheHooksAndGoOnWhateverTheySay)
   EXPECT_THAT(hooks_.log, ElementsAre("RunPodSandbox a", "StopPodSandbox a", "RemovePodSandbox a"));
 }
 
-TEST_F(HookedRuntimeTest, HooksAreToldOfAContainerFromBeforeItsCreationToItsEnd) {
+TEST_F(HookedRuntimeTest, HooksSeeAContainerFromBeforeItsCreationToItsRemoval) {
   hooks_.containers = true;
   hooks_.changes.env = {{"B", "2"}};
   const auto id = CreateContainer();
@@ -310,7 +310,7 @@ TEST_F(HookedRuntimeTest, HooksAreToldOfAContainerFromBeforeItsCreationToItsEnd)
       << "later events tell what it has become";
 }
 
-TEST_F(HookedRuntimeTest, AHookThatRefusesAContainerKeepsItFromBeingCreatedOrStarted) {
+TEST_F(HookedRuntimeTest, AHookCanRefuseTheCreationAndTheStartOfAContainer) {
   hooks_.containers = true;
   hooks_.refuse = rpc::NriEvent::kCreateContainer;
   EXPECT_EQ(CreateContainer().error().message, "refused");
@@ -324,7 +324,7 @@ TEST_F(HookedRuntimeTest, AHookThatRefusesAContainerKeepsItFromBeingCreatedOrSta
   EXPECT_EQ(runtime_->GetContainerStatus(*id)->state, ContainerState::kCreated);
 }
 
-TEST_F(HookedRuntimeTest, ContainersThatNobodyWantsToKnowOfAreNotToldOf) {
+TEST_F(HookedRuntimeTest, EventsWithoutSubscribersAreNotSent) {
   const auto id = CreateContainer();
   ASSERT_TRUE(id.ok());
   EXPECT_TRUE(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).ok());

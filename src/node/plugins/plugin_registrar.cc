@@ -45,7 +45,7 @@ void PluginRegistrar::OnRemoved(const std::string& path) {
   found->second.retry.reset();
   ReportState(path, "desired_state_of_world", false);
   Advance(path);
-  Answered(path, true);  // nobody is behind it
+  Answered(path, true);  // nobody serves it
 }
 
 void PluginRegistrar::OnScanned() {
@@ -70,10 +70,10 @@ void PluginRegistrar::Deregister(Socket& socket) {
   store_.Deregister(socket.driver, socket.endpoint);
 }
 
-// Brings a socket to what is wanted. Whatever was registered belongs to an older incarnation here.
+// Moves a socket to its desired state. Anything still registered belongs to an older incarnation.
 void PluginRegistrar::Advance(const std::string& path) {
   Socket& socket = sockets_[path];
-  if (socket.busy) return;  // its answer comes back here
+  if (socket.busy) return;  // the pending answer calls this again
   if (socket.registered) {
     Deregister(socket);
     ReportState(path, "actual_state_of_world", false);
@@ -155,7 +155,7 @@ void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnat
   socket.backoff.Reset();
 }
 
-// Tells the plugin why, and tries again later: it may answer differently then.
+// Tells the plugin why, and retries later, since it may answer differently then.
 void PluginRegistrar::Refuse(const std::string& path, const std::string& reason) {
   const std::uint64_t incarnation = sockets_[path].incarnation;
   client_->NotifyRegistrationStatus(path, {.plugin_registered = false, .error = reason},

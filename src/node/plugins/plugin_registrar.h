@@ -19,8 +19,8 @@ class Metrics;
 namespace drakkar::node {
 
 // Registers the plugins whose sockets appear in the registry directory, as kubelets do: GetInfo,
-// validation, registration, NotifyRegistrationStatus; a socket that goes or is made anew
-// deregisters first. One operation at a time per socket; failures are retried after 500 ms,
+// validation, registration, NotifyRegistrationStatus. A socket that disappears or is recreated is
+// deregistered first. One operation at a time per socket; failures are retried after 500 ms,
 // doubling up to 2 min 2 s. Loop-bound; bounded by SocketWatch::kMaxSockets.
 class PluginRegistrar {
  public:
@@ -31,12 +31,12 @@ class PluginRegistrar {
     rpc::Transport& transport;
     Metrics* metrics = nullptr;
     std::string directory;
-    // Called once, when every socket that was there at the start has answered GetInfo (`true`), or
-    // at least one could not be asked. May be empty.
+    // Called once: when every socket that existed at startup has answered GetInfo (`true`), or at
+    // least one could not be queried. May be empty.
     std::function<void(bool all_answered)> on_settled;
   };
-  // A socket file appears when it is bound, a moment before its owner listens. Connections that
-  // fail that early are retried quietly.
+  // A socket file appears on bind, shortly before its owner listens. Connection failures this early
+  // are retried without logging.
   static constexpr int kEarlyAttempts = 5;
   static constexpr Backoff::Options kEarlyRetry{.initial = std::chrono::milliseconds(10),
                                                 .max = std::chrono::milliseconds(160)};
@@ -52,8 +52,8 @@ class PluginRegistrar {
 
  private:
   struct Socket {
-    std::uint64_t incarnation = 0;  // of the socket file; an answer to an older one is dropped
-    bool wanted = false;            // the file is there
+    std::uint64_t incarnation = 0;  // of the socket file; answers for older ones are dropped
+    bool wanted = false;            // the file exists
     bool busy = false;
     bool registered = false;
     std::string driver;
@@ -87,7 +87,7 @@ class PluginRegistrar {
   bool scanned_ = false;
   bool settled_ = false;
   bool all_answered_ = true;
-  std::set<std::string> unanswered_;  // of the sockets that were there at the start
+  std::set<std::string> unanswered_;  // sockets that existed at startup
 };
 
 }  // namespace drakkar::node

@@ -16,7 +16,7 @@ std::string QuotedList(const std::vector<std::string>& names) {
   return StrCat("[", Join(quoted, " "), "]");
 }
 
-// In the plugin's order: it knows which it serves best.
+// In the plugin's order of preference.
 std::optional<rpc::DraVersion> ChooseVersion(const std::vector<std::string>& services) {
   for (const std::string& service : services) {
     if (auto version = rpc::FindDraVersion(service)) return version;
@@ -99,7 +99,7 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
                          if (found == drivers_.end()) return;
                          if (std::find(found->second.begin(), found->second.end(), self) ==
                              found->second.end()) {
-                           return;  // deregistered, kept alive by a call
+                           return;  // deregistered; a call keeps it alive
                          }
                          if (connected && callbacks_.on_connected) callbacks_.on_connected(self);
                          callbacks_.on_usable(driver, IsUsable(driver));

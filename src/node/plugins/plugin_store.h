@@ -13,37 +13,37 @@
 
 namespace drakkar::node {
 
-// One registered instance of a driver: a persistent connection. Calls keep it alive by the pointer,
-// so that deregistration in the middle of one loses no answer.
+// One registered instance of a driver, with a persistent connection. A call in flight holds the
+// pointer, so deregistration does not lose its answer.
 struct PluginInstance {
   std::string driver;
   std::string endpoint;
   rpc::DraVersion version = rpc::DraVersion::kV1;
-  // Services to try for health, in order: advertised ones newest first, then NodeHealth, which a
-  // plugin may serve without advertising it.
+  // Health services to try, in order: advertised ones newest first, then NodeHealth, which a plugin
+  // may serve without advertising it.
   std::vector<rpc::HealthService> health_services;
-  bool takes_announcements = false;  // of claims that are about to be prepared
+  bool takes_announcements = false;  // accepts announcements of claims
   std::unique_ptr<rpc::DraPluginClient> client;
 };
 using PluginInstancePtr = std::shared_ptr<PluginInstance>;
 
-// The table of live drivers. Several instances of one driver may be registered (a rolling update);
-// calls go to the newest that is connected. Loop-bound.
+// The registered drivers. Several instances of one driver may be registered during a rolling
+// update; calls go to the newest connected one. Loop-bound.
 class PluginStore {
  public:
   struct Callbacks {
-    // An instance registered or went. May be empty.
+    // An instance registered or deregistered. May be empty.
     std::function<void(const PluginInstancePtr&)> on_added;
     std::function<void(const PluginInstancePtr&)> on_removed;
-    // A registered instance is connected, for the first time or again; before on_usable. May be
-    // empty.
+    // A registered instance connected or reconnected; called before on_usable. May be empty.
     std::function<void(const PluginInstancePtr&)> on_connected;
-    // A driver got its first connected instance, or lost its last one, or registered without.
+    // A driver got its first connected instance, lost its last one, or registered without a
+    // connection.
     std::function<void(const std::string& driver, bool usable)> on_usable;
   };
   static constexpr std::size_t kMaxInstances = 1'024;
-  // A service may come back behind a registration that stayed (two processes), so nothing but the
-  // next attempt to connect finds it. An attempt costs next to nothing on a unix socket.
+  // A driver's service may restart while its registration socket stays (two processes), and only a
+  // connection attempt notices. On a unix socket an attempt is cheap.
   static constexpr Duration kMaxReconnectBackoff = std::chrono::seconds(1);
 
   PluginStore(rpc::Transport& transport, Callbacks callbacks);
@@ -54,7 +54,7 @@ class PluginStore {
   Result<void> Register(const rpc::PluginInfo& info, const std::string& endpoint);
   void Deregister(const std::string& driver, const std::string& endpoint);
 
-  // The newest connected instance, else the newest.
+  // The newest connected instance, or else the newest one.
   Result<PluginInstancePtr> GetPlugin(const std::string& driver) const;
   bool IsUsable(const std::string& driver) const;
   std::vector<std::string> Drivers() const;

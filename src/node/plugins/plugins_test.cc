@@ -5,9 +5,9 @@
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
 #include "node/plugins/plugin_registrar.h"
+#include "node/testing/logged_lines.h"
 #include "rpc/testing/fake_dra_plugin.h"
 #include "rpc/testing/memory_transport.h"
-#include "telemetry/log/log.h"
 
 namespace drakkar::node {
 namespace {
@@ -67,7 +67,7 @@ class PluginsTest : public ::testing::Test {
   std::unique_ptr<PluginRegistrar> registrar_;
 };
 
-TEST_F(PluginsTest, RegistersSocketsThatAreThereAndThatAppear) {
+TEST_F(PluginsTest, RegistersExistingAndNewSockets) {
   rpc::FakeDraPlugin early("early.example.com"), late("late.example.com");
   auto first = Serve(early, "/registry/early.sock");
   StartRegistrar();
@@ -136,7 +136,7 @@ TEST_F(PluginsTest, RetriesAfterGetInfoAndAfterNotifyFailed) {
   EXPECT_THAT(store_.Drivers(), ElementsAre("a.example.com"));
 }
 
-TEST_F(PluginsTest, KeepsSeveralInstancesAndCallsTheNewestThatIsConnected) {
+TEST_F(PluginsTest, CallsTheNewestConnectedInstance) {
   StartRegistrar();
   rpc::FakeDraPlugin old_one("a.example.com"), new_one("a.example.com");
   auto first = Serve(old_one, "/registry/a-1.sock");
@@ -154,7 +154,7 @@ TEST_F(PluginsTest, KeepsSeveralInstancesAndCallsTheNewestThatIsConnected) {
             "DRA driver a.example.com is not registered");
 }
 
-TEST_F(PluginsTest, RefusesAnEndpointThatIsTaken) {
+TEST_F(PluginsTest, RefusesAnEndpointThatIsInUse) {
   StartRegistrar();
   rpc::FakeDraPlugin plugin("a.example.com"), copy("a.example.com");
   auto first = Serve(plugin, "/registry/a.sock");
@@ -166,20 +166,7 @@ TEST_F(PluginsTest, RefusesAnEndpointThatIsTaken) {
           "endpoint /registry/a.sock already registered for DRA driver plugin a.example.com"));
 }
 
-// What was logged while it exists.
-class LoggedLines {
- public:
-  LoggedLines() {
-    SetLogSink([this](std::string_view line) { text_ += StrCat(line, "\n"); });
-  }
-  ~LoggedLines() { SetLogSink(nullptr); }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-TEST_F(PluginsTest, ASocketThatIsVisibleBeforeItAcceptsIsRetriedQuietly) {
+TEST_F(PluginsTest, ASocketThatDoesNotAcceptYetIsRetriedWithoutLogging) {
   StartRegistrar();
   LoggedLines log;
   files_.MakeSocket("/registry/a.sock");
@@ -202,7 +189,7 @@ TEST_F(PluginsTest, ASocketThatNobodyListensOnIsReported) {
   EXPECT_THAT(log.text(), HasSubstr("plugin not registered"));
 }
 
-TEST_F(PluginsTest, SettlesOnceEverySocketThatWasThereHasAnsweredOrFailed) {
+TEST_F(PluginsTest, SettlesOnceEveryInitialSocketHasAnsweredOrFailed) {
   std::vector<bool> settled;
   auto start = [&] {
     registrar_ = std::make_unique<PluginRegistrar>(
@@ -243,7 +230,7 @@ TEST_F(PluginsTest, SettlesOnceEverySocketThatWasThereHasAnsweredOrFailed) {
   EXPECT_THAT(settled, ElementsAre(false)) << "once, although it is tried again and again";
 }
 
-TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsMadeAnew) {
+TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsRecreated) {
   StartRegistrar();
   rpc::FakeDraPlugin plugin("a.example.com");
   auto server = Serve(plugin, "/registry/a.sock");
@@ -253,7 +240,7 @@ TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsMadeAnew) {
   EXPECT_TRUE(store_.IsUsable("a.example.com"));
 }
 
-TEST_F(PluginsTest, AServiceThatComesBackBehindItsRegistrationIsConnectedWithinASecond) {
+TEST_F(PluginsTest, AServiceThatRestartsBehindItsRegistrationReconnectsWithinASecond) {
   StartRegistrar();
   rpc::FakeDraPlugin plugin("a.example.com");
   plugin.info.endpoint = "/service.sock";
@@ -284,7 +271,7 @@ TEST_F(PluginsTest, AWatchThatFailsIsSetUpAgain) {
   EXPECT_THAT(store_.Drivers(), ElementsAre("a.example.com"));
 }
 
-TEST_F(PluginsTest, EventsThatWereLostAreMadeUpForByAScan) {
+TEST_F(PluginsTest, LostEventsCauseARescan) {
   StartRegistrar();
   rpc::FakeDraPlugin plugin("a.example.com");
   transport_.OnSocketChange([this](const std::string& path, bool) { files_.MakeSocket(path); });

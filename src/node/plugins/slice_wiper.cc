@@ -34,7 +34,7 @@ void SliceWiper::WipeLeftovers(bool at_once) {
   client_.List(Slices(), Select(""),
                lifetime_.Guard([this, at_once](const client::ListReply& reply) {
                  if (!reply.ok()) {
-                   kLog.Warning("could not list ResourceSlices left by an earlier run",
+                   kLog.Warning("could not list ResourceSlices left by a previous run",
                                 {{"err", reply.error->message}});
                    leftovers_.timer = loop_.RunAfter(leftovers_.backoff.Next(),
                                                      [this, at_once] { WipeLeftovers(at_once); });
@@ -79,14 +79,13 @@ void SliceWiper::Run(const std::string& driver) {
   client_.DeleteCollection(
       Slices(), Select(driver), {}, lifetime_.Guard([this, driver, id](client::Reply reply) {
         auto found = wipes_.find(driver);
-        if (found == wipes_.end() || found->second.id != id) return;  // the driver is back
+        if (found == wipes_.end() || found->second.id != id) return;  // the driver reconnected
         if (reply.ok() || reply.error->code == ErrorCode::kNotFound) {
-          kLog.Info("removed the ResourceSlices of a driver that is not connected",
-                    {{"driver", driver}});
+          kLog.Info("deleted ResourceSlices of a disconnected driver", {{"driver", driver}});
           wipes_.erase(found);
           return;
         }
-        kLog.Warning("could not remove the ResourceSlices of a driver that is not connected",
+        kLog.Warning("could not delete ResourceSlices of a disconnected driver",
                      {{"driver", driver}, {"err", reply.error->message}});
         found->second.timer =
             loop_.RunAfter(found->second.backoff.Next(), [this, driver] { Run(driver); });

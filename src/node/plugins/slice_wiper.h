@@ -13,11 +13,11 @@
 
 namespace drakkar::node {
 
-// Removes this node's ResourceSlices whose driver is not connected: 30 s after the connection was
-// lost, and those that an earlier run of the agent left behind. A driver that connects in time
-// keeps its slices, because drivers in Go take most of a minute to notice that somebody deleted
-// them. Failures are retried with backoff (1 s doubling to 5 min, 20 % jitter) until the driver is
-// back. Loop-bound. Bounded by the drivers that have slices on this node.
+// Deletes this node's ResourceSlices whose driver is not connected: 30 s after the connection was
+// lost, and those left by a previous run of the agent. A driver that reconnects in time keeps its
+// slices, because Go drivers take most of a minute to notice a deletion. Failures are retried with
+// backoff (1 s doubling to 5 min, 20 % jitter) until the driver is back. Loop-bound; bounded by the
+// drivers that have slices on this node.
 class SliceWiper {
  public:
   static constexpr Duration kDelay = std::chrono::seconds(30);
@@ -25,8 +25,8 @@ class SliceWiper {
   SliceWiper(EventLoop& loop, Random& random, client::Client& client, std::string node_name);
   ~SliceWiper();
 
-  // For drivers that have slices on this node and neither registered nor connected since the agent
-  // started. `at_once`: no driver can be on its way, so that nobody has to wait for one.
+  // For drivers that have slices on this node but have neither registered nor connected since the
+  // agent started. `at_once`: no driver can still be starting, so there is no need to wait.
   void WipeLeftovers(bool at_once);
   void SetUsable(const std::string& driver, bool usable);
 
@@ -47,7 +47,7 @@ class SliceWiper {
   const std::string node_name_;
   std::map<std::string, Wipe> wipes_;  // by driver
   std::set<std::string> usable_;
-  Wipe leftovers_;  // while the list of what an earlier run left is fetched
+  Wipe leftovers_;  // while the slices of a previous run are being listed
   std::uint64_t next_id_ = 1;
   Lifetime lifetime_;
 };

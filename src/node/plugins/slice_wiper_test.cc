@@ -38,7 +38,7 @@ TEST(SliceWiper, ARestartOfTheAgentKeepsTheSlicesOfDriversThatStillRun) {
   EXPECT_TRUE(node.Has("gpu"));
 }
 
-TEST(SliceWiper, SlicesOfADriverWithoutASocketGoWhenTheAgentStarts) {
+TEST(SliceWiper, SlicesOfADriverWithoutASocketAreDeletedAtStartup) {
   SliceNode node;
   node.Publish("ghost", "ghost.example.com", "node-1");
   node.Publish("elsewhere", "ghost.example.com", "node-2");
@@ -50,7 +50,7 @@ TEST(SliceWiper, SlicesOfADriverWithoutASocketGoWhenTheAgentStarts) {
   EXPECT_TRUE(node.Has("elsewhere")) << "it belongs to another node";
 }
 
-TEST(SliceWiper, ADriverWhoseSocketDoesNotAnswerHasHalfAMinuteToComeBack) {
+TEST(SliceWiper, ADriverWhoseSocketDoesNotAnswerHasHalfAMinuteToReconnect) {
   for (const bool comes_back : {true, false}) {
     SliceNode node;
     node.driver.Start();
@@ -64,7 +64,7 @@ TEST(SliceWiper, ADriverWhoseSocketDoesNotAnswerHasHalfAMinuteToComeBack) {
   }
 }
 
-TEST(SliceWiper, ADriverThatDisconnectsLosesItsSlicesAfterHalfAMinute) {
+TEST(SliceWiper, SlicesAreDeletedHalfAMinuteAfterTheirDriverDisconnects) {
   SliceNode node;
   node.StartAgent();
   node.driver.Start();
@@ -76,7 +76,7 @@ TEST(SliceWiper, ADriverThatDisconnectsLosesItsSlicesAfterHalfAMinute) {
   EXPECT_FALSE(node.Has("late"));
 }
 
-TEST(SliceWiper, AListThatFailsIsRepeated) {
+TEST(SliceWiper, AFailedListIsRetried) {
   SliceNode node;
   node.Publish("ghost", "ghost.example.com", "node-1");
   node.driver.Start();

@@ -39,7 +39,7 @@ void SocketWatch::Rescan() {
   watches_.clear();
   if (!files_.Exists(root_)) {
     if (auto made = files_.MakeDirectories(root_, 0750); !made.ok()) {
-      kLog.Error("cannot make the plugin registry",
+      kLog.Error("could not create the plugin registry",
                  {{"path", root_}, {"err", made.error().message}});
     }
   }
@@ -58,14 +58,14 @@ void SocketWatch::RescanLater() {
 
 void SocketWatch::AddDirectory(const std::string& directory) {
   if (watches_.size() >= kMaxDirectories) {
-    kLog.Error("too many directories in the plugin registry", {{"ignored", directory}});
+    kLog.Error("ignored directories in the plugin registry: too many", {{"ignored", directory}});
     return;
   }
-  // Watch first, list afterwards: a name may be seen twice, never not at all.
+  // Watch first, then list: a name may be seen twice but never missed.
   auto watch = watcher_.Watch(
       directory, [this, directory](const FileEvent& event) { OnEvent(directory, event); });
   if (!watch.ok()) {
-    kLog.Error("cannot watch the plugin registry",
+    kLog.Error("could not watch the plugin registry",
                {{"path", directory}, {"err", watch.error().message}});
     RescanLater();
   } else {
@@ -73,7 +73,7 @@ void SocketWatch::AddDirectory(const std::string& directory) {
   }
   auto names = files_.ListDirectory(directory);
   if (!names.ok()) {
-    kLog.Error("cannot list the plugin registry",
+    kLog.Error("could not list the plugin registry",
                {{"path", directory}, {"err", names.error().message}});
     RescanLater();
     return;
@@ -95,7 +95,7 @@ void SocketWatch::OnEvent(const std::string& directory, const FileEvent& event) 
   }
 }
 
-// `fresh`: the name has just appeared, so a socket we knew under it is another one now.
+// `fresh`: the name has just appeared, so a known socket of that name was replaced.
 void SocketWatch::Inspect(const std::string& path, bool fresh) {
   if (BaseName(path).starts_with('.')) return;
   auto info = files_.LinkStat(path);
@@ -114,7 +114,7 @@ void SocketWatch::Inspect(const std::string& path, bool fresh) {
     return;
   }
   if (known == sockets_.end() && sockets_.size() >= kMaxSockets) {
-    kLog.Error("too many sockets in the plugin registry", {{"ignored", path}});
+    kLog.Error("ignored sockets in the plugin registry: too many", {{"ignored", path}});
     return;
   }
   sockets_[path] = true;

@@ -12,19 +12,19 @@
 
 namespace drakkar::node {
 
-// Unix sockets that appear and vanish below a directory, directories in it included. Names that
-// begin with a dot and anything but sockets are not seen. Loop-bound.
+// Unix sockets that appear and disappear below a directory, including subdirectories. Hidden names
+// and anything but sockets are ignored. Loop-bound.
 //
-// A socket that is made anew under an old name is reported again. Lost events and a directory that
-// vanishes lead to a new scan, so that nothing is missed for longer than kRescanAfter.
+// A socket recreated under the same name is reported again. Lost events and a deleted directory
+// cause a rescan, so that nothing is missed for longer than kRescanAfter.
 class SocketWatch {
  public:
   struct Callbacks {
     std::function<void(const std::string& path)> on_created;
     std::function<void(const std::string& path)> on_removed;
-    std::function<void()> on_scanned;  // the whole registry was read. May be empty.
+    std::function<void()> on_scanned;  // the whole registry was scanned. May be empty.
   };
-  // Directories and sockets beyond these many are not looked at, and that is logged.
+  // Directories and sockets beyond these limits are ignored and logged.
   static constexpr std::size_t kMaxDirectories = 256;
   static constexpr std::size_t kMaxSockets = 4'096;
   static constexpr Duration kRescanAfter = std::chrono::seconds(1);
@@ -33,7 +33,7 @@ class SocketWatch {
               Callbacks callbacks);
   ~SocketWatch();
 
-  // Makes the directory if it is missing. Sockets that are there already are reported, as tasks.
+  // Creates the directory if it is missing. Existing sockets are reported from posted tasks.
   Result<void> Start();
 
  private:
@@ -50,7 +50,7 @@ class SocketWatch {
   const std::string root_;
   Callbacks callbacks_;
   std::map<std::string, std::unique_ptr<FileWatch>> watches_;
-  std::map<std::string, bool> sockets_;  // path -> seen by the scan under way
+  std::map<std::string, bool> sockets_;  // path -> seen by the current scan
   TimerHandle rescan_;
   Lifetime lifetime_;
 };

@@ -41,7 +41,7 @@ std::vector<std::string> StringsOf(Value list) {
   return strings;
 }
 
-// The container's setting, else the pod's.
+// The container's setting if it has one, otherwise the pod's.
 Value Setting(Value pod, Value container, api::FieldName name) {
   const Value own = container["securityContext"][name];
   return own.has_value() ? own : pod["spec"]["securityContext"][name];
@@ -188,7 +188,8 @@ PodRequests RequestsOf(Value pod) {
 std::string PodHostname(Value pod) {
   const std::string_view wanted = pod["spec"]["hostname"].str();
   std::string name(wanted.empty() ? pod["metadata"]["name"].str() : wanted);
-  // The kernel takes 64; a name must not end in what its cut leaves.
+  // The kernel allows 64 characters. Cutting a name may leave a trailing '-' or '.', which is
+  // invalid.
   name.resize(std::min<std::size_t>(name.size(), 63));
   while (name.ends_with('-') || name.ends_with('.')) name.pop_back();
   return name;
@@ -205,7 +206,7 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
   config.attempt = attempt;
   config.log_directory = log_directory;
   if (!spec["hostNetwork"].boolean()) config.hostname = PodHostname(pod);
-  config.host_network = true;  // pods share the host's network: there is no CNI here
+  config.host_network = true;  // no CNI: pods share the host network
   config.host_pid = spec["hostPID"].boolean();
   config.host_ipc = spec["hostIPC"].boolean();
   config.share_process_namespace = spec["shareProcessNamespace"].boolean();
@@ -221,7 +222,7 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
   for (const api::MemberView annotation : metadata["annotations"].members()) {
     config.annotations[std::string(annotation.name)] = std::string(annotation.value.str());
   }
-  // The pod's own bound holds only if each container has one.
+  // The pod-level limit applies only if every container has a limit.
   std::int64_t cpu = 0, quota = 0, memory = 0;
   bool all_cpu = true, all_memory = true;
   for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
@@ -303,8 +304,8 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
                       const std::vector<std::string>& ids, ContainerConfig& config) {
   if (ids.empty()) return Ok();
   ASSIGN_OR_RETURN(const cdi::ContainerEdits edits, cache.Resolve(ids));
-  // Edits are applied to an empty plan and laid over the configuration, which says more about its
-  // own mounts than a plan can hold.
+  // CDI edits are applied to an empty plan and then merged into the configuration, because a plan
+  // cannot express all properties of its mounts.
   cdi::ContainerPlan plan;
   if (auto user = ParseInt64(config.security.user)) plan.uid = static_cast<std::uint32_t>(*user);
   if (config.security.group) plan.gid = static_cast<std::uint32_t>(*config.security.group);
@@ -336,7 +337,8 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
     device.file_mode = planned.file_mode;
     device.uid = planned.uid;
     device.gid = planned.gid;
-    // The rule that belongs to the node says what is allowed; the runtime makes it again.
+    // The permissions come from the matching device rule, which the runtime recreates from the
+    // device.
     bool ruled = false;
     for (const cdi::DeviceRule& rule : plan.device_rules) {
       if (rule.type != planned.type || rule.major != planned.major || rule.minor != planned.minor)
@@ -469,7 +471,7 @@ Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod
                             const std::string& path) {
   std::string own;
   if (pod["spec"]["hostNetwork"].boolean()) {
-    // A machine without one has no names to offer.
+    // Without an /etc/hosts on the machine there are no names to add.
     if (auto read = files.ReadFile("/etc/hosts"); read.ok()) own = std::move(*read);
   }
   const std::string text = HostsFileText(pod, pod_ip, own);

@@ -54,7 +54,7 @@ bool CanRunProbe(Value probe, bool has_network) {
                          probe["grpc"].has_value());
 }
 
-// tcpSocket is accepted by the API for a hook, and fails when it runs.
+// The API accepts tcpSocket for a hook, and the hook then fails when it runs.
 bool CanRunHook(Value action, bool has_network) {
   return action["exec"].has_value() || action["sleep"].has_value() ||
          action["tcpSocket"].has_value() || (action["httpGet"].has_value() && has_network);
@@ -185,7 +185,7 @@ void ContainerProbes::Finish(Probe& probe, const Outcome& outcome) {
       probe.failures >= std::max<std::int64_t>(probe.spec["failureThreshold"].integer(3), 1);
   const bool succeeded =
       probe.successes >= std::max<std::int64_t>(probe.spec["successThreshold"].integer(1), 1);
-  // Scheduled before anybody is told: whoever is told may destroy us.
+  // Schedule first: the callback may destroy this object.
   const bool over = probe.kind == Kind::kStartup && succeeded;
   if (over) {
     probe.timer.reset();

@@ -15,28 +15,28 @@
 
 namespace drakkar::node {
 
-// The number that a probe or a hook means: of the container's port if it is a name.
+// The port number of a probe or hook. A name is looked up in the container's ports.
 Result<int> PortOf(api::Value container, api::Value port);
 
-// The request of a probe's or a hook's httpGet.
+// The HTTP request that a probe's or hook's httpGet describes.
 Result<HttpProbe> ReadHttpGet(api::Value container, api::Value http_get, const std::string& pod_ip);
 
 // Whether this node can run the action of a probe or a hook.
 bool CanRunProbe(api::Value probe, bool has_network);
 bool CanRunHook(api::Value action, bool has_network);
 
-// The probes of one run of one container: startup first, then liveness and readiness side by side.
-// Each runs every periodSeconds, one at a time, and counts results in a row up to its thresholds.
-// Loop-bound; it must not outlive the runtime or the prober.
+// The probes of one container attempt: first startup, then liveness and readiness in parallel. Each
+// probe runs every periodSeconds, never twice at a time, and counts consecutive results up to its
+// thresholds. Loop-bound; must not outlive the runtime or the prober.
 class ContainerProbes {
  public:
   struct Callbacks {
-    std::function<void()> on_change;  // started() or ready() is another
-    // Liveness or startup has failed too often: the container is to be killed, within the probe's
-    // own grace period if it has one.
+    std::function<void()> on_change;  // started() or ready() changed
+    // Liveness or startup reached its failure threshold: the container must be killed, within the
+    // probe's own grace period if it has one.
     std::function<void(const std::string& why, std::optional<std::int64_t> grace_seconds)> on_dead;
     std::function<void(const std::string& message)> on_failure;  // each failed attempt
-    std::function<void(const std::string& message)> on_warning;  // of attempts that succeeded
+    std::function<void(const std::string& message)> on_warning;  // for attempts that succeeded
   };
   struct Options {
     EventLoop& loop;
@@ -51,7 +51,7 @@ class ContainerProbes {
   ContainerProbes(Options options, Callbacks callbacks);
   ~ContainerProbes();
 
-  // Whether there is any probe this node can run.
+  // Whether the container has any probe.
   static bool HasProbes(api::Value container);
 
   const std::string& container_id() const { return options_.container_id; }

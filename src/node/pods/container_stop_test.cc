@@ -36,7 +36,7 @@ void FailEveryCommand(NodeHarness& node) {
   };
 }
 
-TEST(ContainerStop, AContainerThatDiesWithBothItsHooksAsleepIsStartedAgain) {
+TEST(ContainerStop, AContainerKilledWhileBothHooksSleepIsRestarted) {
   StoppingNode node;
   FailEveryCommand(node);
   node.Create(StrCat(kFailingLiveness, R"(,"lifecycle":{"postStart":{"sleep":{"seconds":20}},)",
@@ -46,7 +46,7 @@ TEST(ContainerStop, AContainerThatDiesWithBothItsHooksAsleepIsStartedAgain) {
       << "one hook's timer must not take the place of the other's";
 }
 
-TEST(ContainerStop, AStopThatFailsIsTriedAgainWhoeverAskedForIt) {
+TEST(ContainerStop, AFailedStopIsRetriedWhoeverRequestedIt) {
   StoppingNode node;
   FailEveryCommand(node);
   node.machine.FailNext("StopContainer", Internal("it broke"));
@@ -58,7 +58,7 @@ TEST(ContainerStop, AStopThatFailsIsTriedAgainWhoeverAskedForIt) {
   EXPECT_THAT(node.Events("Killing"), SizeIs(1)) << "it is the same stop";
 }
 
-TEST(ContainerStop, AGracePeriodLongerThanAnyClockIsNotZero) {
+TEST(ContainerStop, AGracePeriodBeyondTheClocksRangeDoesNotOverflow) {
   StoppingNode node;
   node.machine.program_of = [](const ContainerConfig&) {
     return HollowProgram{.stops_within = seconds(5)};
@@ -85,7 +85,7 @@ TEST(ContainerStop, AnEarlierDeadlineCutsThePreStopHookShort) {
   EXPECT_THAT(node.Events("Killing"), SizeIs(1)) << "it is the same stop";
 }
 
-TEST(ContainerStop, AHookThatUsesUpTheGracePeriodLeavesTwoSecondsMore) {
+TEST(ContainerStop, AHookThatUsesUpTheGracePeriodLeavesTwoMoreSeconds) {
   StoppingNode node;
   node.machine.program_of = [](const ContainerConfig&) {
     return HollowProgram{.ignores_stop_signal = true};

@@ -8,7 +8,7 @@
 
 namespace drakkar::node {
 
-// What the downward API can tell about a pod and the node it is on.
+// The data that the downward API exposes about a pod and its node.
 struct DownwardInput {
   api::Value pod;
   std::string node_name;
@@ -18,8 +18,8 @@ struct DownwardInput {
   std::int64_t allocatable_memory_bytes = 0;
 };
 
-// "metadata.name", "metadata.labels['k']", "status.podIP", "spec.nodeName" ... As a volume's file,
-// "metadata.labels" and "metadata.annotations" are whole too.
+// "metadata.name", "metadata.labels['k']", "status.podIP", "spec.nodeName" ... In a volume,
+// "metadata.labels" and "metadata.annotations" give all entries.
 Result<std::string> ReadFieldRef(const DownwardInput& input, std::string_view field_path);
 // "limits.cpu", "requests.memory" ... divided by `divisor` and rounded up.
 Result<std::string> ReadResourceFieldRef(const DownwardInput& input, api::Value container,

@@ -17,7 +17,7 @@ class Builder {
     }
     auto [entry, added] = values_.try_emplace(name);
     if (added) order_.push_back(name);
-    // Replaced values count on: it is the work that is bounded.
+    // Overwritten values still count: the limit bounds the work, not just the result.
     bytes_ += bytes;
     entry->second = std::move(value);
     return Ok();
@@ -36,7 +36,7 @@ class Builder {
   std::size_t bytes_ = 0;
 };
 
-// A variable whose source is optional and missing is left out.
+// A variable whose optional source is missing is omitted.
 Result<std::optional<std::string>> ReadValueFrom(const EnvironmentInput& input, Value from) {
   if (const Value field = from["fieldRef"]; field.has_value()) {
     ASSIGN_OR_RETURN(std::string value, ReadFieldRef(input.downward, field["fieldPath"].str()));
@@ -64,7 +64,7 @@ Result<std::optional<std::string>> ReadValueFrom(const EnvironmentInput& input, 
     return input.sources.SecretKey(std::string(ref["name"].str()), std::string(ref["key"].str()),
                                    ref["optional"].boolean());
   }
-  return InvalidArgument("valueFrom has no source this node knows");
+  return InvalidArgument("valueFrom has no supported source");
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ Result<std::string> ExpandReferences(std::string_view text,
                                      const std::map<std::string, std::string>& variables,
                                      std::size_t max_bytes) {
   std::string out;
-  bool has_end = true;  // of a reference, further on
+  bool has_end = true;  // whether a closing parenthesis is still ahead
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (out.size() > max_bytes) break;
     if (text[i] != '$' || i + 1 == text.size()) {

@@ -12,14 +12,14 @@
 
 namespace drakkar::node {
 
-// What a container's environment may be, names and values, and its command with all arguments:
-// references double with each variable that uses the one before it twice. The kernel runs no
+// Byte limit for a container's environment (names and values), and for its command line. References
+// can double the size with each variable that uses the previous one twice. The kernel runs no
 // program that is given more.
 inline constexpr std::size_t kMaxEnvironmentBytes = 2 << 20;
 inline constexpr std::size_t kMaxCommandBytes = 2 << 20;
 
-// "$(NAME)" replaced by its value; "$$" is a "$"; a name that is not known stays as written. More
-// than `max_bytes` is kResourceExhausted.
+// Replaces "$(NAME)" with the variable's value and "$$" with "$". Unknown names stay as written.
+// kResourceExhausted if the result exceeds `max_bytes`.
 Result<std::string> ExpandReferences(std::string_view text,
                                      const std::map<std::string, std::string>& variables,
                                      std::size_t max_bytes);
@@ -31,8 +31,8 @@ struct EnvironmentInput {
   std::map<std::string, std::string> service_variables;  // KUBERNETES_SERVICE_HOST ...
 };
 
-// The container's environment in order, each name once: envFrom first, then env, which may refer to
-// what came before it.
+// The container's environment in order, without duplicates: first envFrom, then env, which may
+// refer to earlier variables.
 Result<std::vector<EnvironmentVariable>> MakeEnvironment(const EnvironmentInput& input);
 
 }  // namespace drakkar::node

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Logger kLog("node.logs");
 
-// Digits only, so that names sort by time.
+// Digits only, so that file names sort by time.
 std::string Stamp(WallTime now) {
   std::string stamp;
   for (char c : api::FormatTime(now)) {
@@ -28,7 +28,7 @@ std::vector<std::string> RotatedLogs(FileSystem& files, const std::string& path)
   if (!names.ok()) return found;
   const std::string prefix = StrCat(BaseName(path), ".");
   for (const std::string& name : *names) {
-    // The next log, which is about to get its name.
+    // The new log file, which is about to be renamed into place.
     if (name.ends_with(".tmp")) continue;
     if (name.starts_with(prefix)) found.push_back(JoinPath(DirectoryName(path), name));
   }
@@ -59,7 +59,7 @@ Duration LogRotation::Check() {
     if (!info.ok()) continue;
     const std::uint64_t size = info->size_bytes;
     const auto last = sizes_.find(container.id);
-    // One that became smaller was begun anew meanwhile.
+    // A log that shrank was rotated in the meantime.
     const std::uint64_t before = last != sizes_.end() && last->second <= size ? last->second : 0;
     const double rate = static_cast<double>(size - before) / std::max(seconds, 1e-3);
     std::uint64_t left = kMaxBytes;
@@ -81,21 +81,23 @@ Duration LogRotation::Check() {
 
 void LogRotation::Rotate(const std::string& container_id, const std::string& path) {
   std::vector<std::string> old = RotatedLogs(files_, path);
-  // With the current one and the one about to be set aside.
+  // Leaves room for the current file and the one about to be rotated.
   for (std::size_t i = 0; i + kMaxFiles < old.size() + 2; ++i)
     static_cast<void>(files_.Remove(old[i]).ok());
-  // Several may be set aside within a second.
+  // Several files may be rotated within one second.
   const std::string stamp = StrCat(path, ".", Stamp(loop_.clock().Now()));
   std::string aside = stamp;
   for (int i = 1; files_.Exists(aside); ++i) aside = StrCat(stamp, "-", i < 10 ? "0" : "", i);
   if (auto renamed = files_.Rename(path, aside); !renamed.ok()) {
-    kLog.Warning("cannot rotate a log", {{"path", path}, {"err", renamed.error().message}});
+    kLog.Warning("could not rotate container log",
+                 {{"path", path}, {"err", renamed.error().message}});
     return;
   }
   runtime_.ReopenLog(container_id, [&files = files_, path, aside](Result<void> reopened) {
     if (reopened.ok()) return;
-    kLog.Warning("cannot rotate a log", {{"path", path}, {"err", reopened.error().message}});
-    // It is still being written under its new name: give the old one back.
+    kLog.Warning("could not rotate container log",
+                 {{"path", path}, {"err", reopened.error().message}});
+    // The container still writes to the renamed file: rename it back.
     if (!files.Exists(path)) static_cast<void>(files.Rename(aside, path).ok());
   });
 }

@@ -10,13 +10,13 @@
 
 namespace drakkar::node {
 
-// Keeps the logs of running containers within bounds, as kubelets do by default: a log of more than
-// kMaxBytes is set aside as <log>.<time> and begun anew; kMaxFiles are kept of each, the current
-// one included. Logs are looked at every kCheckEvery, and those that grow fast as soon as they can
-// be expected to have reached the bound, though not more often than every kCheckSoonest. What is
-// written in between is bounded by the runtime, which starts over a log that gets much too large.
+// Rotates the logs of running containers with a kubelet's defaults: a log larger than kMaxBytes is
+// renamed to <log>.<time> and a new one is started; kMaxFiles are kept per container, the current
+// one included. Logs are checked every kCheckEvery. Those that grow fast are checked when they are
+// expected to reach the limit, at most every kCheckSoonest. Between checks the runtime bounds the
+// log: it truncates one that grows far beyond the limit.
 //
-// Loop-bound; everything given must outlive it.
+// Loop-bound; everything passed in must outlive it.
 class LogRotation {
  public:
   static constexpr Duration kCheckEvery = std::chrono::seconds(10);
@@ -29,7 +29,7 @@ class LogRotation {
 
  private:
   void Arm(Duration delay);
-  // When to look again.
+  // When to check again.
   Duration Check();
   void Rotate(const std::string& container_id, const std::string& path);
 
@@ -37,11 +37,11 @@ class LogRotation {
   FileSystem& files_;
   Runtime& runtime_;
   TimerHandle timer_;
-  std::map<std::string, std::uint64_t> sizes_;  // by container, at the last look
+  std::map<std::string, std::uint64_t> sizes_;  // by container, at the last check
   MonotonicTime looked_at_{};
 };
 
-// The files that were set aside for a log, oldest first.
+// The rotated files of a log, oldest first.
 std::vector<std::string> RotatedLogs(FileSystem& files, const std::string& path);
 
 }  // namespace drakkar::node

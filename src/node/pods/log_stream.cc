@@ -97,7 +97,7 @@ Result<std::string> LogStream::Read() {
   std::string out;
   if (exhausted_) return out;
   if (!placed_) RETURN_IF_ERROR(FindStart());
-  // Goes on over stretches that give nothing (before `since`), but not without end in one call.
+  // Skips ahead over lines that are filtered out (before `since`), but only so far in one call.
   for (int round = 0; round < 64 && out.empty(); ++round) {
     auto piece = ReadPiece();
     if (!piece.ok()) {

@@ -20,10 +20,9 @@ struct LogOptions {
   std::string stream;  // "Stdout", "Stderr"; else both
 };
 
-// Reads a container's log in CRI's form ("<time> <stream> <F|P> <text>") as plain text. Reading on
-// from where it stopped gives what was written since, also when the log was rotated in between
-// (found by its being gone, or shorter than what was read). Lines longer than kMaxLine without an
-// end are passed on in pieces.
+// Reads a container's log in CRI format ("<time> <stream> <F|P> <text>") as plain text. Each call
+// continues where the previous one stopped, also across a rotation (detected by the file being gone
+// or shorter than what was read). Lines longer than kMaxLine are returned in pieces.
 class LogStream {
  public:
   static constexpr std::size_t kReadBytes = 256 * 1024;
@@ -31,14 +30,14 @@ class LogStream {
 
   LogStream(FileSystem& files, std::string path, LogOptions options);
 
-  // The next text; empty when there is none for now. A file that is not there yet is empty.
+  // The next text; empty if there is none right now. A missing file counts as empty.
   Result<std::string> Read();
-  // `limit_bytes` have been given out: nothing more comes.
+  // Whether `limit_bytes` have been returned, so that nothing more follows.
   bool is_exhausted() const { return exhausted_; }
 
  private:
   Result<void> FindStart();
-  // The next bytes; empty when there are none for now.
+  // The next bytes; empty if there are none right now.
   Result<std::string> ReadPiece();
   void AddLine(std::string_view line, std::string& out);
 
@@ -50,13 +49,13 @@ class LogStream {
   bool since_reached_ = false;
   bool exhausted_ = false;
   std::uint64_t offset_ = 0;
-  std::string aside_;  // the rotated file whose end is still to be read
+  std::string aside_;  // the rotated file that is still being read
   std::int64_t given_ = 0;
-  std::string rest_;  // the begin of a line whose end was not there yet
+  std::string rest_;  // an incomplete line at the end of what was read
 };
 
-// The last `lines` lines of a log as plain text, and of these the last `bytes` bytes. Text that its
-// writer did not end with a newline gets none. Empty if the log cannot be read.
+// The last `lines` lines of a log as plain text, cut to the last `bytes` bytes. No newline is added
+// to text that does not end with one. Empty if the log cannot be read.
 std::string ReadLogTail(FileSystem& files, const std::string& path, std::int64_t lines,
                         std::size_t bytes);
 

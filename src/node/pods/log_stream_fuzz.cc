@@ -1,5 +1,5 @@
-// A container's log, whatever is in it: read at once or as it is written, the same text; options
-// only take away.
+// A container's log with any content: reading it at once or while it grows gives the same text, and
+// options only remove text.
 #include "node/pods/log_stream.h"
 
 #include <cstddef>
@@ -22,7 +22,7 @@ std::string ReadAll(drakkar::node::LogStream& stream) {
 
 }  // namespace
 
-// The first byte says where to cut, the second how much is asked for.
+// The first byte chooses where to split, the second the options.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar;
   if (size < 2) return 0;

@@ -108,7 +108,7 @@ bool Matches(Value rule, int exit_code) {
   return codes["operator"].str() == "NotIn" && !listed;
 }
 
-// The action of the first rule that matches how the container ended; empty if none does.
+// The action of the first rule that matches the container's exit code; empty if none does.
 std::string_view ActionOf(const ContainerFacts& container, const RestartSettings& settings) {
   if (!settings.container_rules || !container.current ||
       container.current->state != ContainerState::kExited) {
@@ -195,8 +195,8 @@ PodPlan PlanPod(const PodFacts& facts, const RestartSettings& settings) {
     return !each.current || each.current->state == ContainerState::kCreated ||
            ShouldRestart(each, settings);
   };
-  // Once a regular container exists, initialization was over, whatever became of the init
-  // containers' remains.
+  // If a regular container exists, initialization has completed, even if the init containers were
+  // removed since.
   const bool begun = std::any_of(facts.regular.begin(), facts.regular.end(),
                                  [](const auto& each) { return each.current && !each.superseded; });
   std::vector<const ContainerFacts*> sidecars;
@@ -215,7 +215,7 @@ PodPlan PlanPod(const PodFacts& facts, const RestartSettings& settings) {
     if (needs_start(each)) {
       plan.start.push_back(&each);
     } else if (each.ended()) {
-      plan.finished = true;  // failed, and is not tried again
+      plan.finished = true;  // failed and is not retried
     }
     break;
   }
@@ -236,7 +236,7 @@ PodPlan PlanPod(const PodFacts& facts, const RestartSettings& settings) {
     plan.start.clear();
   } else {
     plan.start.insert(plan.start.begin(), sidecars.begin(), sidecars.end());
-    // Also while init containers hang: that is what they are for.
+    // Also while an init container hangs: debugging that is what they are for.
     for (const ContainerFacts& each : facts.ephemeral) {
       if (!each.current || each.current->state == ContainerState::kCreated)
         plan.start.push_back(&each);

@@ -10,28 +10,29 @@
 
 namespace drakkar::node {
 
-// Labels that tie sandboxes and containers to their pod, as kubelets set them.
+// Labels that identify the pod of sandboxes and containers, as kubelets set them.
 inline constexpr char kPodNameLabel[] = "io.kubernetes.pod.name";
 inline constexpr char kPodNamespaceLabel[] = "io.kubernetes.pod.namespace";
 inline constexpr char kPodUidLabel[] = "io.kubernetes.pod.uid";
 inline constexpr char kContainerNameLabel[] = "io.kubernetes.container.name";
-// Annotation of a container: how often all containers of its pod were restarted before it.
+// Container annotation: how often all containers of the pod had been restarted before this one was
+// created.
 inline constexpr char kPodRunAnnotation[] = "drakkar.io/pod-run";
 
-// Annotation of a container: the requests and limits it has, as JSON (see ResourcesText).
+// Container annotation: the requests and limits in effect, as JSON (see ResourcesText).
 inline constexpr char kResourcesAnnotation[] = "drakkar.io/resources";
 
-// What the runtime has of one container of a pod.
+// What the runtime reports about one container of a pod.
 struct ContainerFacts {
   std::string name;
   bool init = false;
-  bool sidecar = false;    // an init container that is restarted always
+  bool sidecar = false;    // an init container with restartPolicy Always
   bool ephemeral = false;  // added to the running pod; started once
   api::Value spec;
   std::optional<ContainerStatus> current;   // the newest attempt
   std::optional<ContainerStatus> previous;  // the one before
   std::vector<std::string> stale;           // ids of older attempts
-  // Of a run of the pod that is over: all its containers are being restarted.
+  // Belongs to a previous run of the pod: all containers are being restarted.
   bool superseded = false;
 
   bool running() const { return current && current->state == ContainerState::kRunning; }
@@ -44,20 +45,19 @@ struct ContainerFacts {
   }
 };
 
-// What the runtime has of one pod, in the order of its spec.
+// What the runtime reports about one pod, in spec order.
 struct PodFacts {
-  std::vector<ContainerFacts> init;  // sidecars among them
+  std::vector<ContainerFacts> init;  // including sidecars
   std::vector<ContainerFacts> regular;
   std::vector<ContainerFacts> ephemeral;
   std::vector<PodSandbox> sandboxes;   // oldest first
   std::vector<std::string> strangers;  // ids of running containers the spec does not name
-  // Owns the specs above, where the facts may outlive the version of the pod they were collected
-  // for.
+  // Keeps the specs above alive: the facts may outlive the pod version they were collected for.
   std::shared_ptr<const void> pod;
 
   const PodSandbox* ready_sandbox() const;
-  // How often all containers have been, or are about to be, restarted (see MarkRuns); and whether
-  // none of the new ones is there yet.
+  // How often all containers have been restarted, counting a restart in progress (see MarkRuns),
+  // and whether none of the new containers has been created yet.
   std::uint32_t run = 0;
   bool restart_begins = false;
 
@@ -66,13 +66,13 @@ struct PodFacts {
   std::uint32_t next_sandbox_attempt() const;
 };
 
-// `pod` may be absent (an orphan): then everything running is a stranger.
+// `pod` may be absent (an orphan): then every running container is a stranger.
 PodFacts CollectFacts(api::Value pod, const std::string& uid, const Runtime& runtime);
 
 enum class RestartPolicy { kAlways, kOnFailure, kNever };
 
-// What decides about the restart of containers that end. The rules of a container come first (the
-// first that matches its exit code), then its own policy, then the pod's.
+// Decides whether an exited container is restarted. The container's rules come first (the first one
+// that matches the exit code), then the container's policy, then the pod's.
 struct RestartSettings {
   RestartPolicy policy = RestartPolicy::kAlways;
   bool container_rules = false;         // gate ContainerRestartRules
@@ -81,27 +81,27 @@ struct RestartSettings {
 RestartSettings ReadRestartSettings(api::Value pod, bool container_rules,
                                     bool restart_all_containers);
 
-// Whether a container that ended is to be started again.
+// Whether an exited container must be started again.
 bool ShouldRestart(const ContainerFacts& container, const RestartSettings& settings);
 
-// Whether the end of the container restarts all of the pod (action RestartAllContainers, KEP-5532).
+// Whether this exit restarts the whole pod (action RestartAllContainers, KEP-5532).
 bool RestartsAll(const ContainerFacts& container, const RestartSettings& settings);
 
 // Whether the pod has a rule that may restart all of its containers.
 bool MayRestartAll(api::Value pod);
 
-// Tells the containers of the present run of the pod from those of runs that are over. A run ends
-// when a container of it ends by a rule that restarts all. That is found in what the runtime keeps,
-// so that an agent that starts in the middle goes on with it.
+// Marks the containers that belong to a previous run of the pod. A run ends when one of its
+// containers exits with a code that restarts all. This is derived from what the runtime reports, so
+// an agent that starts in the middle continues.
 void MarkRuns(PodFacts& facts, const RestartSettings& settings);
 
 // What the pod needs next.
 struct PodPlan {
-  // Has run to its end, and how.
+  // The pod has run to completion.
   bool finished = false;
-  // Containers to start now or as soon as their backoff allows, in order.
+  // Containers to start, in order, now or after their backoff.
   std::vector<const ContainerFacts*> start;
-  // Initialization is over: every init container has done its part.
+  // All init containers have completed, and all sidecars run.
   bool initialized = false;
 };
 PodPlan PlanPod(const PodFacts& facts, const RestartSettings& settings);

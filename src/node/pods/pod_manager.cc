@@ -20,7 +20,7 @@ PodManager::PodManager(PodContext& context, Random& random)
       {.on_add = [this](const api::ObjectPtr& pod) { Worker(std::string(pod->uid())).Update(pod); },
        .on_update =
            [this](const api::ObjectPtr& before, const api::ObjectPtr& after) {
-             // Between two lists a pod may have been replaced by one of the same name.
+             // A pod may have been replaced by one of the same name between two lists.
              if (before->uid() != after->uid()) Worker(std::string(before->uid())).ObjectGone();
              Worker(std::string(after->uid())).Update(after);
            },
@@ -75,19 +75,19 @@ PodWorker& PodManager::Worker(const std::string& uid) {
   return *worker;
 }
 
-// What runs here although its pod is gone: deleted by force while nobody looked.
+// Stops pods that still run here although their object was force-deleted while the agent was down.
 void PodManager::FindOrphans() {
   std::set<std::string> uids;
   for (const PodSandbox& sandbox : context_.runtime.ListPodSandboxes()) uids.insert(sandbox.uid);
   for (const std::string& uid : uids) {
     if (workers_.contains(uid)) continue;
-    kLog.Warning("taking down a pod that is gone", {{"podUID", uid}});
+    kLog.Warning("found orphaned pod; stopping it", {{"podUID", uid}});
     Worker(uid).ObjectGone();
   }
   orphans_found_ = true;
 }
 
-// Any of them may end another.
+// A visit may destroy other workers, so it iterates over a copy of the keys.
 void PodManager::ForEachWorker(const std::function<void(PodWorker&)>& visit) {
   std::vector<std::string> uids;
   for (const auto& [uid, worker] : workers_) uids.push_back(uid);
@@ -119,7 +119,7 @@ const PodWorker* PodManager::Find(const std::string& qualified_name) const {
   const PodWorker* found = nullptr;
   for (const auto& [uid, worker] : workers_) {
     if (worker->pod() == nullptr || worker->pod()->qualified_name() != qualified_name) continue;
-    // Of two with one name (the old one is being taken down) the newer counts.
+    // If two pods have the name (the old one is terminating), the newer one is meant.
     if (found == nullptr || worker->pod()->resource_version() > found->pod()->resource_version()) {
       found = worker.get();
     }

@@ -13,28 +13,28 @@
 
 namespace drakkar::node {
 
-// The pods bound to this node: a worker for each, and one for whatever the runtime still has of
-// pods that are gone. Loop-bound; bounded by what the API and the runtime hold for this node.
+// The pods bound to this node: one worker each, plus workers that remove what the runtime still has
+// of deleted pods. Loop-bound; bounded by what the API and the runtime hold for this node.
 class PodManager {
  public:
   PodManager(PodContext& context, Random& random);
   ~PodManager();
 
-  // After the runtime was opened. `on_synced` is called once, when ActivePods has an answer.
+  // Call after the runtime is open. `on_synced` runs once, when ActivePods has an answer.
   void Start(std::function<void()> on_synced = nullptr);
 
-  // A driver became usable: pods that wait for one try again.
+  // A driver became usable: pods waiting for one retry.
   void DriverUsable();
-  // What all pods may wait for has come.
+  // Something that any pod may be waiting for has become available.
   void SyncAll();
   // The device health of this pod may have changed.
   void HealthChanged(const std::string& pod_uid);
 
-  // UIDs of pods that exist or are still being taken down; nothing before the first list.
+  // UIDs of pods that exist or are still being removed; nothing before the first list.
   std::optional<std::set<std::string>> ActivePods() const;
   bool has_synced() const { return orphans_found_; }
   const std::map<std::string, std::unique_ptr<PodWorker>>& workers() const { return workers_; }
-  // By "namespace/name"; null if it is not on this node.
+  // Looks up "namespace/name"; null if the pod is not on this node.
   const PodWorker* Find(const std::string& qualified_name) const;
 
  private:

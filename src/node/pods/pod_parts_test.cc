@@ -37,14 +37,14 @@ TEST(Environment, ExpandsReferencesAsKubernetesDoes) {
   EXPECT_FALSE(ExpandReferences("$(B)$(B)", variables, 5).ok());
 }
 
-TEST(Environment, ReferencesThatNeverEndAreReadOnce) {
+TEST(Environment, UnterminatedReferencesAreScannedOnce) {
   std::string text;
   for (int i = 0; i < 500'000; ++i) text += "$(";
   EXPECT_EQ(*ExpandReferences(text, {}, text.size()), text);
 }
 
 // Each variable is the one before it twice: 39 of them would be 512 GiB.
-TEST(Environment, VariablesThatDoubleAreRefusedBeforeTheyFillTheMachine) {
+TEST(Environment, ExponentiallyGrowingVariablesAreRefusedEarly) {
   std::string variables = R"json({"name":"V0","value":"x"})json";
   for (int i = 1; i < 40; ++i) {
     variables += StrCat(R"json(,{"name":"V)json", i, R"json(","value":"$(V)json", i - 1, ")$(V",
@@ -70,7 +70,7 @@ TEST(Environment, TheSameConfigMapWithManyPrefixesIsRefused) {
   EXPECT_FALSE(MakeEnvironment({{}, container->root(), content, {}}).ok());
 }
 
-TEST(ContainerConfig, ArgumentsThatExpandBeyondWhatAProgramCanTakeAreRefused) {
+TEST(ContainerConfig, ArgumentsThatExpandBeyondTheKernelLimitAreRefused) {
   std::string arguments = "\"$(X)\"";
   for (int i = 0; i < 50; ++i) arguments += ",\"$(X)\"";
   auto pod =
@@ -83,7 +83,7 @@ TEST(ContainerConfig, ArgumentsThatExpandBeyondWhatAProgramCanTakeAreRefused) {
   EXPECT_THAT(config.error().message, HasSubstr("args: its references expand to more than"));
 }
 
-TEST(Environment, ComesFromValuesFieldsResourcesConfigMapsAndSecrets) {
+TEST(Environment, IsBuiltFromValuesFieldsResourcesConfigMapsAndSecrets) {
   auto pod = Parse(R"json({"metadata":{"name":"p","namespace":"n","labels":{"k":"v"}},
     "spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1500m","memory":"1Gi"}},
       "envFrom":[{"prefix":"C_","configMapRef":{"name":"cm"}}],
@@ -112,7 +112,7 @@ TEST(Environment, ComesFromValuesFieldsResourcesConfigMapsAndSecrets) {
   EXPECT_EQ(Get(*environment, "MAYBE"), "(none)");
 }
 
-TEST(Environment, AMissingKeyIsAnErrorThatNamesIt) {
+TEST(Environment, AMissingKeyIsNamedInTheError) {
   auto pod = Parse(R"json({"spec":{"containers":[{"name":"a","env":[
     {"name":"X","valueFrom":{"configMapKeyRef":{"name":"cm","key":"k"}}}]}]}})json");
   auto environment =
@@ -135,7 +135,7 @@ struct VolumeFixture {
   }
 };
 
-TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
+TEST(Volumes, WritesFilesCreatesDirectoriesAndMountsThem) {
   VolumeFixture node;
   MemoryFileSystem& files = node.files;
   auto pod = Parse(R"json({"metadata":{"name":"p","uid":"u","labels":{"a":"b"}},"spec":{"volumes":[
@@ -162,7 +162,7 @@ TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
   EXPECT_TRUE((*mounts)[2].readonly);
 }
 
-TEST(Volumes, AKeyThatLeadsOutOfTheVolumeIsRefused) {
+TEST(Volumes, AKeyThatEscapesTheVolumeIsRefused) {
   for (const char* key : {"../../escaped", "/etc/passwd", "a/../../b", ".."}) {
     VolumeFixture node;
     auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[
@@ -175,7 +175,7 @@ TEST(Volumes, AKeyThatLeadsOutOfTheVolumeIsRefused) {
   }
 }
 
-TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
+TEST(Volumes, TokensAreKeyedByAudienceAndLifetime) {
   VolumeFixture node;
   MemoryFileSystem& files = node.files;
   auto pod =
@@ -195,7 +195,7 @@ TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/t/vault/token"), "two");
 }
 
-TEST(Volumes, RefusesWhatItDoesNotHaveAndPathsThatLeaveTheVolume) {
+TEST(Volumes, RefusesUnsupportedKindsAndPathsThatEscapeTheVolume) {
   VolumeFixture node;
   auto nfs =
       Parse(R"json({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]}})json");
@@ -209,7 +209,7 @@ TEST(Volumes, RefusesWhatItDoesNotHaveAndPathsThatLeaveTheVolume) {
   EXPECT_FALSE(node.MakeMountsOf({{"v", {.host_path = "/pods/u/v"}}}, container->root()).ok());
 }
 
-TEST(Volumes, EachFailingFileOperationIsAnErrorAndTheNextTryWorks) {
+TEST(Volumes, EachFailingFileOperationIsAnErrorAndARetrySucceeds) {
   auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[{"name":"e","emptyDir":{}},
     {"name":"c","configMap":{"name":"cm"}}]}})json");
   PodSources sources;
@@ -228,7 +228,7 @@ TEST(Volumes, EachFailingFileOperationIsAnErrorAndTheNextTryWorks) {
   }
 }
 
-TEST(Volumes, AConfigMapThatIsMountedManyTimesOverIsRefused) {
+TEST(Volumes, AConfigMapMountedTooManyTimesIsRefused) {
   VolumeFixture node;
   std::string items;
   for (int i = 0; i < 200; ++i) {
@@ -245,7 +245,7 @@ TEST(Volumes, AConfigMapThatIsMountedManyTimesOverIsRefused) {
   EXPECT_THAT(volumes.error().message, HasSubstr("bring more than"));
 }
 
-TEST(Volumes, AHostPathWithoutATypeIsMadeAndOneWithATypeIsChecked) {
+TEST(Volumes, AHostPathWithoutATypeIsCreatedAndOneWithATypeIsChecked) {
   VolumeFixture node;
   auto pod = [](const char* type) {
     return Parse(StrCat(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[
@@ -272,7 +272,7 @@ TEST(Volumes, NamesThatArePathsAreRefused) {
   EXPECT_FALSE(node.MakeMountsOf({{"v", {.host_path = "/pods/u/v"}}}, container->root()).ok());
 }
 
-TEST(ContainerConfig, CarriesResourcesSecurityAndExpandedCommand) {
+TEST(ContainerConfig, HasResourcesSecurityContextAndExpandedCommand) {
   auto pod = Parse(R"json({"metadata":{"name":"p","namespace":"n","uid":"u"},
     "spec":{"securityContext":{"runAsUser":1000,"fsGroup":7,"supplementalGroups":[5]},
       "containers":[{"name":"a","image":"i","command":["run","$(X)"],"args":["$(X)"],
@@ -297,7 +297,7 @@ TEST(ContainerConfig, CarriesResourcesSecurityAndExpandedCommand) {
   EXPECT_EQ(config->log_path, "a/3.log");
 }
 
-TEST(ContainerConfig, TakesCdiEditsOverItsOwn) {
+TEST(ContainerConfig, CdiEditsOverrideTheContainersOwnSettings) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.MakeDirectories("/cdi", 0755).ok());
   ASSERT_TRUE(files
@@ -377,7 +377,7 @@ TEST(LogStream, TurnsCriLinesIntoText) {
       "three\nfour\n");
 }
 
-TEST(LogStream, ReadsTheEndOfALogThatWasRotatedFirst) {
+TEST(LogStream, FinishesARotatedLogBeforeTheNewOne) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.WriteFile("/log", "t stdout F one\n", 0644).ok());
   LogStream stream(files, "/log", {});
@@ -394,7 +394,7 @@ TEST(LogStream, ReadsTheEndOfALogThatWasRotatedFirst) {
   EXPECT_EQ(stream.Read().value(), "");
 }
 
-TEST(LogStream, ReadsOnWhereItStoppedAndWaitsForTheEndOfALine) {
+TEST(LogStream, ContinuesWhereItStoppedAndWaitsForTheEndOfALine) {
   MemoryFileSystem files;
   LogStream stream(files, "/log", {});
   EXPECT_EQ(*stream.Read(), "") << "the file is not there yet";
@@ -404,7 +404,7 @@ TEST(LogStream, ReadsOnWhereItStoppedAndWaitsForTheEndOfALine) {
   EXPECT_EQ(*stream.Read(), "one\ntwo\n");
 }
 
-TEST(ContainerConfig, SeccompComesFromTheContainerThePodOrTheNode) {
+TEST(ContainerConfig, TheSeccompProfileComesFromTheContainerThePodOrTheNode) {
   auto seccomp = [](const char* pod_profile, const char* profile,
                     bool by_default) -> Result<SecurityContext> {
     auto pod = Parse(

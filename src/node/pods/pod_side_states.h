@@ -8,14 +8,14 @@
 #include "base/exec/event_loop.h"
 #include "base/state/state_machine.h"
 
-// The smaller state machines of a pod, which go on beside its stage (pod_stage.h).
+// The smaller state machines of a pod, which run in parallel with its stage (pod_stage.h).
 namespace drakkar::node {
 
-// The status on its way to the API.
+// Writing the status to the API.
 enum class StatusWrite : std::uint8_t {
   kIdle,
   kWriting,
-  kRefreshing,  // somebody else has written the pod: reads it again
+  kRefreshing,  // the write conflicted; fetching the current object
 };
 enum class StatusEvent : std::uint8_t { kBegun, kAnswered, kConflicted };
 
@@ -32,23 +32,23 @@ inline constexpr TransitionTable<StatusWrite, StatusEvent, 4> kStatusTable = {{
 }};
 static_assert(FindFlaw(kStatusTable, kStatusWrites, {}) == TableFlaw::kNone);
 
-// A call that needs the pod's drivers: preparing, unpreparing, or asking again for devices that an
-// earlier agent had prepared.
+// A call to the pod's drivers: prepare, unprepare, or recovery of devices that a previous agent
+// prepared.
 enum class DriverCall : std::uint8_t {
   kIdle,
   kInFlight,
-  // A driver came while the call was in flight, which may have gone to its predecessor: if it
-  // fails, the next one does not wait for the backoff.
+  // A driver registered while the call was in flight. The call may have gone to its predecessor, so
+  // if it fails, the next one does not back off.
   kOutdated,
-  kFailed,  // waits for its backoff, or for a driver
-  kDone,    // is never needed again
+  kFailed,  // waits for its backoff or for a driver
+  kDone,    // never needed again
 };
 enum class DriverEvent : std::uint8_t {
   kBegun,
   kSucceeded,
   kCallFailed,
   kDriverUsable,
-  kDropped,    // what failed is not wanted any more
+  kDropped,    // the failed call is no longer wanted
   kNotNeeded,  // all devices are known
 };
 
@@ -78,12 +78,12 @@ constexpr bool IsInFlight(DriverCall state) {
   return state == DriverCall::kInFlight || state == DriverCall::kOutdated;
 }
 
-// Stopping one attempt of a container, whoever asked for it.
+// Stopping one container attempt, regardless of who requested it.
 enum class ContainerStop : std::uint8_t {
   kNotRequested,
-  kPreStopHook,  // the hook runs; the stop signal follows
+  kPreStopHook,  // the hook runs before the stop signal
   kStopping,     // the runtime was asked
-  kFailed,       // the runtime could not: it is asked again, the hook is not repeated
+  kFailed,       // retried without running the hook again
   kStopped,
 };
 enum class StopEvent : std::uint8_t { kHookBegun, kRuntimeAsked, kRuntimeFailed, kRuntimeStopped };
@@ -106,20 +106,20 @@ inline constexpr TransitionTable<ContainerStop, StopEvent, 7> kStopTable = {{
 }};
 static_assert(FindFlaw(kStopTable, kContainerStops, {ContainerStop::kStopped}) == TableFlaw::kNone);
 
-// A container is not ready, and holds up those that start after it, until its hook has ended.
+// Until its hook has ended, a container is not ready and blocks the start of those after it.
 enum class PostStartHook : std::uint8_t { kNone, kRunning, kEnded };
 
-// What the worker has begun with one attempt of a container; forgotten when the attempt is removed
-// from the runtime.
+// What the worker has done with one container attempt. Dropped when the runtime removes the
+// attempt.
 struct ContainerAttempt {
   StateMachine<kStopTable> stop{ContainerStop::kNotRequested};
-  MonotonicTime kill_at{};  // the earliest deadline anybody asked for
+  MonotonicTime kill_at{};  // the earliest deadline requested so far
   PostStartHook post_start = PostStartHook::kNone;
-  // Of hooks that sleep. Both hooks may run at a time.
+  // For sleep hooks. Both hooks may run at the same time.
   TimerHandle post_start_timer, pre_stop_timer;
 };
 
-// Work repeated beside everything else, never twice at a time.
+// Periodic work that runs in parallel with everything else, never twice at a time.
 struct Chore {
   enum class State : std::uint8_t { kIdle, kInFlight };
   State state = State::kIdle;

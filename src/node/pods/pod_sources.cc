@@ -181,7 +181,7 @@ void RequestToken(client::Client& client, const api::ObjectPtr& pod,
                  account, "token"},
                 request.Freeze(), {}, [fetch, key, now, account](client::Reply reply) {
                   if (reply.ok()) {
-                    // The server may give less than was asked for.
+                    // The server may grant a shorter lifetime than requested.
                     const auto given = std::chrono::seconds(
                         (*reply.object)["spec"]["expirationSeconds"].integer(key.second));
                     const Duration renew =
@@ -228,7 +228,7 @@ void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUs
       --fetch->missing;
     }
   }
-  if (fetch->missing == 0) return fetch->done(std::move(fetch->sources));  // all of it is known
+  if (fetch->missing == 0) return fetch->done(std::move(fetch->sources));  // nothing to fetch
   for (const auto& key : wanted) RequestToken(client, pod, key, known.now, fetch);
   for (const std::string& name : names.config_maps)
     get("configmaps", name, &fetch->sources.config_maps);

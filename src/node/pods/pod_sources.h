@@ -14,9 +14,10 @@
 
 namespace drakkar::node {
 
-// The ConfigMaps and Secrets a pod's environment and volumes refer to, as they were when fetched.
+// The ConfigMaps and Secrets that a pod's environment and volumes refer to, at the time of the
+// fetch.
 struct PodSources {
-  // By audience and lifetime. Only their pod can use them: they end with it.
+  // By audience and lifetime. Tokens are bound to the pod and expire with it.
   struct Token {
     std::string text;
     WallTime renew_at{};
@@ -24,11 +25,11 @@ struct PodSources {
   using Tokens = std::map<std::pair<std::string, std::int64_t>, Token>;
   Tokens tokens;
 
-  // Null: there is none of that name.
+  // Null: no such object exists.
   std::map<std::string, api::ObjectPtr> config_maps;
   std::map<std::string, api::ObjectPtr> secrets;
 
-  // One key, decoded. Nothing if object or key is missing and `optional`; kNotFound if not.
+  // One key, decoded. If the object or key is missing: nothing if `optional`, otherwise kNotFound.
   Result<std::optional<std::string>> ConfigMapKey(const std::string& name, const std::string& key,
                                                   bool optional) const;
   Result<std::optional<std::string>> SecretKey(const std::string& name, const std::string& key,
@@ -40,26 +41,25 @@ struct PodSources {
                                                         bool optional) const;
 };
 
-// What a pod has already.
+// What the pod already has.
 struct KnownSources {
-  const PodSources::Tokens&
-      tokens;  // asked for again when 80 % of their lifetime, or a day, has gone
+  const PodSources::Tokens& tokens;  // renewed after 80 % of their lifetime, or after a day
   WallTime now{};
 };
 
-// What they are fetched for. Every pod has a volume with a token, few have an environment that
-// needs anything: containers start without a round trip.
+// What the sources are for. Every pod has a token volume, but few environments need a source, so
+// most containers start without a round trip.
 enum class SourceUse { kVolumes, kEnvironment };
 
-// Reads them all. Objects that do not exist are no failure here: whether one is needed is decided
-// where it is used. `done` runs once, inside the call only when all is known.
+// Fetches all sources. A missing object is no failure here: the place that uses it decides whether
+// it is required. `done` runs once; it runs inside the call only if nothing has to be fetched.
 void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUse use,
                      const KnownSources& known, std::function<void(Result<PodSources>)> done);
 // Whether there is anything to fetch.
 bool NeedsSources(api::Value pod, SourceUse use);
-// Whether any of its volumes follows something that may change.
+// Whether any volume has content that may change.
 bool HasChangingVolumes(api::Value pod);
-// How a token is found: what the source asks for, with the defaults.
+// The key of a token: the requested audience and lifetime, with defaults applied.
 std::pair<std::string, std::int64_t> TokenKey(api::Value source);
 
 }  // namespace drakkar::node

@@ -6,11 +6,11 @@
 
 #include "base/state/state_machine.h"
 
-// The life of a pod on this node as data: its stages, what leads from one to the next, and the
-// operations each stage may have in flight. PodWorker moves along these tables and nowhere else.
+// The life of a pod on this node as data: its stages, the transitions between them, and the
+// operations each stage may have in flight. PodWorker follows these tables.
 namespace drakkar::node {
 
-// Ordered: every stage after kRunning takes the pod down.
+// Ordered: every stage after kRunning is part of taking the pod down.
 enum class PodStage : std::uint8_t {
   kAdmitting,  // not admitted yet; the claims that admission asks about are being fetched
   kRunning,    // containers are started, and restarted, as the spec says
@@ -92,13 +92,13 @@ constexpr bool IsStopping(PodStage stage) {
 constexpr bool IsTerminated(PodStage stage) {
   return stage >= PodStage::kRemovingVolumes;
 }
-// Nothing more is written to the API but the deletion.
+// Nothing is written to the API any more except the deletion.
 constexpr bool IsReported(PodStage stage) {
   return stage >= PodStage::kRemovingRemains;
 }
 
-// The asynchronous operation in flight; a worker has one at most and changes its stage only between
-// two of them.
+// The asynchronous operation in flight. A worker has at most one, and changes its stage only
+// between operations.
 enum class PodOperation : std::uint8_t {
   kNone,
   kFetchingAdmissionClaims,
@@ -122,7 +122,7 @@ std::string_view Name(PodOperation operation);
 struct PodOperationRow {
   PodOperation operation;
   PodStage stage;  // the only stage in which it may begin
-  // It begins when none is in flight, or goes on directly from this one.
+  // It starts when no operation is in flight, or directly after this one.
   PodOperation after = PodOperation::kNone;
 };
 
@@ -143,7 +143,7 @@ inline constexpr std::array<PodOperationRow, 14> kPodOperations = {{
     {PodOperation::kDeletingObject, PodStage::kDeletingObject},
 }};
 
-// Whether `operation` may begin in `stage` while `current` is in flight.
+// Whether `operation` may start in `stage` while `current` is in flight.
 constexpr bool MayBegin(PodOperation operation, PodStage stage, PodOperation current) {
   for (const PodOperationRow& row : kPodOperations) {
     if (row.operation != operation || row.stage != stage) continue;

@@ -116,7 +116,7 @@ TEST(PodStage, TakesAPodDownInOneOrder) {
   EXPECT_EQ(pod.state(), PodStage::kFinished);
 }
 
-TEST(PodStage, OnlyStagesThatTakeDownGoBackToStoppingContainers) {
+TEST(PodStage, OnlyTeardownStagesReturnToStoppingContainers) {
   for (const PodStage stage : kPodStages) {
     const auto next = NextState(kPodTable, stage, PodEvent::kFoundRunning);
     EXPECT_EQ(next.has_value(), IsStopping(stage) && stage != PodStage::kStoppingContainers &&
@@ -128,7 +128,7 @@ TEST(PodStage, OnlyStagesThatTakeDownGoBackToStoppingContainers) {
   }
 }
 
-TEST(PodStage, EachOperationBeginsInItsStageOnlyAndNotBesideAnother) {
+TEST(PodStage, EachOperationStartsOnlyInItsStageAndWithoutAnotherInFlight) {
   const std::size_t count = static_cast<std::size_t>(PodOperation::kDeletingObject) + 1;
   ASSERT_EQ(kPodOperations.size() + 1, count) << "all but kNone have a row";
   std::set<std::string_view> names;

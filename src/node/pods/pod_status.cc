@@ -46,7 +46,7 @@ Draft Waiting(std::string_view reason, std::string_view message) {
 }
 
 bool IsReady(const StatusInput& input, const ContainerFacts& facts) {
-  if (facts.ephemeral) return false;  // nothing waits for it
+  if (facts.ephemeral) return false;  // nothing depends on it
   if (facts.init && !facts.sidecar) return facts.succeeded();
   if (!facts.running()) return false;
   return !input.is_ready || input.is_ready(facts);
@@ -58,9 +58,9 @@ bool IsStarted(const StatusInput& input, const ContainerFacts& facts) {
   return !input.is_started || input.is_started(facts);
 }
 
-// What a container that was not found is reported as once the pod has ended: terminated, unless it
-// never got its turn because an init container failed. `initializing`: it comes after the last init
-// container that ran.
+// Whether a container that the runtime does not have is reported as terminated once the pod has
+// ended. One that never ran because an init container failed is not. `initializing`: it comes after
+// the last init container that ran.
 bool IsLost(const StatusInput& input, const ContainerFacts& facts, bool initializing) {
   if (!input.terminated) return false;
   return facts.init ? !initializing : facts.ephemeral || input.initialized;
@@ -97,7 +97,7 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts,
     state["terminated"]["reason"] = std::string(kReasonContainerStatusUnknown);
     state["terminated"]["message"] =
         "The container could not be located when the pod was terminated";
-    // Kubernetes writes null times as zero times; ours are simply not there.
+    // Kubernetes writes zero times as null; we omit them.
   } else {
     state = Waiting(input.facts.init.empty() ? "ContainerCreating" : "PodInitializing", "");
   }
@@ -166,8 +166,9 @@ void PutCondition(const StatusInput& input, Draft& conditions, const Condition& 
 void PutResizeConditions(const StatusInput& input, Draft& conditions) {
   for (const bool pending : {true, false}) {
     const std::string type = pending ? "PodResizePending" : "PodResizeInProgress";
-    if (input.resize && input.resize->pending == pending) {
-      PutCondition(input, conditions, {type, true, input.resize->reason, input.resize->message});
+    if (input.resize && input.resize->is_pending() == pending) {
+      PutCondition(input, conditions,
+                   {type, true, std::string(input.resize->reason()), input.resize->message});
     } else if (conditions.is_array()) {
       std::erase_if(conditions.MutableElements(),
                     [&](Draft& each) { return each["type"].str() == type; });
@@ -187,13 +188,27 @@ std::string UnreadyNames(const StatusInput& input, const std::vector<ContainerFa
 
 }  // namespace
 
+std::string_view ResizeState::reason() const {
+  switch (stage) {
+    case Stage::kInProgress:
+      return "";
+    case Stage::kFailed:
+      return "Error";
+    case Stage::kDeferred:
+      return "Deferred";
+    case Stage::kInfeasible:
+      return "Infeasible";
+  }
+  return "";
+}
+
 std::string_view PodPhase(const PodFacts& facts, const RestartSettings& settings, bool terminated,
                           bool initialized) {
   std::size_t ended = 0, succeeded = 0, unstarted = 0, restarting = 0;
   for (const ContainerFacts& each : facts.regular) {
     if (each.running()) continue;
     if (!each.ended()) {
-      // Made for another attempt of what has run before.
+      // Created for a further attempt of a container that ran before.
       ++(each.current && each.current->attempt > 0 ? restarting : unstarted);
       continue;
     }
@@ -210,7 +225,7 @@ std::string_view PodPhase(const PodFacts& facts, const RestartSettings& settings
     return all_good ? "Succeeded" : "Failed";
   }
   if (!initialized || unstarted > 0) return "Pending";
-  return "Running";  // also while the last container has ended and its claims are given back
+  return "Running";  // also while claims are unprepared after the last container exited
 }
 
 Draft MakePodStatus(const StatusInput& input) {
@@ -239,7 +254,7 @@ Draft MakePodStatus(const StatusInput& input) {
   if (!input.pod["status"]["startTime"].has_value())
     status["startTime"] = api::FormatTime(input.now);
 
-  // A pod that was refused before anything ran has no containers to speak of.
+  // A pod that was rejected before anything ran has no container statuses.
   const bool nothing_ran = input.verdict && input.facts.sandboxes.empty();
   if (!nothing_ran) {
     if (!input.facts.init.empty()) {

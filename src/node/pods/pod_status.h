@@ -6,27 +6,32 @@
 #include <string>
 
 #include "api/tree/draft.h"
+#include "node/admission/pod_verdict.h"
 #include "node/pods/pod_facts.h"
 
 namespace drakkar::node {
 
-// Why a container does not run yet.
+// Why a container is not running yet.
 struct WaitingReason {
   std::string reason;
   std::string message;
 };
 
-// A pod that was refused, or stopped for a reason of the node's own.
-struct PodVerdict {
-  std::string reason;
-  std::string message;
-};
-
-// What becomes of a change of the pod's resources; no reason: it goes well.
+// The progress of a change of the pod's resources.
 struct ResizeState {
-  bool pending = false;  // else it is in progress
-  std::string reason;    // "Infeasible", "Deferred", "Error"
+  enum class Stage {
+    kInProgress,
+    kFailed,      // applying it failed; retried
+    kDeferred,    // other pods use the resources; retried
+    kInfeasible,  // the node is too small
+  };
+  Stage stage = Stage::kInProgress;
   std::string message;
+
+  // Whether the condition is PodResizePending rather than PodResizeInProgress.
+  bool is_pending() const { return stage == Stage::kDeferred || stage == Stage::kInfeasible; }
+  // The condition's reason; empty without a problem.
+  std::string_view reason() const;
 };
 
 struct StatusInput {
@@ -37,7 +42,7 @@ struct StatusInput {
   std::optional<PodVerdict> verdict;
   std::optional<ResizeState> resize;
   RestartSettings restart;
-  bool terminated = false;  // containers stopped, claims unprepared: the phase becomes final
+  bool terminated = false;  // containers stopped and claims unprepared: the phase is final
   bool initialized = false;
   std::string host_ip;
   std::string pod_ip;
@@ -45,14 +50,15 @@ struct StatusInput {
   WallTime now{};
   // status.containerStatuses[].allocatedResourcesStatus; absent: none.
   std::function<api::Draft(const ContainerFacts&)> resource_health;
-  // Whether a running container is ready and started (probes); empty: as soon as it runs.
+  // Whether a running container is ready and started, according to its probes; empty: as soon as it
+  // runs.
   std::function<bool(const ContainerFacts&)> is_ready;
   std::function<bool(const ContainerFacts&)> is_started;
 };
 
-// The new status: what the node owns is computed, everything else (resourceClaimStatuses, qosClass,
-// conditions of others) is kept. Times of conditions that did not change are kept too, so equal
-// facts give an equal status.
+// The new status: fields that the node owns are computed, all others (resourceClaimStatuses,
+// qosClass, foreign conditions) are kept. Unchanged conditions keep their times, so equal facts
+// give an equal status.
 api::Draft MakePodStatus(const StatusInput& input);
 
 // "Pending", "Running", "Succeeded" or "Failed".

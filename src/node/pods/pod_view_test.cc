@@ -37,7 +37,7 @@ std::vector<std::string> States(NodeHarness& node, api::FieldName list) {
   return states;
 }
 
-TEST(PodStatus, ContainersAfterAFailedInitContainerNeverGotTheirTurn) {
+TEST(PodStatus, ContainersAfterAFailedInitContainerStayWaiting) {
   NodeHarness node;
   node.RunFor(seconds(1), 1);
   node.StartAgent();
@@ -52,7 +52,7 @@ TEST(PodStatus, ContainersAfterAFailedInitContainerNeverGotTheirTurn) {
   EXPECT_THAT(States(node, "containerStatuses"), ElementsAre("a waiting PodInitializing"));
 }
 
-TEST(PodStatus, AContainerThatIsLostAfterInitializationIsTerminated) {
+TEST(PodStatus, AContainerLostAfterInitializationIsReportedAsTerminated) {
   NodeHarness node;
   node.machine.program_of = [](const ContainerConfig& config) {
     HollowProgram program;
@@ -70,7 +70,7 @@ TEST(PodStatus, AContainerThatIsLostAfterInitializationIsTerminated) {
               ElementsAre("a terminated ContainerStatusUnknown"));
 }
 
-TEST(PodStatus, FallsBackToTheEndOfTheLogOfAContainerThatFailed) {
+TEST(PodStatus, FallsBackToTheLogTailOfAFailedContainer) {
   NodeHarness node;
   node.RunFor(seconds(1), 1);
   node.StartAgent();
@@ -102,7 +102,7 @@ TEST(LogTail, IsBoundedByLinesAndBytes) {
   EXPECT_EQ(ReadLogTail(files, "/none", 80, 5), "");
 }
 
-TEST(HostsFile, IsThatOfAKubelet) {
+TEST(HostsFile, HasTheContentThatAKubeletWrites) {
   const auto pod = Parse(R"({"metadata":{"name":"p","namespace":"n"},"spec":{"subdomain":"s",
     "hostAliases":[{"ip":"10.1.2.3","hostnames":["db","db.local"]}]}})");
   EXPECT_EQ(HostsFileText(pod->root(), "10.0.0.1", "unused"),
@@ -121,7 +121,7 @@ TEST(HostsFile, IsThatOfAKubelet) {
             "# Kubernetes-managed hosts file (host network).\n127.0.0.1 localhost\n");
 }
 
-TEST(HostsFile, EveryContainerHasOneUnlessItBringsItsOwn) {
+TEST(HostsFile, EveryContainerGetsOneUnlessItMountsItsOwn) {
   NodeHarness node;
   node.StartAgent();
   node.CreatePod("p", R"("volumes":[{"name":"v","emptyDir":{}}],
@@ -168,7 +168,7 @@ TEST(ServiceVariables, AreNamedAsInKubernetes) {
   EXPECT_TRUE(variables.empty());
 }
 
-TEST(ServiceVariables, OfTheNamespaceReachContainersUnlessSwitchedOff) {
+TEST(ServiceVariables, OfTheNamespaceAreSetUnlessEnableServiceLinksIsFalse) {
   NodeHarness node;
   node.service_variables = ApiServerVariables("10.9.9.9", "6443");
   node.api.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");

@@ -7,10 +7,10 @@
 #include "base/result/check.h"
 #include "base/text/text.h"
 #include "client/event_recorder.h"
+#include "node/admission/node_features.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_claims.h"
 #include "node/pods/container_config.h"
-#include "node/status/node_features.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -162,8 +162,8 @@ RestartSettings PodWorker::Restart() const {
   return ReadRestartSettings(root(), context_.container_rules, context_.restart_all_containers);
 }
 
-// Without grace and hooks: what follows is a fresh start of the same pod, in the same sandbox, with
-// the same volumes and devices (KEP-5532).
+// Stops without grace period or hooks: what follows is a fresh start of the same pod in the same
+// sandbox, with the same volumes and devices (KEP-5532).
 bool PodWorker::StopSupersededContainers() {
   if (!facts_.any_superseded_running()) return true;
   for (const auto* list : {&facts_.regular, &facts_.init}) {
@@ -178,7 +178,7 @@ bool PodWorker::StopSupersededContainers() {
   return false;
 }
 
-// Every running container has its probes, and none that belong to an earlier run.
+// Gives every running container its probes and drops those of earlier attempts.
 void PodWorker::SyncProbes() {
   if (IsStopping()) return probes_.clear();
   for (const auto* list : {&facts_.init, &facts_.regular}) {
@@ -193,7 +193,7 @@ void PodWorker::SyncProbes() {
       if (found != probes_.end() && found->second->container_id() == id) continue;
       const std::string name = each.name;
       auto later = [this](std::function<void()> task) {
-        // Not from inside the probes: what follows may replace them.
+        // Posted, because what follows may replace the probes that call this.
         context_.loop.Post(lifetime_.Guard([task = std::move(task)] { task(); }));
       };
       probes_[name] = std::make_unique<ContainerProbes>(
@@ -241,8 +241,8 @@ bool PodWorker::NeedsAdmissionClaims() const {
   return claims.ok() && !claims->empty();
 }
 
-// What claims ask of the node is in their allocation. One that is not there asks for nothing:
-// preparing it fails and says why. Any other answer leaves it open, and then it is asked again.
+// Claims state their requirements in the allocation. A claim that does not exist has none:
+// preparing it fails with the reason. On any other error the fetch is retried.
 void PodWorker::FetchAdmissionClaims() {
   if (fetch_claims_at_ > Tick()) return ArmTimer(fetch_claims_at_);
   Begin(PodOperation::kFetchingAdmissionClaims);
@@ -265,7 +265,7 @@ void PodWorker::FetchAdmissionClaims() {
           }
           if (--answers->missing > 0) return;
           if (answers->failure) {
-            kLog.Warning("cannot tell what a pod asks of this node",
+            kLog.Warning("could not fetch claims for admission",
                          {{"podUID", uid_}, {"err", answers->failure->message}});
             fetch_claims_at_ = Tick() + fetch_claims_backoff_.Next();
           } else {
@@ -317,7 +317,7 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
   }
   admission_claims_.reset();
   if (!verdict_ && context_.dra.FindDisallowedSkip(uid_)) {
-    // Known from before the restart, whether or not the claim could be read now.
+    // Known from before the restart, even if the claim cannot be read now.
     verdict_ = PodVerdict{std::string(features::kPodFeatureUnsupported),
                           features::PodRejectedMessage({"DraOptionalNodePreparation"})};
   }
@@ -331,7 +331,7 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
     if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr);
         !ignored.empty()) {
       context_.events.Warning(pod_, "UnsupportedFields",
-                              StrCat("this node does not act on: ", Join(ignored, ", ")));
+                              StrCat("this node ignores: ", Join(ignored, ", ")));
     }
     return std::nullopt;
   }

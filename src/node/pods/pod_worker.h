@@ -39,11 +39,11 @@ class BlockingWork;
 class DraManager;
 class NodeFeatures;
 
-// What all workers of a node share.
+// Shared by all workers of a node.
 struct PodContext {
   EventLoop& loop;
   FileSystem& files;
-  BlockingWork& work;  // for what would hold up the loop
+  BlockingWork& work;  // for work that would block the loop
   client::Client& client;
   Runtime& runtime;
   DraManager& dra;
@@ -52,39 +52,39 @@ struct PodContext {
   VolumeHost& volume_host;
   client::EventRecorder& events;
   std::string node_name;
-  std::string root_directory;  // volumes are below <root>/pods/<uid>
+  std::string root_directory;  // volumes are in <root>/pods/<uid>
   std::string log_root;        // "/var/log/pods"
   std::string host_ip;
   std::string runtime_name = "drakkar";
-  std::map<std::string, std::string> service_variables;  // where the API server is
-  const client::Informer* services = nullptr;  // null: pods are told of the API server only
+  std::map<std::string, std::string> service_variables;  // address of the API server
+  const client::Informer* services = nullptr;  // null: pods get only the API server's variables
   std::int64_t machine_memory_bytes = 0;
   std::int64_t machine_cpu_milli = 0;
-  // What the other pods of the node ask for. May be empty: then a resize never waits for them.
+  // The requests of all other pods on the node. May be empty: then a resize is never deferred.
   std::function<PodRequests(const std::string& uid)> others_requests;
-  std::int64_t pod_pids_limit = 0;  // of each pod; 0: none
+  std::int64_t pod_pids_limit = 0;  // per pod; 0: no limit
   bool seccomp_default = false;
   Metrics* metrics = nullptr;
-  NetworkProber* prober = nullptr;      // null: probes over the network are reported, not run
+  NetworkProber* prober = nullptr;      // null: network probes are reported as unsupported
   bool container_rules = false;         // gate ContainerRestartRules
   bool restart_all_containers = false;  // gate RestartAllContainersOnContainerExits
-  // Says no to a pod, at first sight in this process, before anything of it is adopted. Null: all
-  // are taken.
+  // Admits or rejects each pod once per process, before the pod is started or adopted. Null: all
+  // pods are admitted.
   const NodeFeatures* features = nullptr;
-  // allocatedResourcesStatus of a container. Empty with ResourceHealthStatus disabled.
+  // Computes allocatedResourcesStatus of a container. Empty with ResourceHealthStatus disabled.
   std::function<api::Draft(api::Value pod, api::Value container)> resource_health;
 };
 
-// One pod on this node, from the first sight to the last.
+// One pod on this node, from admission to removal.
 //
-// It compares what the API says with what the runtime has, and does the next step: one asynchronous
-// operation at a time, then it looks again. What it must remember over a restart is in the runtime
-// and in the claim checkpoint, so a new worker for a running pod adopts it.
-// Its stages and what leads from one to the next are in pod_stage.h; each transition is logged at
-// debug level. Order it keeps: volumes, claims prepared, sandbox, init containers one after the
-// other, sidecars, containers; at the end containers stopped (sidecars last, in reverse), sandbox
-// stopped, claims unprepared, final status written, remains removed, API object deleted.
-// Loop-bound.
+// Compares the API object with what the runtime reports and takes the next step: one asynchronous
+// operation at a time, then it compares again. Everything it must remember across a restart is in
+// the runtime and in the claim checkpoint, so a new worker adopts a running pod. Stages and
+// transitions are in pod_stage.h; each transition is logged at debug level.
+//
+// Start order: volumes, claims, sandbox, init containers one by one, sidecars, containers. Stop
+// order: containers (sidecars last, in reverse), sandbox, claims, volumes, final status, sandboxes
+// and files, API object. Loop-bound.
 class PodWorker {
  public:
   static constexpr Duration kFirstCrashBackoff = std::chrono::seconds(10);
@@ -96,9 +96,9 @@ class PodWorker {
   static constexpr Backoff::Options kRetryBackoff{.initial = kFirstRetry, .max = kLongestRetry};
   static constexpr Duration kLongestTime = std::chrono::hours(24 * 365);
   static constexpr Duration kLongestHook = std::chrono::hours(24);
-  // How long ConfigMaps, Secrets and tokens in volumes may be behind.
+  // How stale ConfigMaps, Secrets and tokens in volumes may be.
   static constexpr Duration kRefreshEvery = std::chrono::seconds(60);
-  // How long a volume may have been beyond its limit. A volume whose measuring takes long is
+  // How long a volume may exceed its limit unnoticed. A volume that takes long to measure is
   // measured less often.
   static constexpr Duration kMeasureEvery = std::chrono::seconds(10);
   static constexpr Duration kEvictionGrace = std::chrono::seconds(1);
@@ -107,13 +107,13 @@ class PodWorker {
   PodWorker(PodContext& context, std::string uid, std::function<void()> on_finished);
   ~PodWorker();
 
-  // A version from the API. Older ones than known are ignored.
+  // A new version from the API. Stale versions are ignored.
   void Update(const api::ObjectPtr& pod);
-  // The API has it no more (or never had): everything is taken down.
+  // The API object does not exist (any more): the pod is taken down.
   void ObjectGone();
   // Something happened in the runtime, or the device health of the pod changed.
   void Sync();
-  // A driver has come, or is waited for no longer: what waits for one is tried at once.
+  // A driver registered, or was declared gone: calls waiting for one are retried at once.
   void DriverUsable();
 
   const std::string& uid() const { return uid_; }
@@ -123,11 +123,11 @@ class PodWorker {
  private:
   struct CrashBackoff {
     Duration delay{};
-    std::string for_id;  // the ended attempt it was computed for
+    std::string for_id;  // the attempt whose exit it was computed for
     MonotonicTime start_at{};
   };
 
-  // Why a pod is taken down.
+  // Why a pod is being taken down.
   enum class StopReason { kDeleted, kEndedInApi, kRejected, kCompleted, kDeadline, kEvicted };
   static std::string_view Name(StopReason reason);
 
@@ -144,20 +144,20 @@ class PodWorker {
   bool IsDeleted() const { return object_gone_ || (pod_ && pod_->is_being_deleted()); }
   bool IsOverInApi() const;
   void Step();
-  // Admits the pod, or says why it must stop.
+  // Admits the pod, or returns why it must stop.
   std::optional<StopReason> DecideStop(const PodPlan& plan);
   std::optional<StopReason> Admit();
   std::optional<StopReason> CheckDeadline();
   void FetchAdmissionClaims();
   bool NeedsAdmissionClaims() const;
-  // What the runtime has of this pod.
+  // What the runtime reports about this pod.
   PodFacts LookAtRuntime() const;
   RestartSettings Restart() const;
-  // True once nothing of a run that is over is left running.
+  // True once no container of a previous run is running.
   bool StopSupersededContainers();
   void SyncProbes();
 
-  // Resizing. False: something was begun.
+  // Resizing. False: an operation was started.
   bool StepResize();
   std::optional<ResizeState> ResizeRefusal() const;
   void UpdateResources(const ContainerFacts& container, const std::string& resources);
@@ -181,26 +181,27 @@ class PodWorker {
 
   // Hooks.
   void RunPostStart(const std::string& name, const std::string& id);
-  // Answers once, never inside the call; not after this is gone.
+  // `done` runs once, never inside the call, and not after this object is destroyed.
   void RunHook(const std::string& id, api::Value container, api::Value action, Duration timeout,
                TimerHandle ContainerAttempt::*timer, std::function<void(Result<void>)> done);
   bool IsPostStarting(const std::string& id) const;
   void FailHook(std::string why, std::function<void(Result<void>)> done);
 
-  // Volumes that follow what they were made from.
+  // Periodic work on volumes.
   void RefreshVolumes();
   void MeasureVolumes();
 
   // Stopping.
   void StepStop();
-  // Works on the present stage; returns what it has come to, or nothing while it takes time.
+  // Does the work of the current stage. Returns the event that ends the stage, or nothing while the
+  // work is in progress.
   std::optional<PodEvent> TakeDown();
   bool FoundRunning() const;
   bool StopContainers();
-  // Whether anybody has asked to stop this attempt.
+  // Whether a stop of this attempt was requested.
   bool IsStopRequested(const std::string& id) const;
-  // Runs the preStop hook, once, then asks the runtime. An earlier deadline than that of a former
-  // request replaces it; a later one changes nothing.
+  // Runs the preStop hook once, then asks the runtime. A repeated request only has an effect if its
+  // deadline is earlier.
   void StopContainer(const std::string& id, const std::string& name, Duration grace);
   void AskRuntimeToStop(const std::string& id, const std::string& name, Duration grace);
   void RetryFailedStops();
@@ -211,23 +212,23 @@ class PodWorker {
   void Finish();
   void DeleteObject();
 
-  // A time a spec asks for, within what a clock can count: at most kLongestTime.
+  // A duration from a spec, clamped to [0, kLongestTime] so that it cannot overflow.
   static Duration BoundedSeconds(std::int64_t seconds);
   // terminationGracePeriodSeconds.
   Duration GracePeriod() const;
 
   void Begin(PodOperation operation);
   void End();
-  // Asks for another pass, from within one.
+  // Requests another Step after the current one.
   void StepAgain();
   void ArmTimer(MonotonicTime when);
-  // The pod waits before it tries again what has failed.
+  // Delays the retry of what failed.
   void BackOff();
 
-  // Status. True if the API has it already.
+  // Status. True if the API already has it.
   bool WriteStatus();
-  // allocatedResourcesStatus of a container. A container that has ended keeps the last known health
-  // of devices whose claims are unprepared: remediation controllers read failed pods.
+  // allocatedResourcesStatus of a container. A terminated container keeps the last known health of
+  // devices whose claims are unprepared, because remediation controllers read failed pods.
   api::Draft ResourceHealth(const ContainerFacts& container);
   // Called before claims are unprepared, while the health of their devices is still known.
   void KeepHealth();
@@ -245,7 +246,8 @@ class PodWorker {
   VolumeInput Volumes(const PodSources& sources) const;
   std::string PodDirectory() const;
   client::ResourceRef Ref(std::string subresource = "") const;
-  // For what others read. Whatever is waited for goes by the other clock, which nobody sets back.
+  // Wall time, for timestamps that others read. All waiting uses the monotonic clock, which nobody
+  // can set back.
   WallTime Now() const { return context_.loop.clock().Now(); }
   MonotonicTime Tick() const { return context_.loop.clock().Monotonic(); }
 
@@ -257,10 +259,10 @@ class PodWorker {
   PodFacts facts_;
   StateMachine<kPodTable> stage_{PodStage::kAdmitting};
   PodOperation operation_ = PodOperation::kNone;
-  // The API has the object no more. Comes from outside at any stage and is never taken back.
+  // The API object is gone. Can become true at any stage and never reverts.
   bool object_gone_ = false;
 
-  // Step may cause another Step, which must not run inside the first.
+  // A Step may request another one, which must not run inside it.
   enum class Stepping { kIdle, kStepping, kAgain };
   Stepping stepping_ = Stepping::kIdle;
   TimerHandle timer_;
@@ -271,19 +273,19 @@ class PodWorker {
   // Admission.
   MonotonicTime fetch_claims_at_{};
   Backoff fetch_claims_backoff_{kRetryBackoff};
-  std::optional<std::vector<api::ObjectPtr>> admission_claims_;  // once fetched, until admitted
+  std::optional<std::vector<api::ObjectPtr>> admission_claims_;  // set between fetch and admission
   std::optional<PodVerdict> verdict_;
 
   // Volumes.
   std::optional<PreparedVolumes> volumes_;
-  PodSources::Tokens tokens_;  // as they are in the volumes
+  PodSources::Tokens tokens_;  // as written to the volumes
   Chore refresh_;
   Chore measure_;
   std::optional<PodVerdict> eviction_;
 
-  // Claims. At most one of the two is in flight.
+  // Claims. At most one of these two is in flight.
   StateMachine<kDriverTable> claims_call_{DriverCall::kIdle};  // prepare or unprepare
-  StateMachine<kDriverTable> recovery_{DriverCall::kIdle};     // beside everything else
+  StateMachine<kDriverTable> recovery_{DriverCall::kIdle};     // in parallel with other operations
   MonotonicTime recover_at_{};
   Backoff recover_backoff_{kRetryBackoff};
 
@@ -292,7 +294,8 @@ class PodWorker {
   std::map<std::string, CrashBackoff> crash_;
   std::map<std::string, ContainerRetry> container_retry_;
   std::map<std::string, WaitingReason> waiting_;
-  std::map<std::string, std::unique_ptr<ContainerProbes>> probes_;  // by container, while it runs
+  std::map<std::string, std::unique_ptr<ContainerProbes>>
+      probes_;  // by container name, while it runs
   std::map<std::string, std::string> termination_messages_;
   std::map<std::string, api::TreePtr> kept_health_;  // allocatedResourcesStatus by container
   std::optional<ResizeState> resize_;

@@ -1,4 +1,4 @@
-// What containers ask to have done after their start and before their end.
+// Lifecycle hooks of containers: postStart and preStop.
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "node/pods/container_probes.h"
@@ -41,7 +41,7 @@ void PodWorker::RunHook(const std::string& id, Value container, Value action, Du
   }
   if (const Value sleep = action["sleep"]; sleep.has_value()) {
     const Duration wanted = BoundedSeconds(sleep["seconds"].integer());
-    // Ends with the attempt, and then nobody waits for the hook.
+    // Cancelled with the attempt, when nobody waits for the hook any more.
     attempts_[id].*timer = context_.loop.RunAfter(
         std::min(wanted, timeout), [this, id, timer, done = std::move(done)] {
           const TimerHandle over = std::move(attempts_[id].*timer);
@@ -57,7 +57,7 @@ void PodWorker::RunHook(const std::string& id, Value container, Value action, Du
   auto request = ReadHttpGet(container, http, context_.host_ip);
   if (!request.ok()) return FailHook(request.error().message, std::move(done));
   request->user_agent = "kube-lifecycle";
-  // As in Kubernetes, any answer will do: it is the request that counts.
+  // As in Kubernetes, any response counts as success.
   context_.prober->Get(std::move(*request), timeout,
                        lifetime_.Guard([done = std::move(done)](Result<HttpAnswer> answer) {
                          if (!answer.ok()) return done(answer.error());
@@ -70,16 +70,16 @@ void PodWorker::FailHook(std::string why, std::function<void(Result<void>)> done
       [why = std::move(why), done = std::move(done)] { done(InvalidArgument(why)); }));
 }
 
-// The container runs meanwhile, but counts as ready, and lets the others start, only afterwards. A
-// hook that fails ends it.
+// While the hook runs, the container is not ready and the next containers do not start. If the hook
+// fails, the container is stopped.
 void PodWorker::RunPostStart(const std::string& name, const std::string& id) {
   const Value container = FindSpec(name);
   const Value action = container["lifecycle"]["postStart"];
   if (!action.has_value() || !CanRunHook(action, context_.prober != nullptr)) return;
   attempts_[id].post_start = PostStartHook::kRunning;
-  // Kubernetes sets no limit either; what stops the pod ends the hook with its container.
+  // Kubernetes has no limit either. Stopping the pod ends the hook together with its container.
   auto finish = [this, name, id](Result<void> result) {
-    // The attempt may have been removed meanwhile.
+    // The attempt may have been removed in the meantime.
     if (const auto found = attempts_.find(id); found != attempts_.end()) {
       found->second.post_start = PostStartHook::kEnded;
     }

@@ -259,7 +259,7 @@ class RandomNode : public NodeHarness {
 };
 
 // DRAKKAR_SEED=N runs that one alone.
-TEST(PodWorkerRandom, EndsWhereANaiveModelSaysWhateverHappensOnTheWay) {
+TEST(PodWorkerRandom, RandomOperationsEndWhereTheModelSays) {
   const char* only = std::getenv("DRAKKAR_SEED");
   const std::uint64_t first = only == nullptr ? 1 : std::strtoull(only, nullptr, 10);
   const std::uint64_t last = only == nullptr ? 20 : first;

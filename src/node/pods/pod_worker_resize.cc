@@ -1,4 +1,4 @@
-// Requests and limits that change while the pod runs (KEP-1287).
+// In-place resize of requests and limits (KEP-1287).
 #include <algorithm>
 
 #include "api/json/reader.h"
@@ -11,7 +11,7 @@ namespace {
 
 using api::Value;
 
-// Whether the container asks to be restarted when what changed changes.
+// Whether the resizePolicy of a changed resource requires a restart.
 bool WantsRestart(Value container, std::string_view before) {
   Result<api::TreePtr> old = api::ParseJson(before);
   if (!old.ok()) return false;
@@ -29,10 +29,12 @@ bool WantsRestart(Value container, std::string_view before) {
 }  // namespace
 
 void PodWorker::SetResize(std::optional<ResizeState> state) {
-  const std::string before = resize_ ? resize_->reason : "";
+  using Stage = ResizeState::Stage;
+  const Stage before = resize_ ? resize_->stage : Stage::kInProgress;
   resize_ = std::move(state);
-  if (!resize_ || resize_->reason.empty() || resize_->reason == before) return;
-  context_.events.Warning(pod_, StrCat("Resize", resize_->reason), resize_->message);
+  const Stage after = resize_ ? resize_->stage : Stage::kInProgress;
+  if (after == Stage::kInProgress || after == before) return;
+  context_.events.Warning(pod_, StrCat("Resize", resize_->reason()), resize_->message);
 }
 
 std::optional<ResizeState> PodWorker::ResizeRefusal() const {
@@ -46,14 +48,14 @@ std::optional<ResizeState> PodWorker::ResizeRefusal() const {
               {"memory", wanted.memory_bytes, others.memory_bytes, context_.machine_memory_bytes}};
   for (const auto& row : rows) {
     if (row.capacity > 0 && row.requested > row.capacity) {
-      return ResizeState{true, "Infeasible",
+      return ResizeState{ResizeState::Stage::kInfeasible,
                          StrCat("Node didn't have enough capacity: ", row.name,
                                 ", requested: ", row.requested, ", capacity: ", row.capacity)};
     }
   }
   for (const auto& row : rows) {
     if (row.capacity > 0 && row.requested + row.used > row.capacity) {
-      return ResizeState{true, "Deferred",
+      return ResizeState{ResizeState::Stage::kDeferred,
                          StrCat("Node didn't have enough resource: ", row.name, ", requested: ",
                                 row.requested, ", used: ", row.used, ", capacity: ", row.capacity)};
     }
@@ -66,11 +68,11 @@ bool PodWorker::StepResize() {
     for (const ContainerFacts& each : *list) {
       if (!each.running() || (each.init && !each.sidecar)) continue;
       const auto applied = each.current->annotations.find(kResourcesAnnotation);
-      if (applied == each.current->annotations.end()) continue;  // made by an older agent
+      if (applied == each.current->annotations.end()) continue;  // created by an older agent
       const std::string wanted = ResourcesText(each.spec);
       if (applied->second == wanted || IsStopRequested(each.current->id)) continue;
       if (auto refusal = ResizeRefusal()) {
-        if (refusal->reason == "Deferred") ArmTimer(Tick() + kResizeRetry);
+        if (refusal->stage == ResizeState::Stage::kDeferred) ArmTimer(Tick() + kResizeRetry);
         SetResize(std::move(refusal));
         return true;
       }
@@ -78,7 +80,7 @@ bool PodWorker::StepResize() {
         ArmTimer(resize_retry_at_);
         return true;
       }
-      // Only a container that is restarted whatever its end may be ended for this.
+      // Stop the container only if it will be restarted regardless of its exit code.
       if (Restart().policy == RestartPolicy::kAlways && WantsRestart(each.spec, applied->second)) {
         SetResize(ResizeState{});
         context_.events.Normal(pod_, "Killing",
@@ -96,7 +98,7 @@ bool PodWorker::StepResize() {
 
 void PodWorker::UpdateResources(const ContainerFacts& container, const std::string& resources) {
   Begin(PodOperation::kResizingContainer);
-  if (!resize_ || resize_->pending) SetResize(ResizeState{});
+  if (!resize_ || resize_->is_pending()) SetResize(ResizeState{});
   ResourceUpdate update;
   update.container = ContainerResourcesOf(root(), container.spec, context_.machine_memory_bytes);
   update.pod = MakeSandboxConfig(root(), 0, "").resources;
@@ -105,7 +107,7 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
       container.current->id, std::move(update),
       lifetime_.Guard([this, name = container.name, resources](Result<void> updated) {
         if (!updated.ok()) {
-          SetResize(ResizeState{false, "Error",
+          SetResize(ResizeState{ResizeState::Stage::kFailed,
                                 StrCat("container ", name, ": ", updated.error().message)});
           resize_retry_at_ = Tick() + kResizeRetry;
         } else {

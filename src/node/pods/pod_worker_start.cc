@@ -31,14 +31,13 @@ void PodWorker::StepRun(const PodPlan& plan) {
   if (plan.start.empty() || hook_runs) return;
   if (retry_at_ > Tick()) return ArmTimer(retry_at_);
   if (!volumes_) return SetUpVolumes();
-  // Preparing comes before each new sandbox. A container that is started again in the one there is
+  // Claims are prepared before each new sandbox. A container that restarts in an existing sandbox
   // needs neither the claim nor its driver.
   const bool has_devices = facts_.ready_sandbox() != nullptr && context_.dra.KnowsDevices(root());
   if (!has_devices && !context_.dra.IsPrepared(root())) return PrepareClaims();
   if (facts_.ready_sandbox() == nullptr) return RunSandbox();
   if (facts_.restart_begins) {
-    // The container that asked for it sets the pace: one that does so again and again is held back,
-    // and all others with it.
+    // The backoff of the container that requested the restart delays all containers.
     for (const auto* list : {&facts_.init, &facts_.regular}) {
       for (const ContainerFacts& each : *list) {
         if (!RestartsAll(each, Restart())) continue;
@@ -46,7 +45,8 @@ void PodWorker::StepRun(const PodPlan& plan) {
       }
     }
   }
-  // The environment would lack what is not read yet; the agent calls again.
+  // Without the Services the environment would be incomplete. The agent calls Sync once they are
+  // listed.
   if (context_.services != nullptr && !context_.services->has_synced()) return;
   std::optional<MonotonicTime> earliest;
   for (const ContainerFacts* container : plan.start) {
@@ -85,7 +85,8 @@ void PodWorker::OnSources(Result<PodSources> sources) {
   StepAgain();
 }
 
-// Beside everything else: what cannot be had now stays as it is until the next time.
+// Runs in parallel with everything else. If the refresh fails, the old content stays until the next
+// one.
 void PodWorker::RefreshVolumes() {
   if (!volumes_ || refresh_.state == Chore::State::kInFlight || !HasChangingVolumes(root())) return;
   if (refresh_.due > Tick()) return ArmTimer(refresh_.due);
@@ -107,7 +108,8 @@ void PodWorker::RefreshVolumes() {
                   lifetime_.Guard(std::move(finish)));
 }
 
-// Beside everything else, too: whoever writes on meanwhile is found out the next time.
+// Runs in parallel with everything else. Writes that happen during a measurement count in the next
+// one.
 void PodWorker::MeasureVolumes() {
   if (!volumes_ || measure_.state == Chore::State::kInFlight || eviction_) return;
   struct Measured {
@@ -135,7 +137,7 @@ void PodWorker::MeasureVolumes() {
         measure_ = {Chore::State::kIdle,
                     Tick() + std::max<Duration>(kMeasureEvery, 10 * (Tick() - begun))};
         if (!measured.ok()) {
-          kLog.Warning("cannot measure the volumes of a pod",
+          kLog.Warning("could not measure pod volumes",
                        {{"podUID", uid_}, {"err", measured.error().message}});
         }
         if (full->empty()) return ArmTimer(measure_.due);
@@ -169,9 +171,9 @@ void PodWorker::PrepareClaims() {
   }));
 }
 
-// An agent that died right after a pod was started may have left the intent to prepare alone on
-// disk. What the drivers answered is asked for again, beside everything else: the pod runs on
-// whatever comes of it, and waits for nobody.
+// If the agent was killed right after the pod started, the checkpoint may hold the intent to
+// prepare but not the drivers' answers. They are requested again in parallel with everything else:
+// the pod keeps running whether or not this succeeds.
 void PodWorker::RecoverDevices() {
   if (!recovery_.Accepts(DriverEvent::kBegun) || !facts_.any_running()) return;
   if (context_.dra.KnowsDevices(root())) {
@@ -184,7 +186,7 @@ void PodWorker::RecoverDevices() {
     const bool outdated = recovery_.state() == DriverCall::kOutdated;
     recovery_.Apply(result.ok() ? DriverEvent::kSucceeded : DriverEvent::kCallFailed);
     if (!result.ok()) {
-      // At the first try after a start the drivers may not have registered yet.
+      // On the first attempt after a start, drivers may not have registered yet.
       if (recover_backoff_.failures() > 0) {
         context_.events.Warning(
             pod_, "FailedPrepareDynamicResources",
@@ -214,19 +216,19 @@ void PodWorker::RunSandbox() {
       }));
 }
 
-// When the container may start: at once, or after the backoff of a crash or of a failed attempt.
+// When the container may start: now, or after its crash or retry backoff.
 MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
   if (auto retry = container_retry_.find(container.name); retry != container_retry_.end()) {
     if (retry->second.at > Tick()) return retry->second.at;
   }
   if (!container.ended()) return Tick();
-  // It did not crash, it was ended with all others.
+  // It did not crash: it was stopped because all containers are being restarted.
   if (container.superseded && !RestartsAll(container, Restart())) return Tick();
   const ContainerStatus& last = *container.current;
   auto [entry, added] = crash_.try_emplace(container.name);
   CrashBackoff& backoff = entry->second;
   if (added && last.attempt > 0) {
-    // Adopted: as many restarts behind it as the attempt says.
+    // Adopted from a previous agent: the attempt number says how often it was restarted.
     backoff.delay = kFirstCrashBackoff;
     for (std::uint32_t i = 1; i < last.attempt && backoff.delay < kLongestCrashBackoff; ++i)
       backoff.delay *= 2;
@@ -237,7 +239,7 @@ MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
     if (last.started_at != WallTime{} && last.finished_at - last.started_at >= kCrashBackoffReset) {
       backoff.delay = Duration::zero();
     }
-    // Counted from its end, but never longer than the backoff: the clock may have been set back.
+    // Measured from the exit, but never longer than the backoff: the clock may have been set back.
     const Duration since =
         last.finished_at == WallTime{} ? Duration::zero() : Now() - last.finished_at;
     backoff.start_at = Tick() + backoff.delay - std::clamp(since, Duration::zero(), backoff.delay);
@@ -312,14 +314,14 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
   ASSIGN_OR_RETURN(auto mounts,
                    MakeMounts({context_.volume_host, PodDirectory(), *volumes_, spec, variables}));
   const std::string name(spec["name"].str());
-  // The container's own mount there wins.
+  // The container's own mount takes precedence.
   if (std::none_of(mounts.begin(), mounts.end(),
                    [](const Mount& mount) { return mount.container_path == "/etc/hosts"; })) {
     const std::string file = JoinPath(PodDirectory(), "etc-hosts");
     RETURN_IF_ERROR(WriteHostsFile(context_.files, root(), context_.host_ip, file));
     mounts.push_back({.host_path = file, .container_path = "/etc/hosts"});
   }
-  // What the container writes here before it ends becomes its message.
+  // What the container writes to this file becomes its termination message.
   const std::string message_path(spec["terminationMessagePath"].str());
   if (!message_path.empty()) {
     const std::string directory = StrCat(PodDirectory(), "/containers/", name);
@@ -343,14 +345,15 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                            .mounts = std::move(mounts)}));
   RETURN_IF_ERROR(ApplyCdi(context_.cdi, context_.device_probe, devices, config));
   if (const std::string target(spec["targetContainerName"].str()); !target.empty()) {
-    // It sees the processes of the container it looks at, which must be there to be looked at.
+    // An ephemeral container with a target shares the target's process namespace, so the target
+    // must be running.
     for (const auto* list : {&facts_.init, &facts_.regular}) {
       for (const ContainerFacts& each : *list) {
         if (each.name == target && each.running()) config.process_namespace_of = each.current->pid;
       }
     }
     if (config.process_namespace_of == 0) {
-      return FailedPrecondition(StrCat("the container to look at, ", target, ", does not run"));
+      return FailedPrecondition(StrCat("target container ", target, " is not running"));
     }
   }
   return config;
@@ -359,7 +362,7 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
 void PodWorker::CreateContainer(const std::string& name, std::uint32_t attempt,
                                 const PodSources& sources) {
   Begin(PodOperation::kCreatingContainer);
-  // The world may have moved on while the sources were fetched.
+  // The pod may have changed while the sources were fetched.
   const PodSandbox* sandbox = facts_.ready_sandbox();
   if (IsDeleted() || sandbox == nullptr) return End();
   auto config = BuildConfig(FindSpec(name), attempt, sources);
@@ -394,7 +397,7 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
   }));
 }
 
-// Keeps the attempt that runs and the one before it.
+// Keeps the current attempt and the previous one.
 void PodWorker::RemoveStale() {
   const PodFacts facts = LookAtRuntime();
   for (const auto* list : {&facts.init, &facts.regular}) {

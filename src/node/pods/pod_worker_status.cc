@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxFallbackLines = 80;
 }  // namespace
 
 bool PodWorker::WriteStatus() {
-  // What has ended in the API stays as it is.
+  // A final phase in the API is never changed.
   if (pod_ == nullptr || object_gone_ || IsReported(stage())) return true;
   if (IsWritingStatus()) return false;
   if (IsOverInApi()) return true;
@@ -66,7 +66,7 @@ bool PodWorker::WriteStatus() {
   object["status"] = MakePodStatus(input);
   api::TreePtr tree = object.Freeze();
   if (api::Equal(tree->root()["status"], root()["status"])) return true;
-  // A server that changes what we write would keep us writing.
+  // If the server alters what we write, writing again would never converge.
   if (asked_ && answered_ && api::Equal(tree->root()["status"], asked_->root()["status"]) &&
       api::Equal(root()["status"], (*answered_)["status"])) {
     return true;
@@ -88,7 +88,7 @@ api::Draft PodWorker::ResourceHealth(const ContainerFacts& container) {
   if (const auto found = kept_health_.find(container.name); found != kept_health_.end()) {
     kept = found->second->root();
   } else {
-    // An earlier process may have unprepared the claims.
+    // A previous process may have unprepared the claims.
     for (const api::FieldName list :
          api::FieldNames{"containerStatuses", "initContainerStatuses"}) {
       for (Value status : root()["status"][list].elements()) {
@@ -118,12 +118,12 @@ void PodWorker::KeepHealth() {
   }
 }
 
-// A pod that starts over does not become uninitialized by it.
+// A restart of all containers does not make the pod uninitialized.
 bool PodWorker::IsInitialized() const {
   return facts_.run > 0 || PlanPod(facts_, Restart()).initialized;
 }
 
-// Merges the first status of a pod that starts quickly into the one that says it runs.
+// Delays the first status so that a pod that starts quickly needs only one write.
 bool PodWorker::WaitsWithFirstStatus() {
   if (first_status_at_ == MonotonicTime{}) first_status_at_ = Tick() + kFirstStatusDelay;
   const bool begins = IsBusy() && !IsStopping() && !verdict_ && waiting_.empty() &&
@@ -147,13 +147,13 @@ void PodWorker::OnStatusWritten(client::Reply reply) {
   if (reply.error->code == ErrorCode::kConflict) return RefreshObject();
   status_.Apply(StatusEvent::kAnswered);
   if (reply.error->code == ErrorCode::kNotFound) return ObjectGone();
-  kLog.Warning("cannot write a pod's status",
+  kLog.Warning("could not update pod status",
                {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
   status_retry_at_ = Tick() + status_backoff_.Next();
   Sync();
 }
 
-// Our copy is old: somebody else has written the pod.
+// Our copy is stale: somebody else has updated the pod.
 void PodWorker::RefreshObject() {
   status_.Apply(StatusEvent::kConflicted);
   context_.client.Get(Ref(), lifetime_.Guard([this](client::Reply reply) {

@@ -21,7 +21,7 @@ constexpr Logger kLog("node.pods");
 void PodWorker::StepStop() {
   if (FoundRunning()) Advance(PodEvent::kFoundRunning);
   while (!IsFinished()) {
-    // What failed waits; stopping containers has its own deadline.
+    // Failed steps back off. Stopping containers is driven by its own deadlines.
     if (stage() != PodStage::kStoppingContainers && retry_at_ > Tick()) return ArmTimer(retry_at_);
     const std::optional<PodEvent> event = TakeDown();
     if (!event) return;
@@ -66,7 +66,7 @@ std::optional<PodEvent> PodWorker::TakeDown() {
   return std::nullopt;
 }
 
-// Nobody starts anything any more, but what the runtime reports is not ours to decide.
+// Nothing is started any more, but the runtime may still report something running.
 bool PodWorker::FoundRunning() const {
   if (!stage_.Accepts(PodEvent::kFoundRunning)) return false;
   if (facts_.any_running()) return true;
@@ -80,13 +80,13 @@ void PodWorker::Finish() {
   context_.loop.Post(lifetime_.Guard([this] { on_finished_(); }));
 }
 
-// True once nothing runs.
+// True once no container runs.
 bool PodWorker::StopContainers() {
   if (!facts_.any_running()) return true;
   const Value metadata = root()["metadata"];
   std::int64_t seconds = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
   if (auto asked = metadata["deletionGracePeriodSeconds"].optional_integer()) seconds = *asked;
-  if (pod_ == nullptr) seconds = 2;  // an orphan: nobody says how long it may take
+  if (pod_ == nullptr) seconds = 2;  // an orphan: its grace period is unknown
   Duration grace = BoundedSeconds(seconds);
   if (eviction_) grace = std::min(grace, kEvictionGrace);
   const MonotonicTime kill_at = stop_started_ + grace;
@@ -110,7 +110,7 @@ bool PodWorker::StopContainers() {
   for (auto each = facts_.init.rbegin(); each != facts_.init.rend(); ++each) {
     if (!each->running()) continue;
     stop(each->current->id, each->name);
-    break;  // the next one when this one has ended
+    break;  // the next one follows when this one has exited
   }
   return false;
 }
@@ -136,7 +136,7 @@ void PodWorker::StopContainer(const std::string& id, const std::string& name, Du
     return AskRuntimeToStop(id, name, grace);
   }
   attempt.stop.Apply(StopEvent::kHookBegun);
-  // The hook's time counts; a container it leaves without any gets two more seconds.
+  // The hook consumes the grace period, but the container always gets two seconds after it.
   RunHook(
       id, container, hook, grace, &ContainerAttempt::pre_stop_timer,
       [this, id, name, kill_at](Result<void> result) {
@@ -154,10 +154,10 @@ void PodWorker::StopContainer(const std::string& id, const std::string& name, Du
 
 void PodWorker::AskRuntimeToStop(const std::string& id, const std::string& name, Duration grace) {
   ContainerAttempt& attempt = attempts_[id];
-  if (!attempt.stop.Accepts(StopEvent::kRuntimeAsked)) return;  // it has stopped
+  if (!attempt.stop.Accepts(StopEvent::kRuntimeAsked)) return;  // it has already stopped
   attempt.stop.Apply(StopEvent::kRuntimeAsked);
   context_.runtime.StopContainer(id, grace, lifetime_.Guard([this, id, name](Result<void> result) {
-    // A request with an earlier deadline may have been answered before, and the attempt removed.
+    // A second request may have been answered first, and the attempt removed.
     const auto found = attempts_.find(id);
     const StopEvent event = result.ok() ? StopEvent::kRuntimeStopped : StopEvent::kRuntimeFailed;
     if (found != attempts_.end() && found->second.stop.Accepts(event)) {
@@ -189,14 +189,14 @@ void PodWorker::RetryFailedStops() {
   for (const std::string& id : facts_.strangers) retry(id, "");
 }
 
-// True once none is ready.
+// True once no sandbox is ready.
 bool PodWorker::StopSandboxes() {
   for (const PodSandbox& sandbox : facts_.sandboxes) {
     if (sandbox.state != SandboxState::kReady) continue;
     Begin(PodOperation::kStoppingSandbox);
     context_.runtime.StopPodSandbox(sandbox.id, lifetime_.Guard([this](Result<void> result) {
       if (!result.ok()) {
-        kLog.Warning("cannot stop a sandbox", {{"podUID", uid_}, {"err", result.error().message}});
+        kLog.Warning("could not stop sandbox", {{"podUID", uid_}, {"err", result.error().message}});
         BackOff();
       }
       End();
@@ -218,7 +218,8 @@ void PodWorker::Unprepare() {
       Advance(PodEvent::kClaimsUnprepared);
       retry_backoff_.Reset();
     } else {
-      kLog.Warning("cannot unprepare", {{"podUID", uid_}, {"err", result.error().message}});
+      kLog.Warning("could not unprepare claims",
+                   {{"podUID", uid_}, {"err", result.error().message}});
       if (pod_) {
         context_.events.Warning(
             pod_, "FailedUnprepareDynamicResources",
@@ -231,7 +232,7 @@ void PodWorker::Unprepare() {
   }));
 }
 
-// Also of a pod that stays in the API for long after its end: what is in memory would stay there.
+// Also for a completed pod that stays in the API: its in-memory volumes would keep using memory.
 void PodWorker::TakeDownVolumes() {
   Begin(PodOperation::kRemovingVolumes);
   context_.work.Run([&files = context_.files, &host = context_.volume_host,
@@ -241,7 +242,7 @@ void PodWorker::TakeDownVolumes() {
                         Advance(PodEvent::kVolumesRemoved);
                         retry_backoff_.Reset();
                       } else {
-                        kLog.Warning("cannot take down the volumes of a pod",
+                        kLog.Warning("could not remove pod volumes",
                                      {{"podUID", uid_}, {"err", gone.error().message}});
                         BackOff();
                       }
@@ -255,7 +256,7 @@ void PodWorker::RemoveRemains() {
     context_.runtime.RemovePodSandbox(
         facts_.sandboxes.front().id, lifetime_.Guard([this](Result<void> result) {
           if (!result.ok()) {
-            kLog.Warning("cannot remove a sandbox",
+            kLog.Warning("could not remove sandbox",
                          {{"podUID", uid_}, {"err", result.error().message}});
             BackOff();
           }
@@ -274,7 +275,7 @@ void PodWorker::RemoveRemains() {
         if (gone.ok()) {
           Advance(PodEvent::kRemainsRemoved);
         } else {
-          kLog.Warning("cannot remove the files of a pod",
+          kLog.Warning("could not remove pod files",
                        {{"podUID", uid_}, {"err", gone.error().message}});
           BackOff();
         }
@@ -290,9 +291,8 @@ void PodWorker::DeleteObject() {
                                reply.error->code == ErrorCode::kConflict) {
                              Advance(PodEvent::kObjectDeleted);
                            } else {
-                             kLog.Warning(
-                                 "cannot delete a pod that has ended",
-                                 {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
+                             kLog.Warning("could not delete pod", {{"pod", pod_->qualified_name()},
+                                                                   {"err", reply.error->message}});
                              BackOff();
                            }
                            End();

@@ -69,7 +69,7 @@ TEST(RestartRules, TheFirstThatMatchesDecidesThenTheContainerThenThePod) {
   }
 }
 
-TEST(RestartRules, AnInitContainerHasAPolicyOfItsOwn) {
+TEST(RestartRules, AnInitContainerCanHaveItsOwnPolicy) {
   for (const auto& [policy, restarts] :
        std::vector<std::pair<const char*, bool>>{{"Never", false}, {"OnFailure", true}}) {
     const api::TreePtr spec =
@@ -163,7 +163,7 @@ TEST(RestartAllContainers, InitContainersRunAgainFirst) {
   EXPECT_LE(started("side"), started("once"));
 }
 
-TEST(RestartAllContainers, IsTakenUpByAnAgentThatStartsInTheMiddle) {
+TEST(RestartAllContainers, IsContinuedByAnAgentThatStartsInTheMiddle) {
   for (int milliseconds = 0; milliseconds <= 1500; milliseconds += 50) {
     SCOPED_TRACE(milliseconds);
     RestartingPod node;
@@ -178,7 +178,7 @@ TEST(RestartAllContainers, IsTakenUpByAnAgentThatStartsInTheMiddle) {
   }
 }
 
-TEST(RestartAllContainers, AgainAndAgainIsSlowedDown) {
+TEST(RestartAllContainers, RepeatedRestartsBackOff) {
   RestartingPod node(100);
   node.Create();
   node.Advance(seconds(8));
@@ -204,7 +204,7 @@ TEST(RestartAllContainers, IsIgnoredWithTheGateOff) {
   EXPECT_EQ(node.Condition(), "(none)");
 }
 
-TEST(RestartAllContainers, ASidecarMayAskForIt) {
+TEST(RestartAllContainers, ASidecarCanTriggerIt) {
   RestartingPod node;
   node.CreatePod("p", StrCat(R"("restartPolicy":"Never","initContainers":[{"name":"setup",
     "image":"busybox:1"},{"name":"watcher","image":"busybox:1","restartPolicy":"Always",

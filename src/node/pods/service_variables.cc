@@ -8,7 +8,7 @@ namespace {
 
 using api::Value;
 
-// "redis-0.cache" -> "REDIS_0_CACHE"; a digit in front gets an underscore.
+// "redis-0.cache" -> "REDIS_0_CACHE"; a leading digit gets an underscore.
 std::string VariableName(std::string_view name) {
   std::string out;
   if (!name.empty() && name[0] >= '0' && name[0] <= '9') out += '_';

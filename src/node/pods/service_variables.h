@@ -10,16 +10,16 @@ namespace drakkar::node {
 
 using Variables = std::map<std::string, std::string>;
 
-// The variables that tell containers where a Service is: NAME_SERVICE_HOST, NAME_SERVICE_PORT and
-// Docker's link variables. None for a Service without a cluster IP.
+// The environment variables of a Service: NAME_SERVICE_HOST, NAME_SERVICE_PORT and Docker's link
+// variables. None for a Service without a cluster IP.
 void AddServiceVariables(api::Value service, Variables& variables);
 
-// As AddServiceVariables for the Service "kubernetes", which here is the API server itself: there
-// is no service network that its cluster IP would be reached through.
+// The variables of the Service "kubernetes", pointing to the API server itself: there is no service
+// network to route its cluster IP.
 Variables ApiServerVariables(const std::string& host, const std::string& port);
 
-// Those of a pod: `api_server` always, and those of the Services in its namespace unless it has
-// enableServiceLinks false. `services` may be null.
+// All service variables of a pod: `api_server` always, and the Services in its namespace unless
+// enableServiceLinks is false. `services` may be null.
 Variables PodServiceVariables(api::Value pod, const Variables& api_server,
                               const client::Informer* services);
 

@@ -49,13 +49,13 @@ Result<void> MakeInside(int root, const std::string& path) {
     if (!next.ok() && errno != ENOENT) return ErrnoError(errno, "open " + prefix);
     if (!next.ok()) {
       if (::mkdirat(parent.get(), part.c_str(), volume.st_mode & 0777) != 0) {
-        // A link that leads nowhere, for one.
+        // For example a dangling link.
         return ErrnoError(errno, "make directory " + prefix);
       }
       next = Descriptor(
           ::openat(parent.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       if (!next.ok()) return ErrnoError(errno, "open " + prefix);
-      // As the volume's own, whatever the umask is; with its group, which is inherited.
+      // The volume's mode regardless of the umask; the group is inherited.
       if (::fchmod(next.get(), volume.st_mode & 07777) != 0) {
         return ErrnoError(errno, "change mode of " + prefix);
       }
@@ -97,7 +97,7 @@ class MachineVolumeHost final : public VolumeHost {
     if (::lstat(DirectoryName(path).c_str(), &above) != 0) {
       return ErrnoError(errno, "stat " + DirectoryName(path));
     }
-    if (own.st_dev != above.st_dev) return Ok();  // mounted already
+    if (own.st_dev != above.st_dev) return Ok();  // already mounted
     std::string options = group ? StrCat("mode=2777,gid=", *group) : "mode=0777";
     if (size_bytes > 0) options += StrCat(",size=", size_bytes);
     if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0) {

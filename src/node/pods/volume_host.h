@@ -10,32 +10,32 @@
 
 namespace drakkar::node {
 
-// What volumes need of the machine beyond files: mounts, groups, sizes. Calls block but are short,
-// except Usage and UnmountBelow, which belong on a worker.
+// What volumes need from the machine besides files: mounts, groups, sizes. Calls block, but not for
+// long, except Usage and UnmountBelow, which belong on a worker.
 class VolumeHost {
  public:
   virtual ~VolumeHost() = default;
 
-  // Mounts a tmpfs on a directory unless one is mounted there, which stays as it is.
-  // `size_bytes` 0: the kernel's default.
+  // Mounts a tmpfs on a directory; no-op if one is mounted there. `size_bytes` 0: the kernel's
+  // default.
   virtual Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
                                    std::optional<std::uint32_t> group) = 0;
   virtual Result<void> SetGroup(const std::string& path, std::uint32_t group) = 0;
-  // A path to mount what `sub_path` names inside the volume, which nothing that happens in the
-  // volume afterwards leads elsewhere: it is bound to `target`, where no container can write.
-  // Containers write the volume, so links in it lead around inside of it and never out. What is
-  // not there becomes a directory.
+  // Resolves `sub_path` inside the volume and returns a path to mount. The result is bind-mounted
+  // at `target`, where no container can write, so later changes in the volume cannot redirect it.
+  // Containers write to the volume, so symlinks are resolved inside it and never lead out. Missing
+  // directories are created.
   virtual Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
                                          const std::string& target) = 0;
-  // Of everything mounted on or below it. Nothing is fine.
+  // Unmounts everything on or below the directory. No mounts is no error.
   virtual Result<void> UnmountBelow(const std::string& path) = 0;
-  // What a directory takes on disk, in bytes.
+  // Disk usage of a directory in bytes.
   virtual Result<std::uint64_t> Usage(const std::string& path) = 0;
 };
 
-// The machine's. Needs root.
+// The real machine. Needs root.
 VolumeHost& RealVolumeHost();
-// For simulation: directories and files alone, nothing is mounted and nothing has a size.
+// For simulation: plain directories and files, without mounts or sizes.
 std::unique_ptr<VolumeHost> MakePlainVolumeHost(FileSystem& files);
 
 }  // namespace drakkar::node

@@ -57,7 +57,7 @@ class VolumeHostTest : public ::testing::Test {
   std::string root_, volume_, target_;
 };
 
-TEST_F(VolumeHostTest, ALinkOutOfTheVolumeLeadsToTheVolumeItself) {
+TEST_F(VolumeHostTest, ALinkThatPointsOutOfTheVolumeResolvesInsideIt) {
   Link("/", "root");
   ASSERT_EQ(Bind("root"), target_);
   EXPECT_EQ(StatOf(target_).st_ino, StatOf(volume_).st_ino);
@@ -71,7 +71,7 @@ TEST_F(VolumeHostTest, ALinkOutOfTheVolumeLeadsToTheVolumeItself) {
   EXPECT_EQ(StatOf(target_).st_ino, StatOf(volume_ + "/made/here").st_ino);
 }
 
-TEST_F(VolumeHostTest, WhatTheKernelLinksIsNotFollowed) {
+TEST_F(VolumeHostTest, MagicLinksAreNotFollowed) {
   Link("/proc/self/root", "magic");
   EXPECT_NE(Bind("magic"), target_);
   Link(StrCat("/proc/", ::getpid(), "/cwd"), "cwd");
@@ -80,7 +80,7 @@ TEST_F(VolumeHostTest, WhatTheKernelLinksIsNotFollowed) {
   EXPECT_THAT(Bind("loop"), HasSubstr("loop"));
 }
 
-TEST_F(VolumeHostTest, WhatIsMountedStaysWhateverTheNameLeadsToAfterwards) {
+TEST_F(VolumeHostTest, AMountStaysTheSameWhenItsNameIsRedirected) {
   ASSERT_TRUE(files_.MakeDirectories(volume_ + "/d", 0755).ok());
   ASSERT_TRUE(files_.WriteFile(volume_ + "/d/mine", "x", 0644).ok());
   ASSERT_EQ(Bind("d"), target_);
@@ -92,7 +92,7 @@ TEST_F(VolumeHostTest, WhatIsMountedStaysWhateverTheNameLeadsToAfterwards) {
   EXPECT_NE(Bind("d"), target_);
 }
 
-TEST_F(VolumeHostTest, MakesWhatIsMissingWithTheVolumesModeAndGroup) {
+TEST_F(VolumeHostTest, CreatesMissingDirectoriesWithTheVolumesModeAndGroup) {
   ASSERT_TRUE(host_.SetGroup(volume_, 4'321).ok());
   ASSERT_TRUE(files_.SetMode(volume_, 02777).ok());
   ASSERT_EQ(Bind("a/b"), target_);
@@ -114,7 +114,7 @@ api::ObjectPtr PodWith(const std::string& volumes, const std::string& context = 
   return std::make_shared<api::Object>(*tree);
 }
 
-TEST_F(VolumeHostTest, MemoryVolumesAreOneTmpfsOfTheirSizeThatSurvivesTheNextLook) {
+TEST_F(VolumeHostTest, AMemoryVolumeIsOneTmpfsOfItsSizeEvenIfMountedAgain) {
   auto pod = PodWith(R"json({"name":"m","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}})json",
                      R"json({"fsGroup":77})json");
   const PodSources sources;
@@ -138,7 +138,7 @@ TEST_F(VolumeHostTest, MemoryVolumesAreOneTmpfsOfTheirSizeThatSurvivesTheNextLoo
   EXPECT_FALSE(files_.Exists(path));
 }
 
-TEST_F(VolumeHostTest, FilesAndDirectoriesBelongToThePodsGroup) {
+TEST_F(VolumeHostTest, FilesAndDirectoriesHaveThePodsGroup) {
   auto pod = PodWith(R"json({"name":"e","emptyDir":{}},
       {"name":"c","configMap":{"name":"cm","defaultMode":256,"items":[{"key":"k","path":"d/f"}]}})json",
                      R"json({"fsGroup":77,"fsGroupChangePolicy":"OnRootMismatch"})json");
@@ -159,7 +159,7 @@ TEST_F(VolumeHostTest, FilesAndDirectoriesBelongToThePodsGroup) {
   EXPECT_EQ(file.st_mode & 07777, 0440u) << "the group reads what only its owner might";
 }
 
-TEST_F(VolumeHostTest, RemovingVolumesLeavesWhatWasMountedIntoThemAlone) {
+TEST_F(VolumeHostTest, RemovingVolumesDoesNotTouchWhatIsMountedIntoThem) {
   const std::string bound = root_ + "/pod/volume-subpaths/h/c/0";
   ASSERT_TRUE(host_.BindInside(root_ + "/host", ".", bound).ok());
   ASSERT_TRUE(files_.Exists(bound + "/secret"));

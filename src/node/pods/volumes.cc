@@ -27,7 +27,7 @@ struct File {
 };
 using FileMap = std::map<std::string, File>;  // by path within the volume
 
-// Relative, and never out of the volume.
+// Relative, and inside the volume.
 Result<void> CheckPath(std::string_view path) {
   if (path.empty() || path.starts_with('/')) {
     return InvalidArgument(StrCat("path ", Quote(path), " must be relative and not empty"));
@@ -39,7 +39,7 @@ Result<void> CheckPath(std::string_view path) {
   return Ok();
 }
 
-// One part of a path.
+// One path component.
 Result<void> CheckName(std::string_view name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string_view::npos) {
     return InvalidArgument(StrCat("name ", Quote(name), " must not be a path"));
@@ -47,7 +47,7 @@ Result<void> CheckName(std::string_view name) {
   return Ok();
 }
 
-// The files of a volume. `budget_bytes` is what its pod may still bring.
+// Collects the files of a volume. `budget_bytes` is what the pod has left.
 class Files {
  public:
   explicit Files(std::size_t& budget_bytes) : budget_bytes_(budget_bytes) {}
@@ -74,7 +74,7 @@ Result<void> AddItems(Value source, const std::map<std::string, std::string>& da
                       std::uint32_t default_mode, bool optional, Files& files) {
   if (source["items"].empty()) {
     for (const auto& [key, content] : data) {
-      // The API server refuses such keys; one that is not ours may not.
+      // Our API server rejects such keys; another one may not.
       RETURN_IF_ERROR(files.Add(key, content, default_mode));
     }
     return Ok();
@@ -153,7 +153,7 @@ Result<void> CollectProjected(const VolumeInput& input, Value projected, Files& 
   return Ok();
 }
 
-// Takes away what is there and should not be; `prefix` is the path of `directory` in the volume.
+// Removes files that should not exist. `prefix` is the path of `directory` in the volume.
 Result<void> RemoveOthers(FileSystem& files, const std::string& directory,
                           const std::string& prefix, const FileMap& content) {
   ASSIGN_OR_RETURN(const auto names, files.ListDirectory(directory));
@@ -161,7 +161,7 @@ Result<void> RemoveOthers(FileSystem& files, const std::string& directory,
     const std::string path = prefix + name;
     if (content.contains(path)) continue;
     const std::string full = JoinPath(directory, name);
-    // The first name that is not less than "<path>/" is below it if any is.
+    // If any name is below this path, the first one not less than "<path>/" is.
     const auto below = content.lower_bound(path + "/");
     if (below != content.end() && below->first.starts_with(path + "/")) {
       RETURN_IF_ERROR(RemoveOthers(files, full, path + "/", content));
@@ -206,7 +206,7 @@ Result<void> CheckHostPath(const VolumeInput& input, const std::string& path,
                            std::string_view type) {
   FileSystem& files = input.files;
   auto info = files.Stat(path);
-  // Without a type whatever is there will do, and where nothing is a directory.
+  // Without a type, any existing file is accepted, and a missing one becomes a directory.
   const bool makes_directory = type.empty() || type == "DirectoryOrCreate";
   if (!info.ok() && info.error().code == ErrorCode::kNotFound) {
     if (makes_directory) return files.MakeDirectories(path, 0755);
@@ -234,7 +234,7 @@ Result<void> CheckHostPath(const VolumeInput& input, const std::string& path,
   return Ok();
 }
 
-// What its tmpfs may take: as much as the pod may, and never more than asked for.
+// The size of its tmpfs: the smaller of the pod's memory limit and sizeLimit.
 std::uint64_t MemoryVolumeBytes(const VolumeInput& input, std::int64_t size_limit_bytes) {
   std::int64_t size = input.downward.allocatable_memory_bytes;
   const std::int64_t pod =
@@ -245,8 +245,8 @@ std::uint64_t MemoryVolumeBytes(const VolumeInput& input, std::int64_t size_limi
   return static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
 }
 
-// A new volume is complete before containers can see it, and one that is there is left alone:
-// what containers have made of it is theirs.
+// A new volume is complete before containers can see it. An existing one is left alone, because its
+// content belongs to the containers.
 Result<PreparedVolume> PrepareEmptyDir(const VolumeInput& input, Value source,
                                        const std::string& path) {
   const std::string_view medium = source["medium"].str();

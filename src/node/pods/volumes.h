@@ -14,7 +14,7 @@
 
 namespace drakkar::node {
 
-// Where the volumes of one pod are on the host: "<root>/pods/<uid>/volumes/<kind>/<name>".
+// The directory of one pod's volumes on the host: "<root>/pods/<uid>/volumes/<kind>/<name>".
 struct VolumeInput {
   FileSystem& files;
   VolumeHost& host;
@@ -28,18 +28,18 @@ struct VolumeInput {
 struct PreparedVolume {
   std::string host_path;
   bool always_read_only = false;
-  // Of an emptyDir on disk: a pod whose volume takes more is evicted.
+  // For an emptyDir on disk: the pod is evicted if the volume grows beyond this.
   std::optional<std::uint64_t> size_limit_bytes;
 };
 using PreparedVolumes = std::map<std::string, PreparedVolume>;
 
-// What ConfigMaps, Secrets and the like may bring into one pod's volumes altogether. A pod can name
-// the same one many times.
+// Byte limit for all ConfigMap, Secret and similar content in one pod's volumes. A pod can name the
+// same source many times.
 inline constexpr std::size_t kMaxVolumeContentBytes = 64 << 20;
 
-// Makes directories and writes files: emptyDir, hostPath, configMap, secret, downwardAPI,
-// projected. Doing it again brings the files up to date, one by one, and touches nothing else.
-// Kinds this node does not have are refused by name.
+// Creates the volumes: emptyDir, hostPath, configMap, secret, downwardAPI, projected. Calling it
+// again updates the files one by one and touches nothing else. Unsupported kinds are refused by
+// name.
 Result<PreparedVolumes> PrepareVolumes(const VolumeInput& input);
 
 // The mounts of one container. `environment` is for subPathExpr.
@@ -52,7 +52,7 @@ struct MountInput {
 };
 Result<std::vector<Mount>> MakeMounts(const MountInput& input);
 
-// Takes down what PrepareVolumes and MakeMounts made, mounts first. Blocks: belongs on a worker.
+// Removes what PrepareVolumes and MakeMounts created, mounts first. Blocks: belongs on a worker.
 Result<void> RemoveVolumes(FileSystem& files, VolumeHost& host, const std::string& pod_directory);
 
 }  // namespace drakkar::node

@@ -30,7 +30,7 @@ bool IsReference(std::string_view text) {
   return true;
 }
 
-// Encodes what cannot stand in a request target, and what `also` names.
+// Percent-encodes characters that are invalid in a request target, and those in `also`.
 std::string Encode(std::string_view text, std::string_view also) {
   std::string out;
   for (const char c : text) {
@@ -104,7 +104,7 @@ net::ClientRequest MakeProbeRequest(const HttpProbe& probe, const std::string& v
   request.url = StrCat(ToLower(probe.scheme), "://", HostAndPort(probe.host, probe.port),
                        TargetOf(probe.path));
   for (const auto& [name, value] : probe.headers) {
-    // A Host that is empty means the one of the URL.
+    // An empty Host means the URL's host.
     if (net::EqualsIgnoreCase(name, "Host") &&
         (value.empty() || request.headers.Find("Host") != nullptr)) {
       continue;
@@ -138,7 +138,7 @@ Result<std::optional<net::ClientRequest>> FollowRedirect(const net::ClientReques
   next.url = ResolveReference(base, reference);
   ASSIGN_OR_RETURN(const net::Url target, net::ParseUrl(next.url));
   if (target.host != first_host) return std::optional<net::ClientRequest>();
-  // A Host header of the user's goes along with relative redirects only.
+  // A custom Host header is sent with relative redirects only.
   if (reference.find("//") == 0 || reference == next.url) next.headers.Remove("Host");
   return std::optional<net::ClientRequest>(std::move(next));
 }

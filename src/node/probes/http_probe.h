@@ -8,12 +8,12 @@
 
 namespace drakkar::node {
 
-// The request a probe makes. `version` is that of the emulated release: "1.37". A probe's path is
-// taken as a URL reference as far as it is one, and encoded as a plain path where it is not.
+// The request of a probe. `version` is that of the emulated release: "1.37". The path is used as a
+// URL reference if it parses as one, and otherwise encoded as a plain path.
 net::ClientRequest MakeProbeRequest(const HttpProbe& probe, const std::string& version);
 
-// What to do with an answer: a request that follows a redirect, nothing if it is final, or an error
-// for a Location that is none. A redirect to another host than the first request's is final.
+// Handles a response: the next request if it is a redirect, nothing if it is final, or an error for
+// an invalid Location. A redirect to a host other than the first request's is final.
 Result<std::optional<net::ClientRequest>> FollowRedirect(const net::ClientRequest& sent,
                                                          const std::string& first_host, int status,
                                                          const net::Headers& headers);

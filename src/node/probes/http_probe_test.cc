@@ -16,7 +16,7 @@ std::string UrlOf(const std::string& path, const std::string& host = "10.0.0.7",
   return MakeProbeRequest(probe, "1.37").url;
 }
 
-TEST(HttpProbe, MakesAUrlOfWhateverThePathIs) {
+TEST(HttpProbe, BuildsAUrlFromAnyPath) {
   EXPECT_EQ(UrlOf("/healthz"), "http://10.0.0.7:8080/healthz");
   EXPECT_EQ(UrlOf(""), "http://10.0.0.7:8080/");
   EXPECT_EQ(UrlOf("healthz"), "http://10.0.0.7:8080/healthz");

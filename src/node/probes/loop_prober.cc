@@ -13,7 +13,7 @@
 
 namespace drakkar::node {
 
-// One probe from its start to its answer. What it holds open is closed when the prober drops it.
+// One probe from start to answer. The prober closes its connection by dropping it.
 class LoopProber::Run {
  public:
   virtual ~Run() = default;
@@ -26,7 +26,7 @@ class LoopProber::Run {
   }
 
   TimerHandle timer;
-  std::function<void()> on_over;  // forgets this, later
+  std::function<void()> on_over;  // drops this object, later
 };
 
 namespace {
@@ -64,7 +64,7 @@ class HttpRun final : public LoopProber::Run, private net::StreamSink {
       return Finish(FailedPrecondition(StrCat("Get ", Quote(request_.url), ": stopped after ",
                                               NetworkProber::kMaxRedirects, " redirects")));
     }
-    // Not from within an event of the request that this ends.
+    // Posted, because this runs inside an event of the request that it ends.
     redirecting_ = true;
     request_ = std::move(**next);
     loop_.Post(lifetime_.Guard([this] {

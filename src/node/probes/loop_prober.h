@@ -15,16 +15,16 @@ class Transport;
 
 namespace drakkar::node {
 
-// Probes over real sockets: a connection of its own for each, closed with the answer.
+// Probes over real sockets, one connection per probe, closed with the answer.
 //
-// Lives on its loop; destroying it ends what is under way. At most kMaxRunning probes run at the
-// same time; beyond that they fail with kResourceExhausted.
+// Loop-bound; the destructor cancels probes in flight. At most kMaxRunning probes run at a time;
+// further ones fail with kResourceExhausted.
 class LoopProber final : public NetworkProber {
  public:
   static constexpr std::size_t kMaxRunning = 4'096;
 
-  // `version` is that of the emulated release, as "1.37". `transport` is for gRPC and must outlive
-  // this.
+  // `version` is that of the emulated release, for example "1.37". `transport` is for gRPC and must
+  // outlive this object.
   LoopProber(UvLoop& loop, rpc::Transport& transport, std::string version);
   ~LoopProber() override;
 
@@ -39,7 +39,7 @@ class LoopProber final : public NetworkProber {
   class Run;
 
  private:
-  // Null: there are too many, and `refuse` will run from the loop.
+  // Null if too many are running; then `refuse` runs from the loop.
   bool Admit(std::function<void(Error)> refuse);
   void Begin(std::shared_ptr<Run> run, Duration timeout);
 

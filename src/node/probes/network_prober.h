@@ -24,16 +24,16 @@ struct HttpAnswer {
   std::string body;  // its first kMaxProbeBody bytes
 };
 
-// The door for probes and hooks that use the network. Answers once, never inside the call, and
-// within `timeout` (kDeadlineExceeded); not at all after it is destroyed.
+// Runs probes and hooks over the network. Answers once, never inside the call, and within `timeout`
+// (kDeadlineExceeded); not at all after it is destroyed.
 class NetworkProber {
  public:
   static constexpr std::size_t kMaxProbeBody = 10 * 1024;
   static constexpr int kMaxRedirects = 10;
 
   virtual ~NetworkProber() = default;
-  // Follows redirects to the same host, up to kMaxRedirects of them; one to another host is the
-  // answer. The response may be cut off once kMaxProbeBody of its body have arrived.
+  // Follows up to kMaxRedirects redirects to the same host; one to another host is returned as the
+  // answer. The body may be truncated after kMaxProbeBody bytes.
   virtual void Get(HttpProbe probe, Duration timeout,
                    std::function<void(Result<HttpAnswer>)> done) = 0;
   // Whether a TCP connection can be made.

@@ -253,7 +253,7 @@ TEST_P(NetworkProberContract, ReportsTheStatusAndTheStartOfTheBody) {
   EXPECT_EQ(Get(world(), world().http, "/large").value().body.size(), NetworkProber::kMaxProbeBody);
 }
 
-TEST_P(NetworkProberContract, SaysThatNobodyListens) {
+TEST_P(NetworkProberContract, ReportsARefusedConnection) {
   EXPECT_THAT(Get(world(), world().closed, "/ok").error().message, HasSubstr("connection refused"));
   EXPECT_THAT(Connect(world(), world().closed).error().message, HasSubstr("connection refused"));
   EXPECT_THAT(CheckGrpc(world(), world().closed, "").error().message,
@@ -317,7 +317,7 @@ TEST(LoopProber, IntroducesItselfAsAKubeletDoes) {
   });
 }
 
-TEST(LoopProber, TakesAnyCertificate) {
+TEST(LoopProber, AcceptsAnyCertificate) {
   net::HttpServerOptions options;
   options.tls = net::testing::TestServerTls();
   net::testing::Loopback server(std::move(options));
@@ -336,7 +336,7 @@ TEST(LoopProber, TakesAnyCertificate) {
   EXPECT_EQ(answer->status, 204);
 }
 
-TEST(LoopProber, BoundsWhatRunsAtTheSameTime) {
+TEST(LoopProber, BoundsTheNumberOfProbesInFlight) {
   RealWorld world;
   int answers = 0;
   std::string refusal;

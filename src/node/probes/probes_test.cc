@@ -31,7 +31,7 @@ struct ProbedNode : NodeHarness {
   api::ObjectPtr pod_;
 };
 
-TEST(NetworkProbes, AnHttpProbeDecidesByTheStatus) {
+TEST(NetworkProbes, AnHttpProbeSucceedsDependingOnTheStatus) {
   ProbedNode node;
   int status = 503;
   node.prober.endpoints[8080].http = [&](const HttpProbe&) { return HttpAnswer{status, "b"}; };
@@ -58,7 +58,7 @@ TEST(NetworkProbes, AnHttpProbeDecidesByTheStatus) {
   EXPECT_FALSE(node.Status("ready").boolean());
 }
 
-TEST(NetworkProbes, ATcpProbeDecidesByTheConnection) {
+TEST(NetworkProbes, ATcpProbeSucceedsIfItConnects) {
   ProbedNode node;
   node.Create(
       R"("startupProbe":{"periodSeconds":1,"failureThreshold":30,"tcpSocket":{"port":"web"}},
@@ -77,7 +77,7 @@ TEST(NetworkProbes, ATcpProbeDecidesByTheConnection) {
               Contains("Liveness probe failed: connect to 127.0.0.9:8080: connection refused"));
 }
 
-TEST(NetworkProbes, TheProbesOwnGracePeriodIsUsedWhenItKills) {
+TEST(NetworkProbes, AFailedProbeKillsWithItsOwnGracePeriod) {
   for (const int grace : {0, 20}) {
     ProbedNode node;
     node.machine.program_of = [](const ContainerConfig&) {
@@ -91,7 +91,7 @@ TEST(NetworkProbes, TheProbesOwnGracePeriodIsUsedWhenItKills) {
   }
 }
 
-TEST(NetworkProbes, AGrpcProbeAsksForTheHealthOfAService) {
+TEST(NetworkProbes, AGrpcProbeChecksTheHealthOfAService) {
   ProbedNode node;
   node.Create(R"("readinessProbe":{"periodSeconds":1,"grpc":{"port":9000,"service":"s"}})");
   node.Advance(seconds(1));
@@ -116,7 +116,7 @@ TEST(NetworkProbes, AGrpcProbeAsksForTheHealthOfAService) {
               Contains(HasSubstr("does not implement the grpc health protocol")));
 }
 
-TEST(NetworkProbes, APortThatIsNotThereIsAFailure) {
+TEST(NetworkProbes, AnUnknownPortNameIsAFailure) {
   ProbedNode node;
   node.Create(R"("readinessProbe":{"periodSeconds":1,"httpGet":{"port":"wbe"}})");
   node.Advance(seconds(1));
@@ -124,7 +124,7 @@ TEST(NetworkProbes, APortThatIsNotThereIsAFailure) {
             "Readiness probe failed: container a has no port named \"wbe\"");
 }
 
-TEST(NetworkHooks, AnHttpHookIsSentAndWhateverIsAnsweredCounts) {
+TEST(NetworkHooks, AnyResponseToAnHttpHookCountsAsSuccess) {
   ProbedNode node;
   node.prober.endpoints[8080].http = [&](const HttpProbe&) { return HttpAnswer{500, ""}; };
   node.Create(R"("lifecycle":{"postStart":{"httpGet":{"port":"web","path":"/up"}},
@@ -142,7 +142,7 @@ TEST(NetworkHooks, AnHttpHookIsSentAndWhateverIsAnsweredCounts) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
-TEST(NetworkHooks, AHookThatCannotBeSentEndsTheContainer) {
+TEST(NetworkHooks, AHookThatCannotConnectStopsTheContainer) {
   ProbedNode node;
   node.Create(R"("lifecycle":{"postStart":{"httpGet":{"port":"web"}}})");
   node.Advance(seconds(1));

@@ -6,7 +6,7 @@
 
 namespace drakkar::node {
 
-// 256 random bits in hexadecimal, as container tools have them.
+// 256 random bits in hexadecimal, as usual for container tools.
 std::string NewContainerId(Random& random);
 
 }  // namespace drakkar::node

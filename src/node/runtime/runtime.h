@@ -36,7 +36,7 @@ struct PodSandbox {
 enum class ContainerState { kCreated, kRunning, kExited, kUnknown };
 std::string_view ContainerStateName(ContainerState state);
 
-// Why a container ended, in the words of Kubernetes' terminated reason.
+// Why a container exited, in Kubernetes' terms.
 inline constexpr std::string_view kReasonCompleted = "Completed";
 inline constexpr std::string_view kReasonError = "Error";
 inline constexpr std::string_view kReasonOomKilled = "OOMKilled";
@@ -49,14 +49,14 @@ struct ContainerStatus {
   std::string name;
   std::uint32_t attempt = 0;
   ContainerState state = ContainerState::kUnknown;
-  int pid = 0;  // on the host, while running
+  int pid = 0;  // host pid, while running
   WallTime created_at{};
   WallTime started_at{};   // zero: not started
   WallTime finished_at{};  // zero: not finished
   int exit_code = 0;       // 128 + signal when killed by one
   std::string reason;
   std::string message;
-  std::string image;     // as asked for
+  std::string image;     // as requested
   std::string image_id;  // "sha256:..."
   std::string log_path;  // absolute
   std::map<std::string, std::string> labels;
@@ -69,7 +69,7 @@ struct ExecResult {
   std::string error_output;
 };
 
-// Which streams of a process somebody wants, and how.
+// Which streams of a process to connect, and how.
 struct StreamOptions {
   bool standard_input = false;
   bool standard_output = false;
@@ -79,34 +79,34 @@ struct StreamOptions {
 
 enum class OutputStream { kStandard, kError };
 
-// A process as the one who talks to it sees it. Bound to the runtime's loop. Destroying it ends
-// what Exec started (SIGKILL), and lets go of what Attach found; no event follows.
+// The streams of a process. Bound to the runtime's loop. Destroying it kills what Exec started
+// (SIGKILL) and detaches from what Attach found; no event follows.
 class ProcessStreams {
  public:
   class Events {
    public:
     virtual ~Events() = default;
     virtual void OnOutput(OutputStream stream, std::string_view bytes) = 0;
-    // pending_input has come down to zero.
+    // pending_input has dropped to zero.
     virtual void OnInputDrained() = 0;
-    // The last event: the exit code, or why there is none. All output came before.
+    // The last event: the exit code, or why there is none. All output precedes it.
     virtual void OnEnd(Result<int> exit_code) = 0;
   };
 
   virtual ~ProcessStreams() = default;
-  // Buffers what the process does not take at once: whoever sees pending_input grow waits.
+  // Buffers what the process does not accept yet. Stop writing while pending_input grows.
   virtual void WriteInput(std::string_view bytes) = 0;
   virtual std::size_t pending_input() const = 0;
   virtual void CloseInput() = 0;
   virtual void Resize(std::uint16_t columns, std::uint16_t rows) = 0;
-  // False: the process waits once its pipe is full.
+  // False: the process blocks once its pipe is full.
   virtual void SetReading(bool reading) = 0;
 };
 
 struct ResourceUpdate {
   CgroupResources container;
   CgroupResources pod;
-  std::map<std::string, std::string> annotations;  // of the container; others stay
+  std::map<std::string, std::string> annotations;  // added to the container's
 };
 
 struct Image {
@@ -115,30 +115,31 @@ struct Image {
   std::uint64_t size_bytes = 0;    // unpacked
 };
 
-// The node's door to containers, shaped after CRI: a pod is a sandbox and containers in it.
+// The container runtime, modelled on CRI: a pod is a sandbox with containers in it.
 //
-// Guarantees, which the contract test proves for each implementation:
-// - what was created is found again by a runtime opened on the same state, whatever happened to the
-//   process in between; nothing runs twice, nothing is left behind by the Remove calls;
-// - each exit is reported to the listener exactly once per opened runtime, also one that happened
-//   while nobody looked (reported from Open), and the status tells it before the listener hears it;
-// - Stop and Remove of what is stopped or gone succeed.
-// Lives on one EventLoop; every method is called there and returns at once. Calls for one container
-// are answered in any order; a call that does not fit its state fails with kFailedPrecondition.
+// Guarantees, verified by the contract test for every implementation: a runtime opened on the same
+// state finds everything that was created, however the previous process ended; nothing runs twice,
+// and the Remove calls leave nothing behind. Each exit is reported to the listener exactly once per
+// opened runtime, including exits while none was open (reported from Open), and the status shows it
+// before the listener is called. Stop and Remove succeed for what is already stopped or removed.
+//
+// Loop-bound; every method returns at once. Calls for one container may be answered in any order; a
+// call that does not fit its state fails with kFailedPrecondition.
 class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  // Checks what is needed, cleans up half-made things and adopts what is there. First call of all;
-  // the others fail until it has answered.
+  // Checks prerequisites, cleans up incomplete state and adopts existing containers. Must be the
+  // first call; all others fail until it has answered.
   virtual void Open(RuntimeCallback<void> done) = 0;
-  // What it offers beyond the ordinary; asked once it is open.
+  // Optional features; valid once it is open.
   virtual features::RuntimeFeatures Features() const { return {}; }
-  // At most one. Called on the loop with the status of a container that just ended.
+  // Sets the only listener. It is called on the loop with the status of a container that just
+  // exited.
   virtual void OnExit(std::function<void(const ContainerStatus&)> listener) = 0;
 
   virtual void RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) = 0;
-  // Kills what still runs in it.
+  // Kills all containers in it.
   virtual void StopPodSandbox(const std::string& id, RuntimeCallback<void> done) = 0;
   // Removes its containers too.
   virtual void RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) = 0;
@@ -147,36 +148,37 @@ class Runtime {
   virtual void CreateContainer(const std::string& sandbox_id, ContainerConfig config,
                                RuntimeCallback<std::string> done) = 0;
   virtual void StartContainer(const std::string& id, RuntimeCallback<void> done) = 0;
-  // The stop signal, then after `grace` SIGKILL. Answers once the container has ended. A second
-  // call may shorten the grace period, never lengthen it.
+  // Sends the stop signal, then SIGKILL after `grace`. Answers once the container has exited. A
+  // second call may shorten the grace period but not extend it.
   virtual void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) = 0;
-  // Kills it first if it runs. The log stays: it belongs to the caller.
+  // Kills it first if it is running. The log belongs to the caller and is kept.
   virtual void RemoveContainer(const std::string& id, RuntimeCallback<void> done) = 0;
-  // Changes the limits of a running container, and of the pod around it, without a restart.
+  // Updates the limits of a running container and of its pod without a restart.
   virtual void UpdateContainer(const std::string& id, ResourceUpdate update,
                                RuntimeCallback<void> done) = 0;
   virtual std::vector<ContainerStatus> ListContainers() const = 0;  // in the order of creation
   virtual Result<ContainerStatus> GetContainerStatus(const std::string& id) const = 0;
 
-  // Runs a command in a running container and waits for it; killed after `timeout` (zero: never)
-  // with kDeadlineExceeded. Output is bounded to its last kMaxProcessOutput bytes.
+  // Runs a command in a running container and waits for it; after `timeout` (zero: none) it is
+  // killed and the call fails with kDeadlineExceeded. Returns the last kMaxProcessOutput bytes of
+  // output.
   virtual void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
                         RuntimeCallback<ExecResult> done) = 0;
-  // Runs a command in a running container with somebody at its streams. Events come later, never
-  // from within the call; `events` must outlive what is returned.
+  // Runs a command in a running container with its streams connected. Events are never delivered
+  // inside the call; `events` must outlive the returned object.
   virtual Result<std::unique_ptr<ProcessStreams>> Exec(const std::string& id,
                                                        std::vector<std::string> command,
                                                        const StreamOptions& options,
                                                        ProcessStreams::Events& events) = 0;
-  // The streams of a running container itself, from now on. Ends with exit code 0 when the
-  // container does: its own status has the real one.
+  // Connects to the streams of a running container, from now on. Ends with exit code 0 when the
+  // container exits; the container status has the real code.
   virtual Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id,
                                                          const StreamOptions& options,
                                                          ProcessStreams::Events& events) = 0;
-  // After the log file was renamed: writing goes on in a new file of the old name.
+  // After the log file was renamed: continues in a new file under the old name.
   virtual void ReopenLog(const std::string& id, RuntimeCallback<void> done) = 0;
 
-  // By name or id. kNotFound says how to import it.
+  // Looks up a name or id. kNotFound says how to import the image.
   virtual Result<Image> ImageStatus(const std::string& name) const = 0;
   virtual std::vector<Image> ListImages() const = 0;
 };

@@ -1,5 +1,5 @@
-// How long a pod takes with the embedded runtime: sandbox, one busybox container created and
-// started.
+// How long a pod takes to start with the embedded runtime: sandbox, and one busybox container
+// created and started.
 #include <cstdio>
 
 #include "base/env/clock.h"
@@ -16,7 +16,7 @@ void BM_PodStart(benchmark::State& state) {
     state.SkipWithError(why.c_str());
     return;
   }
-  // Timed on the loop, so that the harness' polling does not count.
+  // Measured on the loop, so that the harness's polling does not count.
   struct Times {
     MonotonicTime begin, sandbox, created, started;
     std::string id;

@@ -153,7 +153,7 @@ TEST_P(RuntimeContract, StopsWithTheStopSignalWithinTheGracePeriod) {
   EXPECT_THAT(harness_->Leftovers(), IsEmpty());
 }
 
-TEST_P(RuntimeContract, KillsWhatOutlivesItsGracePeriod) {
+TEST_P(RuntimeContract, KillsAContainerThatOutlivesItsGracePeriod) {
   const std::string sandbox = Sandbox();
   const std::string id = Run(sandbox, Program::kIgnoresStopSignal);
   ASSERT_TRUE(Stop(id, std::chrono::milliseconds(100)).ok());
@@ -235,7 +235,7 @@ TEST_P(RuntimeContract, StopsAnAdoptedContainer) {
   EXPECT_THAT(harness_->Leftovers(), IsEmpty());
 }
 
-TEST_P(RuntimeContract, ReportsAnExitThatHappenedWhileTheAgentWasAway) {
+TEST_P(RuntimeContract, ReportsAnExitThatHappenedWhileTheAgentWasDown) {
   const std::string sandbox = Sandbox();
   const std::string id = Run(sandbox, Program::kEndsWhenTold);
   harness_->KillAgent();
@@ -261,7 +261,7 @@ TEST_P(RuntimeContract, ReportsAnExitThatHappenedWhileTheAgentWasAway) {
   EXPECT_THAT(harness_->Leftovers(), IsEmpty());
 }
 
-TEST_P(RuntimeContract, KeepsCreatedContainersOverARestart) {
+TEST_P(RuntimeContract, KeepsCreatedContainersAcrossARestart) {
   const std::string sandbox = Sandbox();
   auto id = Create(sandbox, harness_->ConfigFor(Program::kPrintsAndExits3));
   ASSERT_TRUE(id.ok());
@@ -310,7 +310,7 @@ class Listener final : public ProcessStreams::Events {
   bool ended = false;
 };
 
-TEST_P(RuntimeContract, TalksToACommandInARunningContainer) {
+TEST_P(RuntimeContract, ConnectsStreamsToACommandInARunningContainer) {
   const std::string sandbox = Sandbox();
   const std::string id = Run(sandbox, Program::kRunsUntilStopped);
   Listener listener;

@@ -22,7 +22,7 @@ std::set<std::string> ReadList(api::Value node, const char* annotation) {
   return drivers;
 }
 
-// `"annotation":"a,b"`, or null for an empty list: that takes the annotation off.
+// `"annotation":"a,b"`, or null for an empty list, which removes the annotation.
 std::string PatchMember(const char* annotation, const std::set<std::string>& drivers) {
   std::string member = StrCat("\"", annotation, "\":");
   if (drivers.empty()) return member + "null";
@@ -52,7 +52,7 @@ ForgottenDrivers::ForgottenDrivers(EventLoop& loop, Random& random, client::Clie
 ForgottenDrivers::~ForgottenDrivers() = default;
 
 void ForgottenDrivers::Look(const api::ObjectPtr& node) {
-  // What we wrote is known before the watch brings it.
+  // Our own write is known before the watch delivers it.
   if (node_ != nullptr && node->resource_version() < node_->resource_version()) return;
   node_ = node;
   Tell();
@@ -60,7 +60,7 @@ void ForgottenDrivers::Look(const api::ObjectPtr& node) {
 }
 
 void ForgottenDrivers::Remove(const std::string& driver) {
-  // Before the first look it may be on the list.
+  // Until the Node was read, it may be on the list.
   if (node_ != nullptr && !drivers_.contains(driver)) return;
   returned_.insert(driver);
   if (node_ == nullptr) return;
@@ -93,7 +93,7 @@ void ForgottenDrivers::Write() {
   }
   if (members.empty()) return;
   writing_ = true;
-  // With the version it is made for: whoever writes the list at the same time must not be undone.
+  // Include the resource version, so that a concurrent edit of the list is not undone.
   client_.Patch({api::FindResource("", "v1", "nodes"), "", node_name_, ""},
                 client::PatchType::kMerge,
                 StrCat(R"({"metadata":{"resourceVersion":")", node_->resource_version(),
@@ -105,7 +105,7 @@ void ForgottenDrivers::Write() {
                     return Look(reply.object);
                   }
                   if (reply.error->code != ErrorCode::kConflict) {
-                    kLog.Warning("cannot write which drivers are gone",
+                    kLog.Warning("could not record forgotten drivers on Node",
                                  {{"node", node_name_}, {"err", reply.error->message}});
                   }
                   RetryLater();
@@ -115,7 +115,7 @@ void ForgottenDrivers::Write() {
 void ForgottenDrivers::RetryLater() {
   retry_ = loop_.RunAfter(backoff_.Next(), [this] {
     const TimerHandle running = std::move(retry_);
-    // The watch has brought what was in the way, or will and then this is done again.
+    // The watch has delivered the conflicting version, or will, and this runs again.
     Write();
   });
 }

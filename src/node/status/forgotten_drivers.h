@@ -14,14 +14,16 @@
 
 namespace drakkar::node {
 
-// On the Node: names of DRA drivers, separated by commas, that will not come back. An administrator
-// writes it (`drakkar node forget-driver`), so it holds over restarts and while the node is down.
+// Node annotation: comma-separated names of DRA drivers that will not come back. An administrator
+// sets it (`drakkar node forget-driver`), so it persists across restarts and while the node is
+// down.
 inline constexpr char kForgottenDriversAnnotation[] = "node.drakkar.io/forgotten-drivers";
-// Those of them that this node has told of, so that it does not do so again after a restart.
+// The drivers of that list that this node has already reported, so that a restart does not report
+// them again.
 inline constexpr char kToldForgottenAnnotation[] = "node.drakkar.io/forgotten-drivers-told";
 
-// Follows the annotation of this node, and takes drivers that came back off it. Writes name the
-// version they are made for and are tried again, 1 s later, doubling to a minute. Loop-bound.
+// Watches the annotation of this node and removes drivers that came back. Writes are conditional on
+// the resource version and retried after 1 s, doubling to a minute. Loop-bound.
 class ForgottenDrivers {
  public:
   static constexpr std::size_t kMaxDrivers = 256;  // further names are not looked at
@@ -29,19 +31,19 @@ class ForgottenDrivers {
                                            .max = std::chrono::seconds(60)};
 
   struct Change {
-    std::set<std::string> drivers;  // all that are gone
-    std::set<std::string> untold;   // those of them nobody was told of yet
+    std::set<std::string> drivers;  // all drivers declared gone
+    std::set<std::string> untold;   // those not reported yet
     api::ObjectPtr node;
   };
 
-  // `on_change` is called each time the list is another.
+  // `on_change` is called whenever the list changes.
   ForgottenDrivers(EventLoop& loop, Random& random, client::Client& client, std::string node_name,
                    std::function<void(const Change&)> on_change);
   ~ForgottenDrivers();
 
   void Start() { informer_.Start(); }
-  // A driver is back after all: takes it off the list, so that its next absence counts again. It is
-  // off for this process at once, and on the Node as soon as that can be read and written.
+  // A driver is back: removes it from the list, so that its next absence counts again. This takes
+  // effect at once in this process, and on the Node as soon as it can be read and written.
   void Remove(const std::string& driver);
 
  private:
@@ -55,9 +57,9 @@ class ForgottenDrivers {
   const std::string node_name_;
   const std::function<void(const Change&)> on_change_;
   api::ObjectPtr node_;             // the newest version seen
-  std::set<std::string> drivers_;   // as on_change_ knows them
-  std::set<std::string> told_;      // of those on the list
-  std::set<std::string> returned_;  // on the list until they are taken off, or not known to be
+  std::set<std::string> drivers_;   // as last passed to on_change_
+  std::set<std::string> told_;      // already reported
+  std::set<std::string> returned_;  // came back; to be removed from the list
   bool writing_ = false;
   TimerHandle retry_;
   Backoff backoff_{kRetry};

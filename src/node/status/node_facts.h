@@ -8,7 +8,7 @@
 
 namespace drakkar::node {
 
-// What a node says about its machine.
+// What a node reports about its machine.
 struct NodeFacts {
   std::string hostname;
   std::vector<std::string> addresses;  // the first is the node's and its pods' address
@@ -26,8 +26,8 @@ struct NodeFacts {
   std::string agent_version;    // "v1.37.0-drakkar"
 };
 
-// From /proc, /sys and /etc; what cannot be read stays empty. Addresses, storage and versions are
-// the caller's to fill in.
+// Read from /proc, /sys and /etc; what cannot be read stays empty. The caller fills in addresses,
+// storage and versions.
 NodeFacts ReadNodeFacts(FileSystem& files);
 
 }  // namespace drakkar::node

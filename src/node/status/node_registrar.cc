@@ -20,7 +20,7 @@ const api::KindSchema* NodeKind() {
   return api::FindResource("", "v1", "nodes");
 }
 
-// Canonical, as the server writes it back.
+// In canonical form, as the server returns it.
 std::string Kibibytes(std::int64_t bytes) {
   return api::Quantity(bytes / 1024 * 1024, api::Quantity::Format::kBinarySI).ToString();
 }
@@ -102,15 +102,16 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
     for (const std::string& feature : declared_features_) list.Append(Draft(feature));
     status["declaredFeatures"] = std::move(list);
   }
-  const std::string why_not = options_.not_ready_reason ? options_.not_ready_reason() : "";
+  const std::optional<std::string> why_not =
+      options_.not_ready_reason ? options_.not_ready_reason() : std::nullopt;
   const std::string now = api::FormatTime(options_.loop.clock().Now());
   const ConditionText conditions[] = {
       {"MemoryPressure", false, "KubeletHasSufficientMemory",
        "kubelet has sufficient memory available"},
       {"DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
       {"PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
-      {"Ready", why_not.empty(), why_not.empty() ? "KubeletReady" : "KubeletNotReady",
-       why_not.empty() ? "kubelet is posting ready status" : why_not},
+      {"Ready", !why_not, why_not ? "KubeletNotReady" : "KubeletReady",
+       why_not.value_or("kubelet is posting ready status")},
   };
   Draft list = Draft::Array();
   for (Value each : before["conditions"].elements()) {
@@ -153,14 +154,14 @@ void NodeRegistrar::SyncNode() {
 void NodeRegistrar::OnNode(client::Reply reply) {
   if (!reply.ok()) {
     if (reply.error->code == ErrorCode::kNotFound) return CreateNode();
-    kLog.Warning("cannot read our node",
+    kLog.Warning("could not read Node",
                  {{"node", options_.node_name}, {"err", reply.error->message}});
     return NextLook(kRetryAfter);
   }
   const bool first = node_ == nullptr;
   node_ = reply.object;
   if (first && on_registered_) on_registered_();
-  // Labels first: what schedules by them should see them as soon as the node is ready.
+  // Labels first, so that the scheduler sees them as soon as the node is ready.
   Draft labelled(node_->tree());
   Draft& labels = labelled["metadata"]["labels"];
   labels.Entry("kubernetes.io/hostname") = options_.node_name;
@@ -196,7 +197,7 @@ void NodeRegistrar::CreateNode() {
       {NodeKind(), "", "", ""}, node.Freeze(), {.field_manager = "drakkar-node"},
       lifetime_.Guard([this](client::Reply reply) {
         if (!reply.ok() && reply.error->code != ErrorCode::kAlreadyExists) {
-          kLog.Warning("cannot register this node", {{"err", reply.error->message}});
+          kLog.Warning("could not register Node", {{"err", reply.error->message}});
           return NextLook(kRetryAfter);
         }
         SyncNode();
@@ -246,7 +247,7 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
     body["metadata"]["namespace"] = "kube-node-lease";
   }
   if (node_ != nullptr && body["metadata"]["ownerReferences"].size() == 0) {
-    // The lease goes with its node.
+    // The Lease is garbage-collected with its Node.
     body["metadata"]["ownerReferences"].Append({{"apiVersion", Draft("v1")},
                                                 {"kind", Draft("Node")},
                                                 {"name", Draft(options_.node_name)},
@@ -258,7 +259,7 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
   const api::KindSchema* kind = api::FindResource("coordination.k8s.io", "v1", "leases");
   auto done = lifetime_.Guard([this](client::Reply reply) {
     if (!reply.ok() && reply.error->code == ErrorCode::kNotFound) {
-      // The namespace is missing: it is made by whoever is first.
+      // The namespace is missing: whoever needs it first creates it.
       Draft home = Draft::Object();
       home["apiVersion"] = "v1";
       home["kind"] = "Namespace";
@@ -272,7 +273,7 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
                              }));
       return;
     }
-    if (!reply.ok()) kLog.Warning("cannot renew our lease", {{"err", reply.error->message}});
+    if (!reply.ok()) kLog.Warning("could not renew Lease", {{"err", reply.error->message}});
     NextLease(reply.ok() ? kLeaseEvery : kRetryAfter);
   });
   if (lease) {

@@ -16,9 +16,9 @@
 
 namespace drakkar::node {
 
-// Registers this machine's Node, keeps its status (on change, and every 5 minutes as a heartbeat)
-// and its Lease in kube-node-lease (every 10 s). Whatever others write into the Node is kept, but
-// what the node says about itself is put back. Failures are tried again; loop-bound.
+// Registers this machine's Node and keeps its status (on change, and every 5 minutes as a
+// heartbeat) and its Lease in kube-node-lease (every 10 s) up to date. Changes by others are kept,
+// except to the fields the node itself reports. Failures are retried. Loop-bound.
 class NodeRegistrar {
  public:
   struct Options {
@@ -26,10 +26,10 @@ class NodeRegistrar {
     client::Client& client;
     std::string node_name;
     NodeFacts facts;
-    std::map<std::string, std::string> labels;  // besides the usual ones
+    std::map<std::string, std::string> labels;  // in addition to the standard ones
     int agent_port = 10250;
-    // Why the node is not ready; empty string: it is. Asked at each look.
-    std::function<std::string()> not_ready_reason;
+    // Why the node is not ready; nothing if it is. Called at each sync.
+    std::function<std::optional<std::string>()> not_ready_reason;
   };
   static constexpr Duration kStatusEvery = std::chrono::seconds(10);
   static constexpr Duration kHeartbeatEvery = std::chrono::minutes(5);
@@ -40,17 +40,17 @@ class NodeRegistrar {
   explicit NodeRegistrar(Options options);
   ~NodeRegistrar();
 
-  // For status.declaredFeatures (KEP-5328): valid, sorted, each once; before Start. None: what
-  // stands there is removed.
+  // For status.declaredFeatures (KEP-5328): valid, sorted, no duplicates. Call before Start. An
+  // empty list removes existing entries.
   void SetDeclaredFeatures(std::vector<std::string> names) {
     declared_features_ = std::move(names);
   }
 
   void Start();
-  // Looks at once instead of at the next turn.
+  // Syncs now instead of at the next interval.
   void Refresh();
   bool is_registered() const { return node_ != nullptr; }
-  // As last seen; null before.
+  // As last seen; null before the first read.
   const api::ObjectPtr& node() const { return node_; }
   void OnRegistered(std::function<void()> callback) { on_registered_ = std::move(callback); }
 

@@ -28,7 +28,7 @@ std::string RemoteCommandStatus(const Result<int>& exit_code, std::string_view w
 RemoteCommand::RemoteCommand(Options options, std::unique_ptr<net::RawStream> stream)
     : options_(std::move(options)),
       stream_(std::move(stream)),
-      // A server's frames carry no mask: nothing is drawn from it.
+      // Server frames are not masked, so this randomness is never used.
       session_(ws::Role::kServer, RealRandom(), *this),
       last_bytes_(options_.loop.clock().Monotonic()) {}
 
@@ -39,7 +39,7 @@ void RemoteCommand::Start(const Starter& starter) {
     if (std::exchange(output_paused_, false) && process_) process_->SetReading(true);
   });
   tick_ = options_.loop.RunAfter(kPingEvery, [this] { OnTick(); });
-  // An empty message tells the client that the connection stands.
+  // An empty message tells the client that the connection is established.
   const char first = options_.streams.standard_output ? ws::kChannelOutput
                      : options_.streams.error_output  ? ws::kChannelErrorOutput
                                                       : ws::kChannelStatus;
@@ -51,7 +51,7 @@ void RemoteCommand::Start(const Starter& starter) {
     EndWith(RemoteCommandStatus(started.error(), options_.what));
   }
   Flush();
-  // Last: it may deliver, and find that the client is gone.
+  // Last, because it may deliver events and find that the client has disconnected.
   stream_->Start(
       [this](std::string_view bytes) {
         session_.Receive(bytes);
@@ -63,7 +63,7 @@ void RemoteCommand::Start(const Starter& starter) {
 void RemoteCommand::OnTick() {
   const Duration silent = options_.loop.clock().Monotonic() - last_bytes_;
   if (silent >= kIdleTimeout) return Gone();
-  // Pings and their answers are no conversation; they find out that nobody is there.
+  // Pings and pongs do not count as activity; they only detect a dead peer.
   if (stream_->pending_bytes() == 0) {
     session_.Ping();
     Flush();
@@ -123,7 +123,7 @@ void RemoteCommand::OnInputDrained() {
 void RemoteCommand::OnEnd(Result<int> exit_code) {
   EndWith(RemoteCommandStatus(exit_code, options_.what));
   Flush();
-  // Not from within its own event.
+  // Posted, because this runs inside the object's own event.
   options_.loop.Post([process = std::shared_ptr<ProcessStreams>(std::move(process_))] {});
 }
 
@@ -131,7 +131,7 @@ void RemoteCommand::EndWith(std::string status_json) {
   if (std::exchange(ended_, true)) return;
   session_.Send(ws::MessageType::kBinary, std::string_view(&ws::kChannelStatus, 1), status_json);
   session_.Close(ws::kNormalClosure);
-  // Input that is still on its way is read and dropped: closing over it could lose our last words.
+  // Pending input is read and discarded: closing with unread data could lose the final status.
   input_paused_ = false;
   stream_->SetReading(true);
   close_timer_ = options_.loop.RunAfter(kCloseTimeout, [this] { Gone(); });

@@ -11,11 +11,10 @@
 
 namespace drakkar::node {
 
-// Somebody at a WebSocket talks to a process in a container: input, output, the terminal's size,
-// and at the end how it ended (Kubernetes' channel protocol, v4 and v5). Neither side is read
-// faster than the other takes: at most about kMaxPending bytes wait each way. It ends with the
-// process, with the client, or after kIdleTimeout without a byte either way; destroying it ends
-// both.
+// Connects a WebSocket client to a process in a container: input, output, terminal size, and the
+// final status (Kubernetes' channel protocol, v4 and v5). Flow control in both directions: at most
+// about kMaxPending bytes are buffered each way. Ends with the process, with the client, or after
+// kIdleTimeout without traffic; the destructor ends both.
 //
 // Loop-bound.
 class RemoteCommand final : private net::websocket::Session::Events,
@@ -24,7 +23,7 @@ class RemoteCommand final : private net::websocket::Session::Events,
   struct Options {
     EventLoop& loop;
     StreamOptions streams;
-    std::string protocol;           // the one agreed on
+    std::string protocol;           // the negotiated one
     std::string what;               // "executing command", for errors
     std::function<void()> on_gone;  // called once, last, from the loop: destroy it
   };
@@ -52,7 +51,7 @@ class RemoteCommand final : private net::websocket::Session::Events,
 
   void OnTick();
   void Flush();
-  // The last word to the client.
+  // The final message to the client.
   void EndWith(std::string status_json);
   void Gone();
 
@@ -65,11 +64,11 @@ class RemoteCommand final : private net::websocket::Session::Events,
   TimerHandle close_timer_;
   bool output_paused_ = false;
   bool input_paused_ = false;
-  bool ended_ = false;  // the status is sent
+  bool ended_ = false;  // the final status was sent
   bool gone_ = false;
 };
 
-// The Status at the end of a command: success, its exit code, or why there is none.
+// The final Status of a command: success, its exit code, or why there is none.
 std::string RemoteCommandStatus(const Result<int>& exit_code, std::string_view what);
 
 }  // namespace drakkar::node

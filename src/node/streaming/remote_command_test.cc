@@ -144,7 +144,7 @@ TEST_F(RemoteCommandTest, PassesInputAndOutputAndTheExitCode) {
   EXPECT_TRUE(wire_.destroyed);
 }
 
-TEST_F(RemoteCommandTest, SaysSuccessAndDoesNotWaitForEverForTheClient) {
+TEST_F(RemoteCommandTest, ReportsSuccessAndDoesNotWaitForeverForTheClient) {
   Begin({.standard_output = true});
   process_.events->OnEnd(0);
   ReadAll();
@@ -169,7 +169,7 @@ TEST_F(RemoteCommandTest, OnlyTheNewestProtocolClosesItsInput) {
   EXPECT_FALSE(process_.input_closed);
 }
 
-TEST_F(RemoteCommandTest, ChangesTheSizeOfATerminalOnly) {
+TEST_F(RemoteCommandTest, ResizesOnlyTerminals) {
   Begin({.standard_input = true, .standard_output = true, .terminal = true});
   Send(ws::kChannelResize, R"({"Width":80,"Height":24})");
   EXPECT_EQ(process_.size, "80x24");
@@ -195,7 +195,7 @@ TEST_F(RemoteCommandTest, WaitsForASlowClientAndForASlowProcess) {
   EXPECT_TRUE(wire_.reading);
 }
 
-TEST_F(RemoteCommandTest, EndsTheProcessWhenTheClientLeaves) {
+TEST_F(RemoteCommandTest, EndsTheProcessWhenTheClientDisconnects) {
   Begin(kAll);
   wire_.on_closed();
   loop_.RunUntilIdle();
@@ -203,7 +203,7 @@ TEST_F(RemoteCommandTest, EndsTheProcessWhenTheClientLeaves) {
   EXPECT_TRUE(wire_.destroyed);
 }
 
-TEST_F(RemoteCommandTest, EndsTheProcessWhenTheClientBreaksTheRulesOrCloses) {
+TEST_F(RemoteCommandTest, EndsTheProcessOnAProtocolErrorOrClose) {
   Begin(kAll);
   wire_.on_data("\x01\x02garbage");
   ReadAll();
@@ -211,7 +211,7 @@ TEST_F(RemoteCommandTest, EndsTheProcessWhenTheClientBreaksTheRulesOrCloses) {
   EXPECT_TRUE(process_.destroyed);
 }
 
-TEST_F(RemoteCommandTest, AsksWhetherAnybodyIsThereAndGivesUpAfterHoursOfSilence) {
+TEST_F(RemoteCommandTest, PingsAnIdleClientAndGivesUpAfterHoursOfSilence) {
   Begin(kAll);
   loop_.Advance(RemoteCommand::kPingEvery);
   EXPECT_EQ(wire_.written, std::string("\x89\x00", 2));

@@ -12,7 +12,7 @@
 
 namespace drakkar::node {
 
-// A network in memory: what listens on which port, on every host alike.
+// A network in memory: which port answers how, the same on every host.
 class FakeNetworkProber final : public NetworkProber {
  public:
   struct Endpoint {

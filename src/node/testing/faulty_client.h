@@ -12,18 +12,19 @@
 
 namespace drakkar::node {
 
-// A client whose calls fail when the test says so, and whose server can be down.
+// A client whose calls a test can make fail, and whose server it can take down.
 class FaultyClient final : public client::Client {
  public:
   FaultyClient(EventLoop& loop, std::unique_ptr<client::Client> real);
   ~FaultyClient() override;
 
-  // Asked before each call with "get pods", "update pods/status" ...; an error is the answer then.
-  // "lost ..." in its message: the call reaches the server and only the answer is lost.
+  // Called before each call with "get pods", "update pods/status" ...; a returned error becomes the
+  // answer. If its message starts with "lost", the call reaches the server and only the answer is
+  // lost.
   std::function<std::optional<Error>(const std::string& what)> fault;
-  // What Get gives instead of an object of the server: what our own would refuse to store.
+  // Replaces the result of Get, for objects that our server would refuse to store.
   std::function<api::ObjectPtr(const api::ObjectPtr&)> instead;
-  // Every call fails, every watch ends.
+  // Makes every call fail and every watch end.
   void SetDown(bool down);
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override;
@@ -46,7 +47,7 @@ class FaultyClient final : public client::Client {
   struct OpenWatch;
   class Handle;
   std::optional<Error> Fault(const char* verb, const client::ResourceRef& ref);
-  // Runs `call` with the real answer, unless the call fails first or its answer is lost.
+  // Runs `call` with the real server's answer, unless a fault replaces or drops it.
   void Guard(const char* verb, const client::ResourceRef& ref, client::ReplyCallback done,
              const std::function<void(client::ReplyCallback)>& call);
 

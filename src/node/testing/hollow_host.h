@@ -11,8 +11,8 @@
 
 namespace drakkar::node {
 
-// A machine in memory: files, unix sockets and containers, wired as on a real one. A socket that
-// listens is a file, and who watches its directory hears of it. Outlives the agents on it.
+// A machine in memory: files, unix sockets and containers, connected as on a real one. A listening
+// socket is a file, and its directory's watchers are notified. Outlives the agents on it.
 struct HollowHost {
   static constexpr char kRegistry[] = "/var/lib/kubelet/plugins_registry";
   static constexpr char kCdiDirectory[] = "/var/run/cdi";

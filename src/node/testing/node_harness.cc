@@ -21,7 +21,7 @@ FakeDriver::FakeDriver(NodeHarness& harness, std::string name, std::string socke
                  R"("]}}]})"),
           0644);
     };
-    // Twice: a fault that a test has armed is meant for the agent.
+    // Twice, because an injected fault is meant for the agent.
     EXPECT_TRUE(write().ok() || write().ok());
     rpc::PreparedDevice device;
     device.pool_name = "pool";
@@ -157,7 +157,7 @@ api::ObjectPtr NodeHarness::CreatePod(const std::string& name, const std::string
     const auto reply = api.Update("ResourceClaim", "default/" + claim, "status", changed.Freeze());
     EXPECT_TRUE(reply.ok()) << reply.error->message;
   }
-  // Bound only now, as the scheduler would.
+  // Bound last, as the scheduler does.
   const api::TreePtr binding =
       api::Draft(
           {{"apiVersion", api::Draft("v1")},

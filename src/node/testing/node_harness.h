@@ -18,14 +18,14 @@
 
 namespace drakkar::node {
 
-// A driver as a process of its own would be: a fake plugin behind a socket in the registry.
+// A driver as a separate process would be: a fake plugin behind a socket in the registry.
 class FakeDriver {
  public:
   FakeDriver(class NodeHarness& harness, std::string name, std::string socket);
   ~FakeDriver();
   void Start();
   void Stop();
-  void Kill();  // its sockets stay
+  void Kill();  // leaves its socket files behind
   rpc::FakeDraPlugin plugin;
 
  private:
@@ -34,12 +34,12 @@ class FakeDriver {
   std::unique_ptr<rpc::Server> server_;
 };
 
-// Members of a pod's spec: one container, which uses claim "c" and is not started again.
+// Members of a pod spec with one container that uses claim "c" and is not restarted.
 inline constexpr char kUsesClaim[] =
     R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
 
 // An API server, a node agent on a simulated machine and drivers, all on one seeded loop. The agent
-// can be killed and started again; the machine, the files and the API server go on.
+// can be killed and restarted while the machine, the files and the API server keep running.
 class NodeHarness {
  public:
   explicit NodeHarness(FeatureGates gates = DefaultGates());
@@ -51,12 +51,12 @@ class NodeHarness {
   void KillAgent();
   Result<void> started = Internal("not started");
 
-  // Objects. Claims are allocated to `devices` ("driver/device") and reserved for nobody yet.
-  // A device "driver/device!" skips all node operations, "driver/device!OPERATION" that one, and
-  // all devices skip `skip`.
+  // Creates a claim that is allocated to `devices` ("driver/device") and not reserved.
+  // "driver/device!" skips all node operations, "driver/device!OPERATION" that one, and `skip`
+  // applies to all devices.
   void CreateClaim(const std::string& name, const std::vector<std::string>& devices,
                    const std::string& skip = "");
-  // Binds it to this node, reserves its claims for it.
+  // Creates a pod, reserves its claims for it and binds it to this node.
   api::ObjectPtr CreatePod(const std::string& name, const std::string& spec_members,
                            const std::vector<std::string>& claims = {});
   // Claim "c" of one device of gpu.example.com, and pod "p" that uses it.
@@ -69,7 +69,7 @@ class NodeHarness {
   void Run() { loop.RunUntilIdle(); }
   void Advance(Duration by) { loop.Advance(by); }
 
-  // Containers end by themselves after this time.
+  // Containers exit on their own after this time.
   void RunFor(Duration time, int exit_code = 0);
 
   // Containers of the machine by pod and container name, newest last.
@@ -92,7 +92,7 @@ class NodeHarness {
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
   std::vector<std::string> history;
 
-  // Kept for the next agent's client as well.
+  // Also used for the clients of agents started later.
   std::function<std::optional<Error>(const std::string& what)> api_fault;
 
   std::unique_ptr<FaultyClient> client;
@@ -104,7 +104,7 @@ class NodeHarness {
 // The value of a variable of a container, or "(none)".
 std::string EnvironmentOf(const HollowContainer& container, const std::string& name);
 
-// With the agent and a driver started.
+// A harness with the agent and one driver running.
 struct GpuNode : NodeHarness {
   explicit GpuNode(FeatureGates with = DefaultGates());
   FakeDriver driver;

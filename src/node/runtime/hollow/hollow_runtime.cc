@@ -13,7 +13,7 @@ namespace {
 constexpr int kKilled = 137;
 constexpr int kTerminated = 143;
 
-// A command that repeats its input, then says what it was programmed to say and ends.
+// A command that echoes its input, then prints its programmed output and exits.
 class HollowStreams final : public ProcessStreams {
  public:
   HollowStreams(EventLoop& loop, const StreamOptions& options, ExecResult result, Events& events)
@@ -164,8 +164,9 @@ class HollowRuntime final : public Runtime {
     const std::string what = "start container " + status.name;
     if (status.state == ContainerState::kRunning) return Answer(std::move(done), Ok());
     if (status.state != ContainerState::kCreated) {
-      return Answer(std::move(done),
-                    Result<void>(FailedPrecondition("it is not just created").Prefixed(what)));
+      return Answer(
+          std::move(done),
+          Result<void>(FailedPrecondition("it is not in the created state").Prefixed(what)));
     }
     if (container.program.start_error) {
       status.state = ContainerState::kExited;
@@ -245,7 +246,7 @@ class HollowRuntime final : public Runtime {
     if (found == machine_.containers.end() ||
         found->second.status.state != ContainerState::kRunning) {
       return Answer(std::move(done),
-                    Result<void>(FailedPrecondition("the container does not run")));
+                    Result<void>(FailedPrecondition("the container is not running")));
     }
     found->second.config.resources = update.container;
     for (auto& [name, value] : update.annotations) found->second.status.annotations[name] = value;
@@ -259,7 +260,7 @@ class HollowRuntime final : public Runtime {
     if (found == machine_.containers.end() ||
         found->second.status.state != ContainerState::kRunning) {
       return Answer(std::move(done),
-                    Result<ExecResult>(FailedPrecondition("exec: the container does not run")));
+                    Result<ExecResult>(FailedPrecondition("exec: the container is not running")));
     }
     const auto& exec = found->second.program.exec;
     Answer(std::move(done), Result<ExecResult>(exec ? exec(command) : ExecResult{}));
@@ -273,7 +274,7 @@ class HollowRuntime final : public Runtime {
     auto found = machine_.containers.find(id);
     if (found == machine_.containers.end() ||
         found->second.status.state != ContainerState::kRunning) {
-      return FailedPrecondition("exec: the container does not run");
+      return FailedPrecondition("exec: the container is not running");
     }
     const auto& exec = found->second.program.exec;
     return std::unique_ptr<ProcessStreams>(std::make_unique<HollowStreams>(
@@ -291,7 +292,7 @@ class HollowRuntime final : public Runtime {
     const bool runs = found != machine_.containers.end() &&
                       found->second.status.state == ContainerState::kRunning;
     Answer(std::move(done),
-           runs ? Ok() : Result<void>(FailedPrecondition("the container does not run")));
+           runs ? Ok() : Result<void>(FailedPrecondition("the container is not running")));
   }
 
   Result<Image> ImageStatus(const std::string& name) const override {

@@ -23,7 +23,7 @@ struct HollowProgram {
   Duration stops_within{};  // from the stop signal to its end
   std::optional<Error> create_error;
   std::optional<Error> start_error;
-  // What a command says and how it ends. One that gets input repeats it first, until its end.
+  // The output and exit code of a command. One with input echoes it first.
   std::function<ExecResult(const std::vector<std::string>&)> exec;
 };
 
@@ -35,8 +35,8 @@ struct HollowContainer {
   int end_code = 0;
 };
 
-// The simulated machine: what survives the agent. Several runtimes may be opened on it, one after
-// the other; containers go on, and end, while none is.
+// The simulated machine, which survives the agent. Several runtimes may be opened on it, one after
+// the other; containers keep running, and exit, while none is open.
 struct HollowMachine {
   std::vector<Image> images;
   features::RuntimeFeatures features;
@@ -49,7 +49,8 @@ struct HollowMachine {
   std::uint64_t next_id = 1;
   int next_pid = 1000;
 
-  // The next call of this method ("CreateContainer") fails with this error; several queue up.
+  // Makes the next call of this method ("CreateContainer") fail with this error; several faults
+  // queue up.
   void FailNext(const std::string& method, Error error) {
     faults[method].push_back(std::move(error));
   }
@@ -57,7 +58,7 @@ struct HollowMachine {
 };
 
 // A runtime without processes, for tests and simulation: containers run for a programmed time on
-// the loop's clock. Keeps the contract of Runtime. `machine` must outlive it.
+// the loop's clock. Satisfies the contract of Runtime. `machine` must outlive it.
 std::unique_ptr<Runtime> MakeHollowRuntime(EventLoop& loop, HollowMachine& machine);
 
 }  // namespace drakkar::node

@@ -68,7 +68,7 @@ class Decompressor final : public ByteSource {
   }
 
   Result<void> Detect() {
-    // The magic may come in pieces.
+    // The magic number may arrive in pieces.
     while (available_ < 4 && !input_ended_) {
       ASSIGN_OR_RETURN(const std::size_t got,
                        inner_.Read(input_ + available_, sizeof(input_) - available_));
@@ -78,7 +78,7 @@ class Decompressor final : public ByteSource {
     const std::string_view head(input_, std::min<std::size_t>(available_, 4));
     if (head == "\x28\xb5\x2f\xfd") {
       return Error{ErrorCode::kUnimplemented,
-                   "zstd compression is not supported: use gzip or no compression"};
+                   "zstd compression is not supported; use gzip or no compression"};
     }
     if (head.starts_with("\x1f\x8b")) {
       mode_ = Mode::kGzip;

@@ -27,7 +27,7 @@ class HashingSource final : public ByteSource {
  public:
   explicit HashingSource(ByteSource& inner) : inner_(inner) {}
   Result<std::size_t> Read(char* buffer, std::size_t size) override;
-  // Reads what is left, then the digest of all: "sha256:...".
+  // Reads the rest, then returns the digest of everything: "sha256:...".
   Result<std::string> Finish();
   std::uint64_t bytes() const { return bytes_; }
 
@@ -37,8 +37,8 @@ class HashingSource final : public ByteSource {
   std::uint64_t bytes_ = 0;
 };
 
-// Decompresses gzip (several members in a row too) or, if the stream does not start with the gzip
-// magic, passes it through. zstd is refused with a sentence.
+// Decompresses gzip (including multiple members), or passes the stream through if it does not start
+// with the gzip magic. zstd is refused with an error.
 std::unique_ptr<ByteSource> MakeDecompressor(ByteSource& inner);
 
 }  // namespace drakkar::node

@@ -7,9 +7,9 @@
 
 namespace drakkar::node {
 
-// The full form of an image name as users expect it: "busybox" is
-// "docker.io/library/busybox:latest", "localhost/hello:1" stays. A digest ("name@sha256:...") is
-// kept and replaces the tag. Refuses what no registry would take.
+// The full form of an image name: "busybox" becomes "docker.io/library/busybox:latest",
+// "localhost/hello:1" stays as it is. A digest ("name@sha256:...") is kept and replaces the tag.
+// Refuses names that no registry would accept.
 Result<std::string> NormalizeImageName(std::string_view name);
 
 // "sha256:<64 hexadecimal digits>", lower case: safe as part of a path.

@@ -78,7 +78,7 @@ Result<ImageConfig> ParseImageConfig(std::string_view text) {
   return config;
 }
 
-// Held by whoever changes the store; other processes wait for it.
+// Held while changing the store; other processes wait for it.
 class ImageStore::Lock {
  public:
   static Result<Lock> Take(const std::string& directory, bool wait) {
@@ -89,7 +89,7 @@ class ImageStore::Lock {
       if (errno == EINTR) continue;
       const int reason = errno;
       ::close(fd);
-      return reason == EWOULDBLOCK ? Unavailable("an import is under way")
+      return reason == EWOULDBLOCK ? Unavailable("another import is in progress")
                                    : ErrnoError(reason, "lock " + path);
     }
     return Lock(fd);
@@ -113,7 +113,7 @@ std::string ImageStore::ImageDirectory(const std::string& id) const {
 
 Result<void> ImageStore::Open() {
   RETURN_IF_ERROR(files_.MakeDirectories(directory_, 0700));
-  // Another process imports right now: what it makes is not a leftover.
+  // Another process is importing: its work in progress is not a leftover.
   auto lock = Lock::Take(directory_, /*wait=*/false);
   if (!lock.ok()) return lock.error().code == ErrorCode::kUnavailable ? Ok() : lock.error();
   return RemoveLeftovers();
@@ -172,7 +172,7 @@ Result<std::string> ImageStore::FindId(std::string_view name_or_id,
                                        const std::map<std::string, std::string>& names) const {
   if (auto normal = NormalizeImageName(name_or_id); normal.ok()) {
     if (auto found = names.find(*normal); found != names.end()) return found->second;
-    // "name@digest": the image of that digest, whatever it is called here.
+    // "name@digest": the image with that digest, whatever its name here.
     if (const std::size_t at = normal->find('@'); at != std::string::npos) {
       const std::string id = normal->substr(at + 1);
       auto there = files_.Stat(JoinPath(ImageDirectory(id), "image.json"));
@@ -189,13 +189,14 @@ Result<std::string> ImageStore::FindId(std::string_view name_or_id,
     for (const std::string& entry : entries) {
       if (entry.starts_with(StrCat("sha256-", digits))) found.insert(entry.substr(7));
     }
-    // Also one that is gone but for its names, so that a removal can be repeated.
+    // Also matches an image of which only the names are left, so that a removal can be repeated.
     for (const auto& [name, id] : names) {
       if (id.starts_with(StrCat(kDigestPrefix, digits)))
         found.insert(id.substr(kDigestPrefix.size()));
     }
     if (found.size() > 1) {
-      return InvalidArgument(StrCat("image id ", Quote(name_or_id), " fits more than one image"));
+      return InvalidArgument(
+          StrCat("image id ", Quote(name_or_id), " matches more than one image"));
     }
     if (found.size() == 1) return StrCat(kDigestPrefix, *found.begin());
   }
@@ -221,7 +222,8 @@ Result<std::vector<Image>> ImageStore::List() const {
       images.push_back(std::move(stored->image));
       continue;
     }
-    // One that is damaged or just being removed is no image; one that cannot be read just now is.
+    // A damaged image, or one being removed, is skipped; one that cannot be read right now is an
+    // error.
     const ErrorCode code = stored.error().code;
     if (code == ErrorCode::kNotFound || code == ErrorCode::kInvalidArgument ||
         code == ErrorCode::kDataLoss)
@@ -254,8 +256,8 @@ Result<void> ImageStore::Remove(std::string_view name_or_id) {
     }
   }
   if (!is_last) return WriteNames(remaining);
-  // Out of sight first: a half-removed tree must not look like an image. The names go last: while
-  // they are there, a removal that failed can be repeated.
+  // Rename it away first: a partly removed tree must not look like an image. Names are removed
+  // last: as long as they exist, a failed removal can be repeated.
   const std::string doomed = JoinPath(directory_, "tmp-" + random_.NameSuffix(12));
   auto renamed = files_.Rename(directory, doomed);
   if (renamed.ok()) {
@@ -289,7 +291,7 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
   if (!options.name.empty()) {
     ASSIGN_OR_RETURN(const std::string normal, NormalizeImageName(options.name));
     if (normal.find('@') != std::string::npos) {
-      return InvalidArgument("give the image a name with a tag, not a digest");
+      return InvalidArgument("--name must have a tag, not a digest");
     }
   }
   ASSIGN_OR_RETURN(const FileInfo info, files_.Stat(path));
@@ -319,7 +321,7 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
     static_cast<void>(unpacked);
     return ImportLayout(layout, work, options);
   }();
-  // Published work was renamed away; anything else is dropped.
+  // A published import was renamed; anything else is deleted.
   auto cleaned = files_.RemoveTree(work);
   if (!imported.ok()) return std::move(imported).error().Prefixed("import " + path);
   RETURN_IF_ERROR(std::move(cleaned));
@@ -329,7 +331,7 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
 Result<Image> ImageStore::ImportRootfs(const std::string& path, const std::string& work,
                                        const ImportOptions& options) {
   if (options.name.empty()) {
-    return InvalidArgument("a root file system archive carries no name: give one with --name");
+    return InvalidArgument("a root file system archive has no name; pass one with --name");
   }
   ASSIGN_OR_RETURN(auto file, OpenFileSource(path));
   HashingSource hashed(*file);
@@ -350,8 +352,7 @@ Result<Image> ImageStore::ImportLayout(const std::string& layout, const std::str
                                        const ImportOptions& options) {
   ASSIGN_OR_RETURN(const LayoutImage image, ReadOciLayout(files_, layout, options.name));
   const std::string name = options.name.empty() ? image.name : options.name;
-  if (name.empty())
-    return InvalidArgument("the image layout carries no name: give one with --name");
+  if (name.empty()) return InvalidArgument("the image layout has no name; pass one with --name");
   ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));
   std::uint64_t bytes = 0;
   for (const LayoutLayer& layer : image.layers) {

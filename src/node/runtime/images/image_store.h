@@ -15,7 +15,7 @@
 
 namespace drakkar::node {
 
-// What an image says about how to run it (OCI image configuration).
+// How to run an image (OCI image configuration).
 struct ImageConfig {
   std::vector<std::string> environment;  // "K=V"
   std::vector<std::string> entrypoint;
@@ -53,31 +53,31 @@ class ImageStore {
  public:
   ImageStore(FileSystem& files, Random& random, std::string directory);
 
-  // Makes the directory and removes what interrupted imports left behind.
+  // Creates the directory and removes what interrupted imports left behind.
   Result<void> Open();
 
-  // An OCI image layout (directory, tar or tar.gz) or a root file system as tar or tar.gz. Digests
-  // are verified. Importing the same image again only adds the name; a name moves to the new image.
+  // Imports an OCI image layout (directory, tar or tar.gz) or a root file system as tar or tar.gz.
+  // Digests are verified. Importing the same image again only adds the name; an existing name moves
+  // to the new image.
   Result<Image> Import(const std::string& path, const ImportOptions& options);
 
   // By name, or by id ("sha256:<hex>" or at least 12 digits of it).
   Result<StoredImage> Find(std::string_view name_or_id) const;
   Result<std::vector<Image>> List() const;
-  // A name is taken off; the image goes with its last name, unless a container uses it. An id
-  // removes all names. kFailedPrecondition while a container uses it. After an error it can be
-  // repeated.
+  // Removes a name; the image is deleted with its last name. An id removes all names.
+  // kFailedPrecondition while a container uses the image. Can be repeated after an error.
   Result<void> Remove(std::string_view name_or_id);
 
   // Keeps an image from being removed while `user` (a container id) is built on it.
   Result<void> AddUse(const std::string& image_id, const std::string& user);
-  // Of every image if `image_id` is empty: for a user whose record is lost.
+  // For all images if `image_id` is empty: for a user whose record is lost.
   Result<void> DropUse(const std::string& image_id, const std::string& user);
 
  private:
   class Lock;
 
-  // What interrupted or failed imports and removals left. With the lock held: nobody else's is
-  // under way.
+  // Removes what interrupted or failed imports and removals left. Requires the lock, so that none
+  // is in progress.
   Result<void> RemoveLeftovers();
   Result<std::map<std::string, std::string>> ReadNames() const;
   Result<void> WriteNames(const std::map<std::string, std::string>& names);

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(ImageName, IsCompletedTheWayUsersExpect) {
+TEST(ImageName, IsCompletedWithRegistryAndTag) {
   EXPECT_EQ(*NormalizeImageName("busybox"), "docker.io/library/busybox:latest");
   EXPECT_EQ(*NormalizeImageName("library/busybox:1"), "docker.io/library/busybox:1");
   EXPECT_EQ(*NormalizeImageName("me/app"), "docker.io/me/app:latest");
@@ -104,7 +104,7 @@ class ImageStoreTest : public ::testing::Test {
   std::unique_ptr<ImageStore> store_;
 };
 
-TEST_F(ImageStoreTest, ImportsARootFileSystemPlainOrPacked) {
+TEST_F(ImageStoreTest, ImportsARootFileSystemPlainOrCompressed) {
   const std::string tar = TarWriter().Directory("./bin/").File("./bin/x", "run", 0755).Finish();
   auto plain = Import(Put("a.tar", tar), "hello");
   ASSERT_TRUE(plain.ok()) << plain.error().message;
@@ -191,7 +191,7 @@ TEST_F(ImageStoreTest, RefusesDamagedBlobsAndLeavesNothingBehind) {
   EXPECT_THAT(*files_.ListDirectory(directory_ + "/images"), ElementsAre("lock"));
 }
 
-TEST_F(ImageStoreTest, NothingIsWrittenOutsideOfTheRoot) {
+TEST_F(ImageStoreTest, NothingIsWrittenOutsideTheRoot) {
   Put("outside/victim", "safe");
   const std::string up = "../../../../../../../.." + directory_ + "/outside";
   // Links resolve inside of the root, where such a target does not exist.
@@ -246,7 +246,7 @@ TEST_F(ImageStoreTest, AnImageIsNotRemovedWhenItsUsersCannotBeRead) {
   EXPECT_EQ(Rooted("a", "v"), "1");
 }
 
-TEST_F(ImageStoreTest, ARemovalThatFailedCanBeRepeatedByNameAndById) {
+TEST_F(ImageStoreTest, AFailedRemovalCanBeRepeatedByNameAndById) {
   FaultyFileSystem faulty(files_);
   ImageStore store(faulty, RealRandom(), directory_ + "/images");
   for (const char* what : {"rename", "remove tree", "write"}) {
@@ -268,7 +268,7 @@ TEST_F(ImageStoreTest, ARemovalThatFailedCanBeRepeatedByNameAndById) {
   }
 }
 
-TEST_F(ImageStoreTest, DropsAUseOfWhateverImageItWas) {
+TEST_F(ImageStoreTest, DropsAUserFromAllImages) {
   auto image = Import(Put("1.tar", TarWriter().File("v", "1").Finish()), "a");
   ASSERT_TRUE(image.ok());
   ASSERT_TRUE(Import(Put("2.tar", TarWriter().File("v", "2").Finish()), "b").ok());

@@ -80,7 +80,7 @@ Result<Value> Choose(Value index, const std::string& wanted_name) {
     if (!wanted_name.empty() && SameName(name, wanted_name)) return descriptor;
     names.push_back(name.empty() ? "(no name)" : name);
   }
-  return InvalidArgument("the index has several images, choose one with --name: " +
+  return InvalidArgument("the index has several images; choose one with --name: " +
                          Join(names, ", "));
 }
 

@@ -20,12 +20,12 @@ struct LayoutImage {
   std::vector<LayoutLayer> layers;  // lowest first
 };
 
-// At most this many layers are taken; real images stay below 128.
+// More layers than this are refused; real images stay below 128.
 constexpr std::size_t kMaxImageLayers = 512;
 
 // Reads an OCI image layout directory down to its layers: index.json, nested indexes, the manifest
-// for this machine's architecture, the configuration. With several images in it, `wanted_name`
-// (full, or only the tag) chooses; kInvalidArgument lists them if that does not decide.
+// for this machine's architecture, the configuration. If there are several images, `wanted_name`
+// (full, or only the tag) chooses; otherwise kInvalidArgument lists them.
 Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
                                   const std::string& wanted_name);
 

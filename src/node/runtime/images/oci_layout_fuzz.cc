@@ -1,5 +1,5 @@
-// An image layout: index.json and blobs, each a part of the input that ends with a zero byte. "@N"
-// in a part is the digest of part N, if that comes later.
+// An image layout: index.json and blobs, separated by zero bytes. "@N" in a part is replaced by the
+// digest of part N if that follows later.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!image.ok()) continue;
     CHECK(image->layers.size() <= node::kMaxImageLayers);
     CHECK("sha256:" + Sha256Hex(image->config_json) == image->config_digest);
-    // No digest leads out of the blobs.
+    // No digest may resolve to a path outside blobs/.
     for (const auto& layer : image->layers)
       CHECK(layer.path == "/l/blobs/sha256/" + layer.digest.substr(7));
     static_cast<void>(node::ParseImageConfig(image->config_json).ok());

@@ -73,7 +73,7 @@ Result<void> ParsePax(std::string_view text, std::map<std::string, std::string>&
 }
 
 Result<std::uint64_t> PaxNumber(const std::string& text) {
-  // Times carry a fraction; whole seconds are enough.
+  // Times have a fraction; whole seconds are enough.
   const auto value = ParseInt64(std::string_view(text).substr(0, text.find('.')));
   if (!value || *value < 0) return Damaged("bad number in a pax record");
   return static_cast<std::uint64_t>(*value);
@@ -222,7 +222,7 @@ Result<std::optional<TarEntry>> TarReader::Next() {
   while (true) {
     char block[kBlock];
     ASSIGN_OR_RETURN(const bool more, ReadBlock(block));
-    // Some writers leave out the two zero blocks at the end.
+    // Some writers omit the two zero blocks at the end.
     if (!more) return std::optional<TarEntry>();
     if (std::all_of(block, block + kBlock, [](char c) { return c == '\0'; })) {
       RETURN_IF_ERROR(Drain());
@@ -230,7 +230,7 @@ Result<std::optional<TarEntry>> TarReader::Next() {
     }
     if (!ChecksumFits(block))
       return Damaged("header checksum does not fit; is this a tar archive?");
-    // Headers that only describe others count too, or an archive of nothing else would not end.
+    // Metadata headers count too; otherwise an archive of nothing else would never end.
     if (++entries_ > kMaxTarEntries) return Damaged("too many entries");
     const char type = block[156];
     if (type == 'x' || type == 'g' || type == 'L' || type == 'K') {

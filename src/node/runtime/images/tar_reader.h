@@ -35,18 +35,18 @@ struct TarEntry {
   std::map<std::string, std::string> extended_attributes;
 };
 
-// Bounds, because an archive is foreign input; what exceeds them is refused.
+// Limits, because an archive is untrusted input; exceeding one is an error.
 constexpr std::size_t kMaxTarPathBytes = 4096;
 constexpr std::size_t kMaxTarHeaderBytes = 1u << 20;  // of one pax or long-name record
 constexpr std::uint64_t kMaxTarEntries = 4'000'000;
 
-// Reads ustar, pax and GNU archives from front to back. Sparse files and volume headers are refused
-// with a sentence; checksums are verified. Does no file I/O of its own.
+// Reads ustar, pax and GNU archives from front to back. Sparse files and volume headers are
+// refused; checksums are verified. Does no file I/O itself.
 class TarReader {
  public:
   explicit TarReader(ByteSource& source) : source_(source) {}
 
-  // The next entry, or nothing at the end of the archive. Skips what was not read of the last one.
+  // The next entry, or nothing at the end. Skips unread content of the current one.
   Result<std::optional<TarEntry>> Next();
   // Content of the current entry; 0 is its end.
   Result<std::size_t> Read(char* buffer, std::size_t size);

@@ -102,7 +102,7 @@ TEST(TarReader, ReadsThroughGzipOfSeveralMembers) {
   EXPECT_EQ(read.contents.at(0), std::string(100'000, 'z'));
 }
 
-TEST(TarReader, RefusesEveryPrefixThatEndsTooEarly) {
+TEST(TarReader, RefusesEveryTruncatedArchive) {
   TarWriter tar;
   tar.File("file", std::string(600, 'f'));
   const std::string archive = tar.Finish();
@@ -122,7 +122,7 @@ TEST(TarReader, RefusesADamagedHeader) {
   EXPECT_THAT(ReadAll(std::string(512, 'g')).error->message, HasSubstr("is this a tar archive?"));
 }
 
-TEST(TarReader, RefusesWhatItDoesNotSupportWithASentence) {
+TEST(TarReader, RefusesUnsupportedEntriesWithAnExplanation) {
   EXPECT_THAT(ReadAll(TarWriter().Raw('S', "s", "", 0, "").Finish()).error->message,
               HasSubstr("sparse"));
   EXPECT_THAT(ReadAll(TarWriter().Raw('V', "s", "", 0, "").Finish()).error->message,
@@ -133,7 +133,7 @@ TEST(TarReader, RefusesWhatItDoesNotSupportWithASentence) {
       << "path too long";
 }
 
-TEST(CleanTarPath, NormalisesAndRefusesWhatLeadsOut) {
+TEST(CleanTarPath, NormalizesPathsAndRefusesThoseThatEscape) {
   EXPECT_EQ(*CleanTarPath("./a//b/"), "a/b");
   EXPECT_EQ(*CleanTarPath("/etc/x"), "etc/x");
   EXPECT_EQ(*CleanTarPath("./"), "");

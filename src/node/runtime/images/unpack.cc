@@ -31,7 +31,7 @@ std::pair<std::string, std::string> SplitLast(const std::string& path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// The names in a directory, without the two that are in each. Does not close it.
+// The names in a directory except "." and "..". Does not close it.
 Result<std::vector<std::string>> NamesIn(int descriptor) {
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   DIR* directory = copy < 0 ? nullptr : ::fdopendir(copy);
@@ -121,8 +121,8 @@ class Unpacker {
     return Ok();
   }
 
-  // The directory an entry belongs into; what is missing on the way is made, as archives may leave
-  // out parents.
+  // Opens the parent directory of an entry. Missing parents are created, since archives may omit
+  // them.
   Result<Descriptor> Parent(const std::string& path) {
     Descriptor found = OpenInRoot(root_, path, O_PATH | O_DIRECTORY);
     if (found.ok()) return found;
@@ -138,7 +138,8 @@ class Unpacker {
   }
 
   void Remember(const std::string& path) {
-    // Parents too: an opaque marker must not remove a directory that this layer put things into.
+    // Record parents too: an opaque marker must not remove a directory that this layer has written
+    // to.
     for (std::string part = path; !part.empty(); part = SplitLast(part).first) {
       if (!made_.insert(part).second) return;
     }
@@ -155,11 +156,11 @@ class Unpacker {
       return Error{ErrorCode::kDataLoss, "whiteout without a name"};
     }
     const std::string path = parent_path.empty() ? hidden : parent_path + "/" + hidden;
-    if (made_.contains(path)) return Ok();  // removed below, made anew in this layer
+    if (made_.contains(path)) return Ok();  // recreated by this layer
     return RemoveAt(parent.get(), hidden);
   }
 
-  // Everything in the directory that this layer did not bring.
+  // Removes everything in the directory that this layer did not add.
   Result<void> RemoveEarlier(int directory_fd, const std::string& path, int depth) {
     if (depth > 1024) return Error{ErrorCode::kDataLoss, "directories nested too deeply"};
     ASSIGN_OR_RETURN(const auto names, NamesIn(directory_fd));
@@ -233,7 +234,7 @@ class Unpacker {
     Descriptor target_parent = OpenInRoot(root_, target_parent_path, O_PATH | O_DIRECTORY);
     if (!target_parent.ok() || target_name.empty()) {
       return Error{ErrorCode::kDataLoss,
-                   "hard link to " + Quote(entry.link_target) + ", which is not there"};
+                   "hard link to " + Quote(entry.link_target) + ", which does not exist"};
     }
     RETURN_IF_ERROR(RemoveAt(parent, name));
     if (::linkat(target_parent.get(), target_name.c_str(), parent, name.c_str(), 0) != 0) {
@@ -250,13 +251,14 @@ class Unpacker {
     return Ok();
   }
 
-  // After the owner, because changing it clears the set-user bits and file capabilities.
+  // After chown, which clears setuid bits and file capabilities.
   Result<void> Attributes(int fd, const TarEntry& entry) {
     if (is_root_ && ::fchown(fd, entry.uid, entry.gid) != 0)
       return ErrnoError(errno, "change owner");
     if (::fchmod(fd, entry.mode) != 0) return ErrnoError(errno, "change mode");
     for (const auto& [key, value] : entry.extended_attributes) {
-      // Overlayfs reads its own from lower directories: an image must not speak to it.
+      // overlayfs interprets its own attributes in lower directories: an image must not be able to
+      // set them.
       if (key.starts_with("trusted.")) continue;
       if (::fsetxattr(fd, key.c_str(), value.data(), value.size(), 0) != 0 && errno != ENOTSUP &&
           errno != EPERM) {
@@ -332,9 +334,10 @@ Result<std::string> ReadFileInRoot(const std::string& root, const std::string& p
                                    std::size_t max_bytes) {
   const Descriptor directory(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory.ok()) return ErrnoError(errno, "open " + root);
-  // Non-blocking, so that a fifo planted under the name cannot hold us.
+  // Non-blocking, so that a fifo planted under this name cannot block us.
   const Descriptor file = OpenInRoot(directory.get(), path, O_RDONLY | O_NONBLOCK);
-  if (!file.ok() && (errno == ENOTDIR || errno == ELOOP)) return NotFound(path + " leads nowhere");
+  if (!file.ok() && (errno == ENOTDIR || errno == ELOOP))
+    return NotFound(path + " is a dangling link");
   if (!file.ok()) return ErrnoError(errno, "open " + path);
   struct stat st {};
   if (::fstat(file.get(), &st) != 0) return ErrnoError(errno, "stat " + path);

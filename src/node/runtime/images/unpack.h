@@ -21,17 +21,17 @@ struct UnpackSummary {
   std::uint64_t skipped_devices = 0;  // containers get their /dev from the runtime
 };
 
-// Unpacks an archive into the directory `root`, over what is there. Nothing outside of it is ever
-// touched: paths are resolved inside `root` as the kernel does for a chroot, so a link that points
-// out leads back in. Owners are kept when running as root. Blocking: belongs on a worker.
+// Unpacks an archive into the directory `root`, over existing files. Nothing outside is ever
+// touched: paths are resolved inside `root` as in a chroot, so a link that points out leads back
+// in. Owners are kept when running as root. Blocking: belongs on a worker.
 Result<UnpackSummary> UnpackTar(TarReader& reader, const std::string& root,
                                 const UnpackOptions& options);
 
-// The content of a file inside `root`, its links resolved within it; at most `max_bytes`.
+// Reads a file inside `root`, resolving links within it; at most `max_bytes`.
 Result<std::string> ReadFileInRoot(const std::string& root, const std::string& path,
                                    std::size_t max_bytes);
 
-// Copies a directory tree with owners, modes, links and times; for where overlayfs is not possible.
+// Copies a directory tree with owners, modes, links and times, where overlayfs is not possible.
 Result<void> CopyTree(const std::string& from, const std::string& to);
 
 }  // namespace drakkar::node

@@ -29,7 +29,7 @@ void SetVariable(std::vector<std::string>& environment, const std::string& entry
   environment.push_back(entry);
 }
 
-// No such file, or something that is no file of ours.
+// The file is missing, or is not one of ours.
 bool IsAbsent(const Error& error) {
   return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalidArgument;
 }
@@ -38,7 +38,8 @@ Error NotNow(const std::string& what, const Error& error) {
   return Unavailable(what + ": " + error.message);
 }
 
-// Empty if the image has none. What cannot be read just now would change who the container is.
+// Empty if the image has none. A read error must not be treated as empty: it would change the
+// container's user.
 Result<std::string> ReadAccounts(const std::string& rootfs, const std::string& path) {
   auto text = ReadFileInRoot(rootfs, path, kMaxPasswdBytes);
   if (text.ok()) return text;
@@ -83,9 +84,9 @@ Result<void> BundleBuilder::Save(const ContainerRecord& record) {
   return SaveRecord(paths_.Container(record.id) + "/state.json", WriteRecord(record));
 }
 
-// A record changes half a dozen times in a container's life. One that fits into a page is written
-// over in place, padded to the page: nobody who dies meanwhile leaves half a page behind, and
-// replacing a file would have the file system write the new one to disk at once.
+// A record changes about six times in a container's life. One that fits into a page is overwritten
+// in place, padded to the page: a crash cannot leave half a page, while replacing the file would
+// make the file system flush it.
 Result<void> BundleBuilder::SaveRecord(const std::string& path, std::string text) {
   if (text.size() <= kRecordBytes) {
     text.resize(kRecordBytes, ' ');
@@ -96,7 +97,7 @@ Result<void> BundleBuilder::SaveRecord(const std::string& path, std::string text
   return files_.WriteFileAtomically(path, text, 0600, /*sync=*/false);
 }
 
-// Unmounts before it removes: removing through a mount would delete what belongs to others.
+// Unmount first: removing files through a mount would delete other people's data.
 Result<void> BundleBuilder::RemoveDirectory(const std::string& directory) {
   RETURN_IF_ERROR(UnmountAll(directory));
   return files_.RemoveTree(directory);
@@ -130,10 +131,10 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
     return Save(record);
   }();
   if (built.ok()) return record;
-  // Nothing of ours runs in the group, but an earlier sandbox of the pod may have it: only if
-  // empty.
+  // Nothing of this sandbox runs in the cgroup, but an earlier sandbox of the pod may use it:
+  // remove it only if empty.
   if (!record.cgroup_parent.empty()) cgroups_.RemoveIfEmpty(record.cgroup_parent);
-  // The record says "creating": if this fails too, the next start cleans up.
+  // The record still says "creating": if this fails too, the next start cleans up.
   static_cast<void>(RemoveDirectory(directory).ok());
   return std::move(built).error();
 }
@@ -176,7 +177,7 @@ Result<void> BundleBuilder::ReleaseSandbox(const std::string& id) {
 }
 
 Result<void> BundleBuilder::DestroySandbox(const SandboxRecord& record) {
-  // The group first: while the record is there, a failure is found again.
+  // The cgroup first: as long as the record exists, a failure is found again.
   if (!record.cgroup_parent.empty()) RETURN_IF_ERROR(cgroups_.Remove(record.cgroup_parent));
   return RemoveDirectory(paths_.Sandbox(record.id));
 }
@@ -200,7 +201,7 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   OciSpecInput input;
   input.rootfs = paths_.Container(record.id) + "/rootfs";
   input.hostname = "";  // the pinned namespace has it
-  // As Kubernetes: a command replaces the image's entrypoint and its arguments with it.
+  // As in Kubernetes, a command replaces both the image's entrypoint and its arguments.
   input.arguments = config.command.empty() ? image.config.entrypoint : config.command;
   const std::vector<std::string>& rest =
       config.arguments.empty() && config.command.empty() ? image.config.command : config.arguments;
@@ -319,8 +320,7 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
 
 Result<void> BundleBuilder::Resize(const ContainerRecord& record, const SandboxRecord& sandbox,
                                    const ResourceUpdate& update) {
-  // A group may not have more than the one around it: to grow, the pod comes first, to shrink,
-  // last.
+  // A cgroup cannot exceed its parent's limit: grow the pod first, shrink it last.
   static_cast<void>(cgroups_.Update(sandbox.cgroup_parent, update.pod).ok());
   RETURN_IF_ERROR(cgroups_.Update(record.cgroup_path, update.container));
   return cgroups_.Update(sandbox.cgroup_parent, update.pod);
@@ -339,9 +339,9 @@ std::optional<int> BundleBuilder::ConmonPid(const std::string& id) const {
 }
 
 Result<void> BundleBuilder::DestroyContainer(const ContainerRecord& record) {
-  // conmon and runc carry the id as an argument; no exit file or pid file may appear behind us. Of
-  // a container that ran, runc is done and conmon known by its number; else every process is looked
-  // at.
+  // conmon and runc have the id as an argument; no exit or pid file may appear after this. If the
+  // container ran, runc has finished and conmon's pid is known; otherwise all processes are
+  // searched.
   const bool ran = record.started_at != WallTime{} && record.reason != kReasonStartError;
   const std::optional<int> monitor = ran ? ConmonPid(record.id) : std::nullopt;
   if (!ran || !monitor) {
@@ -365,7 +365,7 @@ Result<void> BundleBuilder::ReadExit(ContainerRecord& record) const {
   record.exit_code = code && *code >= 0 ? static_cast<int>(*code) : 255;
   record.phase = Phase::kExited;
   record.reason = std::string(record.exit_code == 0 ? kReasonCompleted : kReasonError);
-  // conmon's own mark may be missing when the kernel was faster than its watch.
+  // conmon's marker file may be missing if the kernel was faster than its watch.
   const bool oom = cgroups_.OomKills(record.cgroup_path) > 0 ||
                    files_.Exists(paths_.Container(record.id) + "/oom");
   if (oom && record.exit_code != 0) record.reason = std::string(kReasonOomKilled);
@@ -377,17 +377,17 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
   auto text = files_.ReadFile(directory + "/pid");
   if (!text.ok() && text.error().code != ErrorCode::kNotFound) return std::move(text).error();
   const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
-  // In this order: conmon writes the exit file before it ends, so one of the two is seen.
+  // In this order: conmon writes the exit file before it exits, so at least one of the two is seen.
   ASSIGN_OR_RETURN(const std::vector<int> supervisors, FindSupervisors(record.id));
   auto exit = files_.Stat(paths_.ExitFile(record.id));
   if (!exit.ok() && exit.error().code != ErrorCode::kNotFound) return std::move(exit).error();
   const bool has_exited = exit.ok();
-  // Without its monitor a container that was only being started is not worth keeping.
+  // A container that was still starting is dropped if its conmon is gone.
   if (pid && !has_exited && !supervisors.empty()) {
     const auto number = static_cast<int>(*pid);
     auto init = ProcessHandle::Open(number);
     auto ticks = ProcessStartTicks(number);
-    // A process that is not in the container's group has only inherited the number.
+    // A process outside the container's cgroup has merely reused the pid.
     ASSIGN_OR_RETURN(const bool is_ours, cgroups_.Contains(record.cgroup_path, number));
     if (init.ok() && ticks.ok() && is_ours) {
       auto released = ReleaseExecFifo(paths_.ExecFifo(record.id), *init);
@@ -401,7 +401,7 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
     }
   }
   if (has_exited) {
-    record.phase = Phase::kRunning;  // whoever opens the runtime reads the exit file next
+    record.phase = Phase::kRunning;  // adoption reads the exit file next
     ASSIGN_OR_RETURN(record.started_at, ModifiedTime(directory + "/state.json"));
     return Save(record);
   }
@@ -409,8 +409,8 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
   if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
   if (!supervisors.empty()) {
     for (int supervisor : supervisors) ::kill(supervisor, SIGKILL);
-    // One that was forked meanwhile would make the container behind our back: look again.
-    return Unavailable("the start that was under way is being ended");
+    // A process forked meanwhile could still create the container: check again.
+    return Unavailable("the interrupted start is still being cleaned up");
   }
   RETURN_IF_ERROR(ReleaseContainer(record));
   record.phase = Phase::kCreated;
@@ -497,8 +497,7 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
     }
     found.sandboxes.push_back(*std::move(record));
   }
-  // A container whose sandbox is lost belongs to no pod that anybody could find: it would run for
-  // ever.
+  // A container without a sandbox belongs to no pod that anyone could find: it would run forever.
   std::vector<ContainerRecord> kept;
   for (ContainerRecord& container : found.containers) {
     const bool has_sandbox = std::any_of(
@@ -518,7 +517,7 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
   }
   found.containers = std::move(kept);
   for (SandboxRecord& rest : rests) {
-    // The group of a pod whose later sandbox is there is that one's, with all that runs in it.
+    // If a newer sandbox exists, it owns the pod's cgroup and everything in it.
     const bool is_shared = std::any_of(
         found.sandboxes.begin(), found.sandboxes.end(),
         [&](const SandboxRecord& other) { return other.cgroup_parent == rest.cgroup_parent; });

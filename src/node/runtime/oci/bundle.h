@@ -14,10 +14,10 @@
 
 namespace drakkar::node {
 
-// Where everything of the embedded runtime is on disk.
+// The embedded runtime's paths on disk.
 struct OciPaths {
   std::string root;           // <data>/runtime
-  std::string runtime_state;  // what `runc --root` gets
+  std::string runtime_state;  // passed to `runc --root`
 
   std::string Sandboxes() const { return root + "/sandboxes"; }
   std::string Containers() const { return root + "/containers"; }
@@ -30,12 +30,12 @@ struct OciPaths {
   }
 };
 
-// Pods are in /drakkar/pod<uid> unless they name a parent of their own.
+// Pods use the cgroup /drakkar/pod<uid> unless they name a parent.
 inline constexpr char kCgroupRoot[] = "/drakkar";
 
-// The blocking half of the runtime: everything that makes and removes files, mounts and control
-// groups of one sandbox or container. Each step can be repeated, and each Destroy finishes what any
-// interrupted Build or Destroy left. Used from workers, one sandbox or container at a time.
+// The blocking half of the runtime: creates and removes the files, mounts and cgroups of one
+// sandbox or container. Every step can be repeated, and every Destroy completes what an interrupted
+// Build or Destroy left. Used from workers, for one sandbox or container at a time.
 class BundleBuilder {
  public:
   BundleBuilder(FileSystem& files, ImageStore& images, OciPaths paths, Cgroups cgroups,
@@ -54,9 +54,9 @@ class BundleBuilder {
   Result<SandboxRecord> BuildSandbox(SandboxRecord record, const PodSandboxConfig& config);
   Result<void> ReleaseSandbox(const std::string& id);  // its mounts; the record stays
   Result<void> DestroySandbox(const SandboxRecord& record);
-  // Once no sandbox is left: the control group above them.
+  // Removes the pod's cgroup once no sandbox is left.
   void ReleaseRoot() { cgroups_.RemoveIfEmpty(kCgroupRoot); }
-  // False when its namespaces did not survive (a reboot).
+  // False if its namespaces did not survive (after a reboot).
   Result<bool> IsSandboxIntact(const SandboxRecord& record) const;
 
   struct Built {
@@ -68,9 +68,9 @@ class BundleBuilder {
   // New limits for a running container and for the pod around it.
   Result<void> Resize(const ContainerRecord& record, const SandboxRecord& sandbox,
                       const ResourceUpdate& update);
-  // After the exit: kills what is left of it, removes control group and runtime state.
+  // After the exit: kills remaining processes, removes the cgroup and the runtime state.
   Result<void> ReleaseContainer(const ContainerRecord& record);
-  // Everything but the log. kUnavailable: the kernel is still busy with it, try again.
+  // Removes everything except the log. kUnavailable: the kernel is still busy; try again.
   Result<void> DestroyContainer(const ContainerRecord& record);
 
   struct Found {
@@ -78,13 +78,14 @@ class BundleBuilder {
     std::vector<ContainerRecord> containers;
     std::vector<std::string> notes;  // what was cleaned up, for the log
   };
-  // Reads what is there, removes what is half-made and settles what was being started: such a
-  // container runs, or is as it was before the start. What cannot be read is an error, never taken
-  // for half-made: it may run. kUnavailable: try again, something could not be read or removed just
-  // now; on the last try what cannot be removed is only noted.
+  // Reads the existing state, removes what is incomplete and settles containers that were starting:
+  // each one either runs or is as it was before the start. A read error is reported, never treated
+  // as incomplete state, because the container may be running. kUnavailable: something could not be
+  // read or removed right now; try again. On the last attempt, what cannot be removed is only
+  // noted.
   Result<Found> Scan(bool is_last_try = false);
 
-  // How a container ended according to conmon's exit file; kNotFound while it has not.
+  // A container's exit according to conmon's exit file; kNotFound while it is running.
   Result<void> ReadExit(ContainerRecord& record) const;
 
  private:
@@ -99,7 +100,7 @@ class BundleBuilder {
   Result<void> ScanSandboxes(Found& found, bool is_last_try);
   Result<void> RemoveRest(const ContainerRecord& record, const std::string& why, Found& found,
                           bool is_last_try);
-  // Of a container whose record is lost: where its bundle says that its processes are.
+  // The cgroup named in the bundle of a container whose record is lost.
   Result<ContainerRecord> RecordFromBundle(const std::string& id) const;
   static constexpr std::size_t kRecordBytes = 4096;
   Result<void> SaveRecord(const std::string& path, std::string text);
@@ -112,7 +113,7 @@ class BundleBuilder {
   HostLimits limits_;
 };
 
-// "SIGTERM", "TERM" or "15"; nothing for an unknown one.
+// "SIGTERM", "TERM" or "15"; nothing for an unknown signal.
 std::optional<int> SignalNumber(std::string_view name);
 
 }  // namespace drakkar::node

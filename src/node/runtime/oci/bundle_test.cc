@@ -86,7 +86,7 @@ class BundleTest : public ::testing::Test {
   }
 };
 
-TEST_F(BundleTest, ARecordThatCannotBeReadIsNoHalfMadeContainer) {
+TEST_F(BundleTest, ARecordThatCannotBeReadIsNotAnIncompleteContainer) {
   Build();
   for (const std::string& path : {paths_.Container("container1"), paths_.Sandbox("sandbox1")}) {
     files_.FailNext("read", path + "/state.json");
@@ -101,7 +101,7 @@ TEST_F(BundleTest, ARecordThatCannotBeReadIsNoHalfMadeContainer) {
   EXPECT_THAT(found->sandboxes, ElementsAre(sandbox_));
 }
 
-TEST_F(BundleTest, AContainerWhoseRecordIsLostGoesWithItsUseOfTheImage) {
+TEST_F(BundleTest, AContainerWhoseRecordIsLostIsRemovedAndReleasesItsImage) {
   Build();
   ASSERT_TRUE(real_.WriteFile(paths_.Container("container1") + "/state.json", "torn", 0600).ok());
   auto found = Builder().Scan();
@@ -110,7 +110,7 @@ TEST_F(BundleTest, AContainerWhoseRecordIsLostGoesWithItsUseOfTheImage) {
   EXPECT_THAT(Left(), ElementsAre(paths_.Sandbox("sandbox1")));
 }
 
-TEST_F(BundleTest, AContainerWhoseSandboxIsLostGoesToo) {
+TEST_F(BundleTest, AContainerWhoseSandboxIsLostIsRemoved) {
   Build();
   ASSERT_TRUE(real_.WriteFile(paths_.Sandbox("sandbox1") + "/state.json", "torn", 0600).ok());
   auto found = Builder().Scan();
@@ -120,7 +120,7 @@ TEST_F(BundleTest, AContainerWhoseSandboxIsLostGoesToo) {
   EXPECT_THAT(Left(), IsEmpty());
 }
 
-TEST_F(BundleTest, WhatCannotBeRemovedIsTriedAgainAndNotedInTheEnd) {
+TEST_F(BundleTest, AFailedRemovalIsRetriedAndFinallyLogged) {
   Build();
   container_.phase = Phase::kRemoving;
   ASSERT_TRUE(Builder().Save(container_).ok());
@@ -137,7 +137,7 @@ TEST_F(BundleTest, WhatCannotBeRemovedIsTriedAgainAndNotedInTheEnd) {
   EXPECT_THAT(Left(), ElementsAre(paths_.Sandbox("sandbox1")));
 }
 
-TEST_F(BundleTest, AContainerThatEndedWhileItWasStartedIsNotRunAgain) {
+TEST_F(BundleTest, AContainerThatExitedDuringItsStartIsNotRunAgain) {
   Build();
   container_.phase = Phase::kStarting;
   ASSERT_TRUE(Builder().Save(container_).ok());
@@ -151,7 +151,7 @@ TEST_F(BundleTest, AContainerThatEndedWhileItWasStartedIsNotRunAgain) {
   EXPECT_EQ(found->containers[0].phase, Phase::kRunning) << "its exit is read next";
 }
 
-TEST_F(BundleTest, APodWithoutDnsOfItsOwnNeverGetsAnEmptyResolvConf) {
+TEST_F(BundleTest, APodWithoutDnsConfigNeverGetsAnEmptyResolvConf) {
   if (!real_.Exists("/etc/resolv.conf")) GTEST_SKIP() << "this machine has no /etc/resolv.conf";
   ASSERT_TRUE(Builder().Scan().ok());
   files_.FailNext("read", "/etc/resolv.conf");

@@ -12,7 +12,8 @@
 namespace drakkar::node {
 namespace {
 
-// CPU shares (2..262144, 1024 is one) to weight (1..10000, 100 is one), as every runtime maps them.
+// Converts CPU shares (2..262144, default 1024) to a weight (1..10000, default 100) with the usual
+// formula.
 std::int64_t WeightOfShares(std::int64_t shares) {
   shares = std::clamp<std::int64_t>(shares, 2, 262144);
   return 1 + (shares - 2) * 9999 / 262142;
@@ -31,7 +32,8 @@ Cgroups Cgroups::Parse(FileSystem& files, std::string_view mountinfo) {
     const auto right = Split(line.substr(separator + 3), ' ');
     if (left.size() < 5 || right.empty()) continue;
     const std::string point(left[4]);
-    // The same tree may be mounted in several places, containers' among them; the usual one counts.
+    // A hierarchy may be mounted in several places, including inside containers; use the standard
+    // one.
     if (!point.starts_with("/sys/fs/cgroup")) continue;
     if (right[0] == "cgroup2") {
       unified_root = point;
@@ -51,7 +53,7 @@ Result<Cgroups> Cgroups::Detect(FileSystem& files) {
   ASSIGN_OR_RETURN(const std::string text, files.ReadFile("/proc/self/mountinfo"));
   Cgroups groups = Parse(files, text);
   if (groups.roots_.empty()) {
-    return FailedPrecondition("no control groups are mounted under /sys/fs/cgroup");
+    return FailedPrecondition("no cgroup hierarchy is mounted under /sys/fs/cgroup");
   }
   return groups;
 }
@@ -81,9 +83,9 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
   if (unified_) {
     if (resources.memory_limit_bytes <= 0 && resources.cpu_shares <= 0 &&
         resources.cpu_quota_us <= 0 && resources.pids_limit <= 0) {
-      return Ok();  // the runtime makes the parents of a container's group itself
+      return Ok();  // the runtime creates the parents itself
     }
-    // A controller reaches a group only if every group above hands it down.
+    // A controller is available in a cgroup only if every ancestor enables it.
     std::string above = roots_.front();
     for (std::string_view part : Split(path, '/')) {
       if (part.empty()) continue;
@@ -143,7 +145,7 @@ Result<void> Cgroups::Update(const std::string& path, const CgroupResources& res
   auto set = [&](std::string_view controller, std::string_view file,
                  const std::string& value) -> Result<void> {
     const std::string root = RootOf(controller);
-    if (root.empty()) return Ok();  // nothing is limited by it here
+    if (root.empty()) return Ok();  // the controller is not available here
     auto group = files_->Stat(root + path);
     if (!group.ok() && group.error().code == ErrorCode::kNotFound) return Ok();
     if (!group.ok()) return std::move(group).error();
@@ -196,7 +198,8 @@ Result<void> Cgroups::Collect(const std::string& directory, std::vector<int>& pi
 }
 
 Result<void> Cgroups::Processes(const std::string& path, std::vector<int>& pids) const {
-  // One tree is enough: a process is in the same group of each. pids exists wherever runc works.
+  // One hierarchy is enough: a process is in the same cgroup in each. pids exists wherever runc
+  // works.
   const std::string root = RootOf("pids");
   return Collect((root.empty() ? roots_.front() : root) + path, pids);
 }
@@ -211,7 +214,7 @@ Result<bool> Cgroups::Contains(const std::string& path, int pid) const {
 
 std::size_t Cgroups::Kill(const std::string& path) {
   std::vector<int> pids;
-  // Whoever is missed keeps the group busy, and it is tried again.
+  // A missed process keeps the cgroup busy, and the removal is retried.
   static_cast<void>(Processes(path, pids).ok());
   for (int pid : pids) ::kill(pid, SIGKILL);
   return pids.size();
@@ -228,12 +231,12 @@ Result<void> Cgroups::RemoveTree(const std::string& directory) {
     }
   }
   if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return Ok();
-  if (errno == EBUSY) return Unavailable("control group " + directory + " is still in use");
-  return ErrnoError(errno, "remove control group " + directory);
+  if (errno == EBUSY) return Unavailable("cgroup " + directory + " is still in use");
+  return ErrnoError(errno, "remove cgroup " + directory);
 }
 
 Result<void> Cgroups::Remove(const std::string& path) {
-  if (path.empty() || path == "/") return InvalidArgument("will not remove the root control group");
+  if (path.empty() || path == "/") return InvalidArgument("refusing to remove the root cgroup");
   Kill(path);
   Result<void> first;
   for (const std::string& root : roots_) {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 
 #include "base/text/text.h"
 #include "node/runtime/json.h"
@@ -15,57 +16,59 @@ namespace {
 constexpr std::size_t kMaxReportBytes = 64u << 10;
 constexpr int kSyncDescriptor = 3;
 
-// Empty: it is nowhere. An error: it may be where we could not look just now. Taking another
-// program then would leave the containers of this one to a stranger.
-Result<std::string> FindProgram(FileSystem& files, const std::string& name) {
-  if (name.find('/') != std::string::npos) return files.Exists(name) ? name : std::string();
+// Nothing if the program does not exist. An error if a directory could not be read: choosing
+// another program then would leave this one's containers unmanaged.
+Result<std::optional<std::string>> FindProgram(FileSystem& files, const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return files.Exists(name) ? std::optional(name) : std::nullopt;
+  }
   const char* variable = ::getenv("PATH");
-  // The usual places last: a service manager may start us with a short PATH.
+  // Standard directories last: a service manager may start us with a short PATH.
   const std::string path = StrCat(variable != nullptr ? variable : "",
                                   ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   for (std::string_view directory : Split(path, ':')) {
     if (directory.empty()) continue;
     std::string candidate = JoinPath(directory, name);
     auto info = files.Stat(candidate);
-    if (info.ok() && info->type == FileType::kRegular && (info->mode & 0111) != 0) return candidate;
+    if (info.ok() && info->type == FileType::kRegular && (info->mode & 0111) != 0) {
+      return std::optional(std::move(candidate));
+    }
     if (info.ok()) continue;
     const ErrorCode code = info.error().code;
     const bool is_not_there = code == ErrorCode::kNotFound || code == ErrorCode::kForbidden ||
                               code == ErrorCode::kInvalidArgument;
     if (!is_not_there) return std::move(info).error();
   }
-  return std::string();
+  return std::optional<std::string>();
+}
+
+Error NotInstalled(const std::string& program, const std::string& advice) {
+  return FailedPrecondition(StrCat(program, " not found in PATH; ", advice));
 }
 
 }  // namespace
 
 Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_runtime,
                                  bool unified_cgroups) {
-  OciPrograms programs;
-  ASSIGN_OR_RETURN(programs.conmon, FindProgram(files, "conmon"));
-  if (programs.conmon.empty()) {
-    return FailedPrecondition("conmon is not installed: run apt-get install conmon");
+  ASSIGN_OR_RETURN(const std::optional<std::string> conmon, FindProgram(files, "conmon"));
+  if (!conmon) return NotInstalled("conmon", "install it (apt-get install conmon)");
+  const std::string wanted = wanted_runtime.empty() ? "runc" : wanted_runtime;
+  ASSIGN_OR_RETURN(std::optional<std::string> runtime, FindProgram(files, wanted));
+  // crun refuses hosts with cgroup v1 or a hybrid setup.
+  if (!runtime && wanted_runtime.empty() && unified_cgroups) {
+    ASSIGN_OR_RETURN(runtime, FindProgram(files, "crun"));
   }
-  if (!wanted_runtime.empty()) {
-    ASSIGN_OR_RETURN(programs.runtime, FindProgram(files, wanted_runtime));
-    if (programs.runtime.empty()) {
-      return FailedPrecondition("the container runtime " + wanted_runtime +
-                                " is not installed: run apt-get install runc");
-    }
-  } else {
-    ASSIGN_OR_RETURN(programs.runtime, FindProgram(files, "runc"));
-    // crun refuses hosts with cgroup v1 or a mixture.
-    if (programs.runtime.empty() && unified_cgroups) {
-      ASSIGN_OR_RETURN(programs.runtime, FindProgram(files, "crun"));
-    }
-    if (programs.runtime.empty()) {
-      return FailedPrecondition("runc is not installed: run apt-get install runc");
-    }
+  if (!runtime) {
+    return NotInstalled(wanted, wanted == "runc" ? "install it (apt-get install runc)"
+                                                 : "install it or use --runtime=runc");
   }
-  if (BaseName(programs.runtime) == "crun" && !unified_cgroups) {
+  if (BaseName(*runtime) == "crun" && !unified_cgroups) {
     return FailedPrecondition(
-        "crun does not work with this host's cgroup v1 hierarchies: use runc");
+        "crun needs cgroup v2, which this host does not use; use --runtime=runc");
   }
+  OciPrograms programs;
+  programs.conmon = *conmon;
+  programs.runtime = *runtime;
   return programs;
 }
 
@@ -195,13 +198,13 @@ void ConmonLaunch::OnReadable() {
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     break;
   }
-  // The other end is gone: conmon has ended, with or without a word.
+  // The pipe was closed: conmon has exited, with or without a report.
   if (!line_.empty()) return Told(ParseConmonReport(line_));
   Told(FailedPrecondition(""));
 }
 
 void ConmonLaunch::OnExit(const ProcessExit& exit) {
-  // The foreground conmon always ends early; only what it complained about matters.
+  // The foreground conmon always exits early; only its error output matters.
   conmon_output_ = exit.error_output;
   has_ended_ = true;
   ReportWhenComplete();
@@ -213,15 +216,15 @@ void ConmonLaunch::Told(Result<int> report) {
   ReportWhenComplete();
 }
 
-// On a busy machine the container may be made before the foreground conmon has written the pid of
-// the one it leaves behind.
+// On a busy machine the container may be created before the foreground conmon has written its
+// child's pid.
 void ConmonLaunch::ReportWhenComplete() {
   if (!report_ || !has_ended_ || !done_) return;
   Result<int> report = *std::move(report_);
   if (!report.ok() && report.error().message.empty()) {
     const std::string reason = MeaningfulLine(conmon_output_);
     report =
-        FailedPrecondition(reason.empty() ? "conmon ended without a report" : "conmon: " + reason);
+        FailedPrecondition(reason.empty() ? "conmon exited without a report" : "conmon: " + reason);
   }
   auto done = std::move(done_);
   done_ = nullptr;

@@ -15,39 +15,40 @@
 
 namespace drakkar::node {
 
-// Whoever writes faster than logs are rotated loses the begin of the file: conmon starts a log of
-// this size over.
+// conmon truncates a log at this size. A container that writes faster than logs are rotated loses
+// the beginning of the file.
 inline constexpr std::uint64_t kMaxLogBytes = 128u << 20;
 
-// The programs behind the embedded runtime, as absolute paths.
+// The programs that the embedded runtime uses, as absolute paths.
 struct OciPrograms {
   std::string runtime;  // runc or crun
   std::string conmon;
 };
 
-// Looks for conmon and runc (or crun, or the one given) in the usual places. kFailedPrecondition
-// says what to install.
+// Finds conmon and runc (or crun, or the given one) in PATH and the standard directories.
+// kFailedPrecondition says what to install.
 Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_runtime,
                                  bool unified_cgroups);
 
-// The arguments of conmon for a container: it forks away from us, runs `runc create`, keeps stdio,
-// writes the log in CRI format and, at the end, the exit code to the exits directory.
+// conmon's arguments for a container: it daemonizes, runs `runc create`, holds stdio, writes the
+// log in CRI format and finally the exit code to the exits directory.
 std::vector<std::string> ConmonArguments(const OciPrograms& programs, const OciPaths& paths,
                                          const ContainerRecord& record);
 
-// conmon's one line on its sync pipe: the pid of the container's init, or what went wrong.
+// Parses conmon's one-line report from its sync pipe: the pid of the container's init, or the
+// error.
 Result<int> ParseConmonReport(std::string_view line);
 
-// The last line of a runtime's output that says something, without its log decoration.
+// The last meaningful line of a runtime's output, without log formatting.
 std::string MeaningfulLine(std::string_view output);
 
-// One container being created under its conmon. Reports once: the pid of the container's init,
-// which then waits to be released. By then the conmon that we started has ended: the one it has
-// left behind is in its pid file, and what was wrong is known. Destroying it ends the reporting,
-// not conmon.
+// One container being created under conmon. Reports once: the pid of the container's init, which
+// then waits to be released. By then the foreground conmon has exited, its child's pid is in the
+// pid file, and any error is known. Destroying this stops the reporting, not conmon.
 class ConmonLaunch {
  public:
-  // conmon runs in `directory`, where it leaves the file `oom` if the kernel ran out of memory.
+  // conmon runs in `directory`, where it creates the file `oom` if the kernel OOM-kills the
+  // container.
   static Result<std::unique_ptr<ConmonLaunch>> Start(UvLoop& loop, Spawner& spawner,
                                                      std::vector<std::string> arguments,
                                                      std::string directory,
@@ -62,8 +63,8 @@ class ConmonLaunch {
   void ReportWhenComplete();
 
   std::function<void(Result<int>)> done_;
-  std::optional<Result<int>> report_;  // what came through the pipe
-  bool has_ended_ = false;             // the conmon that we started
+  std::optional<Result<int>> report_;  // received through the pipe
+  bool has_ended_ = false;             // the foreground conmon
   int sync_pipe_ = -1;
   std::string line_;
   std::string conmon_output_;

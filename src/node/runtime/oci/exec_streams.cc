@@ -17,11 +17,11 @@ namespace drakkar::node {
 namespace {
 
 constexpr Duration kStartCheckEvery = std::chrono::milliseconds(2);
-// A process that outlives the command may keep its pipes open: after its end they are given up once
-// they have been silent this long.
+// A process that outlives the command may keep its pipes open. After the command has exited, they
+// are closed once they have been silent this long.
 constexpr Duration kDrainSilence = std::chrono::milliseconds(300);
 constexpr Duration kKillEvery = std::chrono::milliseconds(20);
-// Held back while the command has not been seen to run; a runtime's complaint is much shorter.
+// Output is held back until the command is known to run; a runtime's error message is much shorter.
 constexpr std::size_t kMaxHeldBytes = 256 << 10;
 // conmon takes packets of up to 32 KiB.
 constexpr std::size_t kAttachPacketBytes = 8 << 10;
@@ -55,13 +55,13 @@ class ExecCommand::Front final : public ProcessStreams {
     return command_->input_ ? command_->input_->pending() : 0;
   }
   void CloseInput() override {
-    // A terminal has no half of it to close.
+    // A terminal cannot be half-closed.
     if (command_->input_ && !command_->options_.streams.terminal) command_->input_->Close();
   }
   void Resize(std::uint16_t columns, std::uint16_t rows) override {
     if (!command_->terminal_.ok()) return;
     SetTerminalSize(command_->terminal_, columns, rows);
-    // The runtime passes the size on; without a controlling terminal it has to be told.
+    // The runtime forwards the size, but without a controlling terminal it must be signalled.
     if (command_->process_) static_cast<void>(command_->process_->Signal(SIGWINCH).ok());
   }
   void SetReading(bool reading) override { command_->SetReading(reading); }
@@ -95,7 +95,7 @@ Result<std::shared_ptr<ExecCommand>> ExecCommand::Start(Options options) {
     for (int number : numbers) process.inherited_descriptors.emplace_back(descriptor.get(), number);
     theirs.push_back(std::move(descriptor));
   };
-  ExecCommand* self = command.get();  // the pipes end before it does
+  ExecCommand* self = command.get();  // outlives the pipes
   auto read = [&](Descriptor descriptor, OutputStream stream) {
     return std::make_unique<PipeReader>(
         loop, std::move(descriptor),
@@ -133,7 +133,7 @@ Result<std::shared_ptr<ExecCommand>> ExecCommand::Start(Options options) {
       ASSIGN_OR_RETURN(Descriptor null, OpenNull());
       pass(std::move(null), {1});
     }
-    // Always read: it is where the runtime says why a command does not start.
+    // Always read: this is where the runtime says why a command does not start.
     ASSIGN_OR_RETURN(PipeEnds pipe, MakePipe(true));
     command->error_output_ = read(std::move(pipe.ours), OutputStream::kError);
     pass(std::move(pipe.theirs), {2});
@@ -201,8 +201,8 @@ void ExecCommand::OnExit(const ProcessExit& exit) {
   exit_ = exit;
   process_.reset();
   kill_timer_.reset();
-  // The last look at the pid file decides whose output and exit code it was: not by one that
-  // failed.
+  // The final read of the pid file decides whether output and exit code are the command's; a failed
+  // read must not.
   if (!HasStarted()) HasStarted();
   ReleaseHeld();
   ArmDrainTimer();
@@ -212,7 +212,8 @@ void ExecCommand::OnExit(const ProcessExit& exit) {
 void ExecCommand::ArmDrainTimer() {
   drain_timer_ = options_.loop.RunAfter(kDrainSilence, [this] {
     const auto self = shared_from_this();
-    if (!reading_ && events_) return ArmDrainTimer();  // the listener is slow, not the pipe silent
+    if (!reading_ && events_)
+      return ArmDrainTimer();  // the listener is slow; the pipe is not silent
     Finish();
   });
 }
@@ -238,7 +239,7 @@ void ExecCommand::Finish() {
       events->OnEnd(exit_->exit_code);
     }
   }
-  // Not from within an event of a pipe.
+  // Posted, because this runs inside a pipe's event.
   options_.loop.Post([self = shared_from_this()] {
     self->input_.reset();
     self->output_.reset();
@@ -252,7 +253,7 @@ void ExecCommand::Abandon() {
   if (finished_ || !events_) return;
   events_ = nullptr;
   options_.loop.Post([self = shared_from_this()] {
-    // Closing a terminal hangs up on the command, closing a pipe breaks it.
+    // Closing a terminal sends the command SIGHUP; closing a pipe breaks it.
     self->input_.reset();
     self->output_.reset();
     self->error_output_.reset();
@@ -272,7 +273,7 @@ void ExecCommand::Kill() {
   auto handle =
       pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
   if (handle.ok()) static_cast<void>(handle->Signal(SIGKILL).ok());
-  // It may not have been started yet: killing the runtime could leave it running.
+  // The command may not have started yet: killing the runtime could leave it running.
   kill_timer_ = options_.loop.RunAfter(kKillEvery, [this] {
     const auto self = shared_from_this();
     Kill();
@@ -287,13 +288,13 @@ Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container
     if (!name.starts_with("exec-")) continue;
     const std::string path = JoinPath(container_directory, name);
     if (name.ends_with(".json")) {
-      // The runtime outlives the agent, and may be about to say which process its command is.
+      // The runtime outlives the agent and may be about to write its command's pid.
       const std::string pid_file = path.substr(0, path.size() - 5) + ".pid";
       const bool is_known = std::binary_search(entries.begin(), entries.end(), BaseName(pid_file));
       if (!is_known) {
         ASSIGN_OR_RETURN(const std::vector<int> starting, FindSupervisors(pid_file));
         if (!starting.empty()) {
-          ended = Unavailable("a command is being started");
+          ended = Unavailable("a command is still being started");
           continue;
         }
       }
@@ -303,7 +304,7 @@ Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container
       if (!pid.ok() && pid.error().code != ErrorCode::kNotFound) return std::move(pid).error();
       auto handle =
           pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
-      // Held open, the number is still the same process when its group is read.
+      // While the handle is open, the pid refers to the same process when its cgroup is read.
       auto group = pid.ok() ? files.ReadFile(StrCat("/proc/", *pid, "/cgroup")) : NotFound("gone");
       if (handle.ok() && !group.ok() && !handle->HasEnded()) return std::move(group).error();
       if (handle.ok() && group.ok() && group->find(container_id) != std::string::npos) {
@@ -317,7 +318,7 @@ Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container
 
 namespace {
 
-// A connection to conmon's attach socket: packets of one byte that names the stream, and its bytes.
+// A connection to conmon's attach socket: packets with one byte that names the stream, then data.
 class AttachedStreams final : public ProcessStreams {
  public:
   AttachedStreams(UvLoop& loop, std::string directory, const StreamOptions& options, Events& events)

@@ -12,33 +12,33 @@
 
 namespace drakkar::node {
 
-// One `runc exec` with somebody at its streams. The runtime keeps it until the command has ended,
-// also when nobody listens any more: then the command is killed.
+// One `runc exec` with attached streams. The runtime keeps it until the command has exited; if the
+// listener leaves, the command is killed.
 class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
  public:
   struct Options {
     UvLoop& loop;
     Spawner& spawner;
     FileSystem& files;
-    std::vector<std::string> arguments;  // of runc; writes the command's pid to `base`.pid
+    std::vector<std::string> arguments;  // for runc, which writes the command's pid to `base`.pid
     std::string base;                    // `base`.json and `base`.pid are removed at the end
     StreamOptions streams;
     ProcessStreams::Events& events;
-    std::function<void()> on_gone;  // last; may drop the command
+    std::function<void()> on_gone;  // called last; may destroy this object
   };
   static Result<std::shared_ptr<ExecCommand>> Start(Options options);
   ~ExecCommand();
 
-  // What the one who talks to it holds.
+  // The handle for the listener.
   std::unique_ptr<ProcessStreams> MakeFront();
-  // The runtime goes: kills the command and tells it nothing any more.
+  // The runtime is being destroyed: kills the command and sends no more events.
   void Orphan();
 
  private:
   class Front;
   explicit ExecCommand(Options options);
   void OnData(OutputStream stream, std::string_view bytes);
-  // To the listener, if it asked for that stream.
+  // Forwards output to the listener if it asked for the stream.
   void HandOn(OutputStream stream, std::string_view bytes);
   void OnPipeEnd();
   void OnExit(const ProcessExit& exit);
@@ -48,9 +48,9 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
   void ArmDrainTimer();
   void FinishIfDone();
   void Finish();
-  // Nobody listens any more.
+  // The listener has left.
   void Abandon();
-  // Kills the command, by the number in its pid file, until it has ended.
+  // Kills the command by the pid in its pid file, until it has exited.
   void Kill();
   void SetReading(bool reading);
 
@@ -61,7 +61,7 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
   std::unique_ptr<PipeReader> output_;
   std::unique_ptr<PipeReader> error_output_;
   Descriptor terminal_;   // for its size
-  bool started_ = false;  // the command itself runs: output is its own, not the runtime's complaint
+  bool started_ = false;  // the command runs, so output is not a runtime error
   bool reading_ = true;
   bool finished_ = false;
   std::vector<std::pair<OutputStream, std::string>> held_;  // until started_
@@ -72,12 +72,12 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
   std::optional<ProcessExit> exit_;
 };
 
-// Kills commands that an agent which is gone left running in a container, and removes their files.
-// An error: one may still run, and its files are there.
+// Kills commands that a previous agent left running in a container, and removes their files. On an
+// error one may still be running, and its files remain.
 Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container_directory,
                                  const std::string& container_id);
 
-// The number in a pid file; kNotFound also if there is none in it (yet).
+// The pid in a pid file; kNotFound also if the file is still empty.
 Result<int> ReadPidFile(FileSystem& files, const std::string& path);
 
 // The streams of a container under its conmon, in `directory`.

@@ -81,7 +81,7 @@ void CollectDevices(const std::string& directory, int depth, std::vector<DeviceN
   if (!names.ok()) return;
   for (const std::string& name : *names) {
     const std::string path = JoinPath(directory, name);
-    // The container has its own of these.
+    // The container has its own instances of these.
     if (path == "/dev/pts" || path == "/dev/shm" || path == "/dev/mqueue" || path == "/dev/fd" ||
         path == "/dev/console" || path == "/dev/ptmx") {
       continue;
@@ -118,7 +118,7 @@ Result<ProcessHandle> ProcessHandle::Open(int pid, std::optional<std::uint64_t> 
     if (errno == ESRCH) return NotFound(StrCat("process ", pid, " has ended"));
     return ErrnoError(errno, StrCat("open process ", pid));
   }
-  // Compared after opening: if they are equal now, the handle is of that process.
+  // Compared after opening: if they are equal now, the handle refers to that process.
   if (start_ticks) {
     auto actual = ProcessStartTicks(pid);
     if (!actual.ok() && !handle.HasEnded()) return std::move(actual).error();
@@ -145,8 +145,8 @@ Result<void> ProcessHandle::Signal(int signal) const {
 Result<std::uint64_t> ProcessStartTicks(int pid) {
   ASSIGN_OR_RETURN(const std::string text,
                    RealFileSystem().ReadFile(StrCat("/proc/", pid, "/stat")));
-  // The name, in parentheses, may hold anything; fields are counted from its end. The start is the
-  // 22nd field, the 20th after the name.
+  // The name, in parentheses, may contain anything, so fields are counted from its end. The start
+  // time is field 22, the 20th after the name.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return Internal("unexpected /proc/PID/stat");
   const auto fields = Split(std::string_view(text).substr(name_end + 2), ' ');
@@ -166,8 +166,7 @@ bool IsSupervisor(int pid, const std::string& argument) {
 }
 
 Result<std::vector<int>> FindSupervisors(const std::string& argument) {
-  // conmon leaves its work to a child and ends. A look that falls between the two sees neither, a
-  // second one sees the child.
+  // conmon forks a child and exits. One scan may miss both; a second one sees the child.
   constexpr int kLooks = 2;
   std::vector<int> found;
   for (int look = 0; look < kLooks && found.empty(); ++look) {
@@ -183,7 +182,7 @@ Result<std::vector<int>> FindSupervisors(const std::string& argument) {
 
 Result<void> MountOverlay(const std::string& lower, const std::string& upper,
                           const std::string& work, const std::string& target) {
-  // Commas and colons separate options; our own paths have none unless the data directory does.
+  // Commas and colons separate mount options; our paths have none unless the data directory does.
   for (const std::string& path : {lower, upper, work}) {
     if (path.find_first_of(",:\\") != std::string::npos) {
       return InvalidArgument("overlay: path " + Quote(path) + " has a comma, colon or backslash");
@@ -244,8 +243,8 @@ Result<void> PinNamespaces(const NamespacePins& pins) {
     if (!pins.ipc_path.empty()) RETURN_IF_ERROR(PinOne("ipc", pins.ipc_path));
     return Ok();
   }();
-  // A thread that stayed there would leak the pod's hostname into whatever it runs next. Nothing
-  // that let us leave can keep us from returning.
+  // A thread left in the namespace would leak the pod's hostname into its next task. Whatever
+  // allowed us to leave also allows us to return.
   CHECK((flags & CLONE_NEWUTS) == 0 || ::setns(own_uts.get(), CLONE_NEWUTS) == 0);
   CHECK((flags & CLONE_NEWIPC) == 0 || ::setns(own_ipc.get(), CLONE_NEWIPC) == 0);
   return result;
@@ -316,7 +315,7 @@ Result<WallTime> ModifiedTime(const std::string& path) {
 }
 
 Result<void> ReleaseExecFifo(const std::string& fifo, const ProcessHandle& init) {
-  // Non-blocking: if init has died no writer will ever come.
+  // Non-blocking: if init has died, no writer will ever open it.
   const Descriptor reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!reader.ok()) return ErrnoError(errno, "open " + fifo);
   constexpr int kPatienceMs = 10'000;
@@ -325,11 +324,11 @@ Result<void> ReleaseExecFifo(const std::string& fifo, const ProcessHandle& init)
     const int ready = ::poll(polls, 2, kPatienceMs);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0)
-      return Error{ErrorCode::kDeadlineExceeded, "the container's init does not answer"};
+      return Error{ErrorCode::kDeadlineExceeded, "the container's init does not respond"};
     char byte = 0;
     if (::read(reader.get(), &byte, 1) == 1) break;
     if (polls[1].revents != 0)
-      return FailedPrecondition("the container's init ended before it ran");
+      return FailedPrecondition("the container's init exited before it ran");
   }
   if (::unlink(fifo.c_str()) != 0 && errno != ENOENT) return ErrnoError(errno, "remove " + fifo);
   return Ok();

@@ -14,7 +14,7 @@ namespace drakkar::node {
 // The kernel calls behind the embedded runtime: mounts, namespaces, processes, devices. Blocking
 // but short. Everything here needs root.
 
-// An open process: the number cannot be reused under us while we hold it.
+// An open process handle: the pid cannot be reused while it is held.
 class ProcessHandle {
  public:
   ProcessHandle() = default;
@@ -22,7 +22,7 @@ class ProcessHandle {
   ProcessHandle& operator=(ProcessHandle&& other) noexcept;
   ~ProcessHandle();
 
-  // kNotFound if it is gone, or if `start_ticks` is given and another process has the number now.
+  // kNotFound if the process is gone, or if `start_ticks` is given and the pid was reused.
   static Result<ProcessHandle> Open(int pid, std::optional<std::uint64_t> start_ticks = {});
 
   bool ok() const { return fd_ >= 0; }
@@ -34,40 +34,41 @@ class ProcessHandle {
   int fd_ = -1;
 };
 
-// When a process started, in clock ticks since boot: with the pid it names a process for ever.
+// When a process started, in clock ticks since boot. Together with the pid this identifies a
+// process.
 Result<std::uint64_t> ProcessStartTicks(int pid);
-// conmon, runc and crun processes that have `argument` among theirs: a container's supervisors.
+// The conmon, runc and crun processes with `argument` on their command line: a container's
+// supervisors.
 Result<std::vector<int>> FindSupervisors(const std::string& argument);
 bool IsSupervisor(int pid, const std::string& argument);
 
 Result<void> MountOverlay(const std::string& lower, const std::string& upper,
                           const std::string& work, const std::string& target);
 Result<void> MountTmpfs(const std::string& target, const std::string& options);
-// Also what is mounted below it, deepest first. Nothing mounted there is fine.
+// Also unmounts everything below it, deepest first. No mount is no error.
 Result<void> UnmountAll(const std::string& path);
 
-// A new namespace of each wanted kind, kept alive by a bind mount on a file, without any process:
-// the calling thread enters new ones, pins them and returns to its own.
+// Creates the requested namespaces and pins them with bind mounts, without any process: the calling
+// thread enters them, pins them and returns to its own.
 struct NamespacePins {
-  std::string uts_path;  // empty: not wanted
+  std::string uts_path;  // empty: do not create
   std::string hostname;
   std::string ipc_path;
 };
 Result<void> PinNamespaces(const NamespacePins& pins);
-// False after a reboot: the file is there, what was mounted on it is not.
+// False after a reboot: the file exists, but nothing is mounted on it.
 Result<bool> IsPinnedNamespace(const std::string& path);
 
 HostLimits ProbeHostLimits();
-// Type, major and minor from the host's node where they are not given.
+// Fills in type, major and minor from the host's node where they are not given.
 Result<DeviceNode> ResolveDevice(DeviceNode device);
 // All device nodes under /dev, for privileged containers.
 std::vector<DeviceNode> ListHostDevices();
 
 Result<WallTime> ModifiedTime(const std::string& path);
 
-// Lets a container that `runc create` has left waiting run: its init waits for a reader of this
-// fifo. This is all that `runc start` does, without 6 ms for another process. kNotFound: no such
-// fifo.
+// Releases a container that `runc create` left waiting: its init waits for a reader of this fifo.
+// `runc start` does nothing else, but takes 6 ms for another process. kNotFound: no such fifo.
 Result<void> ReleaseExecFifo(const std::string& fifo, const ProcessHandle& init);
 
 }  // namespace drakkar::node

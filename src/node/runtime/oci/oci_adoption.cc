@@ -17,7 +17,7 @@ void OciRuntime::Adopt(const std::shared_ptr<Container>& container) {
   ContainerRecord& record = container->record;
   if (record.phase == Phase::kExited && !record.released) return Release(container);
   if (record.phase != Phase::kRunning) return;
-  // Whether it has ended and could not be read is seen once its conmon is gone.
+  // If the exit cannot be read now, it is read again once conmon has exited.
   if (auto ended = HandleExit(container); ended.ok() && *ended) return;
   const Conmon conmon = WatchConmon(container);
   auto init = ProcessHandle::Open(record.pid, record.pid_start_ticks);
@@ -32,7 +32,7 @@ OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& con
   auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(pid.error());
   if (!handle.ok())
     return handle.error().code == ErrorCode::kNotFound ? Conmon::kGone : Conmon::kUnknown;
-  // The number may be another process's by now. It is ours if it carries the container's id.
+  // The pid may have been reused. It is our conmon if its command line has the container's id.
   auto arguments = files_.ReadFile(StrCat("/proc/", *pid, "/cmdline"));
   if (!arguments.ok()) return handle->HasEnded() ? Conmon::kGone : Conmon::kUnknown;
   if (arguments->find(id) == std::string::npos) return Conmon::kGone;
@@ -47,7 +47,7 @@ OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& con
   return container->conmon_watch != nullptr ? Conmon::kWatched : Conmon::kUnknown;
 }
 
-// It must not cost a container its life that a file could not be read.
+// A file that cannot be read must not cost a container its life.
 void OciRuntime::LookAgainForConmon(const std::shared_ptr<Container>& container) {
   container->conmon_timer =
       loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
@@ -61,8 +61,7 @@ void OciRuntime::LookAgainForConmon(const std::shared_ptr<Container>& container)
 
 void OciRuntime::OnExitsEvent(const FileEvent& event) {
   if (event.change == FileChange::kCreated) {
-    // If it cannot be read now: conmon ends right after it wrote the file, and then it is read
-    // again.
+    // If it cannot be read now, it is read again when conmon exits, right after writing the file.
     if (auto container = Find(event.name)) static_cast<void>(HandleExit(container).ok());
   } else if (event.change == FileChange::kEventsLost) {
     const auto all = containers_;
@@ -128,7 +127,8 @@ void OciRuntime::Ended(const std::shared_ptr<Container>& container) {
   container->conmon_timer.reset();
   container->init_watch.reset();
   if (auto saved = builder_->Save(container->record); !saved.ok()) Log(saved.error().message);
-  // Poststop hooks belong to the container's life: whoever unprepares devices must wait for them.
+  // Poststop hooks are part of the container's life: claims must not be unprepared before they
+  // finish.
   if (!container->record.has_poststop_hooks) Notify(container);
   Release(container);
 }

@@ -10,7 +10,8 @@
 namespace drakkar::node {
 namespace {
 
-// A runtime that has not created its container by then hangs (a dead network mount, say).
+// A runtime that takes longer than this to create a container hangs (for example on a dead network
+// mount).
 constexpr Duration kLaunchTimeout = std::chrono::minutes(2);
 constexpr int kStartErrorExitCode = 128;
 
@@ -72,7 +73,7 @@ void OciRuntime::StartContainer(const std::string& id, RuntimeCallback<void> don
   if (record.phase != Phase::kCreated || container->busy) {
     return Answer(std::move(done),
                   Result<void>(FailedPrecondition("start container " + record.name +
-                                                  ": it is not just created")));
+                                                  ": it is not in the created state")));
   }
   auto sandbox = sandboxes_.find(record.sandbox_id);
   if (sandbox == sandboxes_.end() || sandbox->second->record.phase != Phase::kRunning) {
@@ -101,9 +102,10 @@ void OciRuntime::StartContainer(const std::string& id, RuntimeCallback<void> don
   container->launch = *std::move(launch);
   container->launch_timer = loop_.RunAfter(kLaunchTimeout, [this, container, shared_done] {
     container->launch.reset();
-    StartFailed(container,
-                Error{ErrorCode::kDeadlineExceeded, "the runtime did not create it in time"},
-                std::move(*shared_done));
+    StartFailed(
+        container,
+        Error{ErrorCode::kDeadlineExceeded, "the runtime did not create it within the time limit"},
+        std::move(*shared_done));
   });
 }
 
@@ -137,7 +139,8 @@ void OciRuntime::UpdateContainer(const std::string& id, ResourceUpdate update,
   auto container = Find(id);
   auto sandbox = container ? sandboxes_.find(container->record.sandbox_id) : sandboxes_.end();
   if (!container || container->record.phase != Phase::kRunning || sandbox == sandboxes_.end()) {
-    return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
+    return Answer(std::move(done),
+                  Result<void>(FailedPrecondition("the container is not running")));
   }
   Blocking<bool>(
       [builder = builder_, record = container->record, pod = sandbox->second->record,
@@ -187,7 +190,7 @@ void OciRuntime::OnLaunched(const std::shared_ptr<Container>& container, Result<
   auto init = ProcessHandle::Open(*pid);
   auto ticks = ProcessStartTicks(*pid);
   if (!init.ok() || !ticks.ok()) {
-    return StartFailed(container, FailedPrecondition("the container's init ended before it ran"),
+    return StartFailed(container, FailedPrecondition("the container's init exited before it ran"),
                        std::move(done));
   }
   container->record.pid_start_ticks = *ticks;
@@ -215,7 +218,7 @@ void OciRuntime::OnStarted(const std::shared_ptr<Container>& container,
   container->busy = false;
   record.phase = Phase::kRunning;
   record.started_at = loop_.clock().Now();
-  // A record that could not be replaced still says "starting", which adoption settles as well.
+  // If the record could not be replaced it still says "starting", which adoption also handles.
   if (auto saved = builder_->Save(record); !saved.ok()) Log(saved.error().message);
   const Conmon conmon = WatchConmon(container);
   done(Ok());
@@ -280,7 +283,7 @@ void OciRuntime::Released(const std::shared_ptr<Container>& container, Result<vo
 
 void OciRuntime::BeginStop(const std::shared_ptr<Container>& container, Duration grace) {
   if (!container->init) {
-    // It has ended, or could not be looked at when it was adopted.
+    // It has exited, or could not be inspected when it was adopted.
     auto init = ProcessHandle::Open(container->record.pid, container->record.pid_start_ticks);
     if (!init.ok()) return OnConmonGone(container);
     container->init = std::make_shared<ProcessHandle>(*std::move(init));

@@ -9,7 +9,7 @@ namespace drakkar::node {
 namespace {
 
 constexpr Duration kKillEvery = std::chrono::milliseconds(20);
-// A runtime that has not said by then which process its command is hangs, and is killed itself.
+// A runtime that takes longer than this to write its command's pid hangs and is killed itself.
 constexpr int kMaxKillTries = 250;
 
 }  // namespace
@@ -25,9 +25,10 @@ void OciRuntime::ReopenLog(const std::string& id, RuntimeCallback<void> done) {
   loop_.AssertInLoop();
   auto container = Find(id);
   if (!container || container->record.phase != Phase::kRunning) {
-    return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
+    return Answer(std::move(done),
+                  Result<void>(FailedPrecondition("the container is not running")));
   }
-  // "2" asks conmon to open its log file again.
+  // "2" asks conmon to reopen its log file.
   Answer(std::move(done), TellConmon(builder_->paths().Container(id), "2 0 0\n"));
 }
 
@@ -58,7 +59,7 @@ Result<std::unique_ptr<ProcessStreams>> OciRuntime::Attach(const std::string& id
   loop_.AssertInLoop();
   auto container = Find(id);
   if (!container || container->record.phase != Phase::kRunning) {
-    return FailedPrecondition("attach: the container does not run");
+    return FailedPrecondition("attach: the container is not running");
   }
   return AttachToConmon(loop_, builder_->paths().Container(id), options, events);
 }
@@ -68,7 +69,7 @@ Result<OciRuntime::ExecFiles> OciRuntime::WriteExecFiles(const std::string& id,
                                                          bool terminal) {
   auto container = Find(id);
   if (!container || container->record.phase != Phase::kRunning) {
-    return FailedPrecondition("exec: the container does not run");
+    return FailedPrecondition("exec: the container is not running");
   }
   if (command.empty()) return InvalidArgument("exec: no command");
   const std::string directory = builder_->paths().Container(id);
@@ -116,7 +117,7 @@ Result<void> OciRuntime::StartExec(const std::string& id, const std::vector<std:
   return Ok();
 }
 
-// The command, not runc: killing runc alone would leave the command running.
+// Kill the command: killing only runc would leave the command running.
 void OciRuntime::KillExec(const std::shared_ptr<CommandRun>& exec, const std::string& base,
                           int tries) {
   auto pid = ReadPidFile(files_, base + ".pid");
@@ -142,7 +143,7 @@ void OciRuntime::FinishExec(std::uint64_t number, const std::string& base, Proce
   static_cast<void>(files_.Remove(base + ".json").ok());
   static_cast<void>(files_.Remove(base + ".pid").ok());
   if (exec->timed_out) {
-    return exec->done(Error{ErrorCode::kDeadlineExceeded, "exec: the command ran out of time"});
+    return exec->done(Error{ErrorCode::kDeadlineExceeded, "exec: the command timed out"});
   }
   if (exit.exit_code != 0 && exit.error_output.find("exec failed: ") != std::string::npos &&
       exit.error_output.find("level=error") != std::string::npos) {

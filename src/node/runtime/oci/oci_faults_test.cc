@@ -215,7 +215,7 @@ TEST_F(OciFaultsTest, RecoversFromEachFailingFileOperation) {
   EXPECT_TRUE(images.Remove("busybox").ok());
 }
 
-TEST_F(OciFaultsTest, AContainerLivesOnWhenItsMonitorCannotBeLookedUp) {
+TEST_F(OciFaultsTest, AContainerSurvivesAFailedLookupOfItsConmon) {
   const auto sandbox = RunSandbox();
   for (const std::string path : {"/conmon.pid", "/cmdline"}) {
     SCOPED_TRACE(path);
@@ -239,7 +239,7 @@ TEST_F(OciFaultsTest, AContainerLivesOnWhenItsMonitorCannotBeLookedUp) {
   RemoveAll(*sandbox, "");
 }
 
-TEST_F(OciFaultsTest, AnExitThatWasNotSeenIsReadAgain) {
+TEST_F(OciFaultsTest, AnExitThatCouldNotBeReadIsReadAgain) {
   const auto sandbox = RunSandbox();
   const auto id = Create(*sandbox, "");
   ASSERT_TRUE(id.ok());
@@ -255,7 +255,7 @@ TEST_F(OciFaultsTest, AnExitThatWasNotSeenIsReadAgain) {
   RemoveAll(*sandbox, *id);
 }
 
-TEST_F(OciFaultsTest, ACommandThatRunsOutOfTimeEndsAlsoIfItsNumberCannotBeRead) {
+TEST_F(OciFaultsTest, ACommandThatTimesOutIsKilledEvenIfItsPidCannotBeRead) {
   const auto sandbox = RunSandbox();
   const auto id = Create(*sandbox, "");
   ASSERT_TRUE(id.ok());
@@ -270,7 +270,7 @@ TEST_F(OciFaultsTest, ACommandThatRunsOutOfTimeEndsAlsoIfItsNumberCannotBeRead) 
   RemoveAll(*sandbox, *id);
 }
 
-TEST_F(OciFaultsTest, ACommandOfADeadAgentEndsAlsoIfItsNumberCannotBeReadAtOnce) {
+TEST_F(OciFaultsTest, ACommandOfAKilledAgentIsKilledEvenIfReadingItsPidFailsOnce) {
   const auto sandbox = RunSandbox();
   const auto id = Create(*sandbox, "");
   ASSERT_TRUE(id.ok());
@@ -295,7 +295,7 @@ TEST_F(OciFaultsTest, ACommandOfADeadAgentEndsAlsoIfItsNumberCannotBeReadAtOnce)
 }
 
 // A record that is damaged does not tell the control group; the bundle does.
-TEST_F(OciFaultsTest, AContainerWhoseRecordIsDamagedIsEnded) {
+TEST_F(OciFaultsTest, AContainerWithADamagedRecordIsKilled) {
   const auto sandbox = RunSandbox();
   const auto id = Create(*sandbox, "");
   ASSERT_TRUE(id.ok());

@@ -32,7 +32,7 @@ OciRuntime::OciRuntime(UvLoop& loop, WorkerPool& workers, FileSystem& files, Ran
       options_(std::move(options)),
       spawner_(MakeSpawner(loop)) {}
 
-// Callbacks hold the containers they are about: end them, or neither would ever be freed.
+// Pending callbacks hold references to their containers: run them, or neither would be freed.
 OciRuntime::~OciRuntime() {
   for (auto& [id, container] : containers_) {
     container->launch.reset();
@@ -53,7 +53,7 @@ void OciRuntime::Open(RuntimeCallback<void> done) {
   auto prepared = Prepare();
   if (!prepared.ok()) return Answer(std::move(done), std::move(prepared));
   auto found_before = std::make_shared<BundleBuilder::Found>();
-  // Undoing what a dead agent left half done may have to wait for killed processes to be gone.
+  // Cleaning up after a killed agent may have to wait for killed processes to exit.
   auto tries_left = std::make_shared<int>(kReleaseAttempts);
   Retrying(
       [builder = builder_, &images = images_, &files = files_, found_before,
@@ -135,7 +135,7 @@ std::vector<Image> OciRuntime::ListImages() const {
 Result<void> OciRuntime::Prepare() {
   if (is_open_ || builder_) return FailedPrecondition("the runtime is already open");
   if (::geteuid() != 0)
-    return FailedPrecondition("containers need root: run the node agent as root");
+    return FailedPrecondition("containers need root; run the node agent as root");
   ASSIGN_OR_RETURN(Cgroups cgroups, Cgroups::Detect(files_));
   ASSIGN_OR_RETURN(programs_, FindPrograms(files_, options_.runtime, cgroups.is_unified()));
   OciPaths paths;
@@ -143,7 +143,7 @@ Result<void> OciRuntime::Prepare() {
   paths.runtime_state =
       options_.runtime_state.empty() ? options_.root + "/state" : options_.runtime_state;
   RETURN_IF_ERROR(files_.MakeDirectories(paths.Exits(), 0700));
-  // Before the scan: an exit is then seen by one of the two, or by both.
+  // Watch before the scan: every exit is then seen by at least one of the two.
   ASSIGN_OR_RETURN(watcher_, MakeFileWatcher(loop_));
   ASSIGN_OR_RETURN(exits_watch_, watcher_->Watch(paths.Exits(), [this](const FileEvent& event) {
     OnExitsEvent(event);

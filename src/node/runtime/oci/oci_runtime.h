@@ -25,9 +25,9 @@ namespace drakkar::node {
 // last task and the workers' last one: destroy the runtime, then the pool, then the rest.
 // Destroying it leaves every container as it is.
 struct OciRuntimeOptions {
-  std::string root;                             // <data>/runtime; no commas, colons or backslashes
-  std::string runtime;                          // "runc", "crun" or a path; empty: what is there
-  std::string runtime_state;                    // empty: <root>/state
+  std::string root;           // <data>/runtime; no commas, colons or backslashes
+  std::string runtime;        // "runc", "crun" or a path; empty: the one installed
+  std::string runtime_state;  // empty: <root>/state
   std::function<void(const std::string&)> log;  // one sentence each; may be empty
 };
 

@@ -21,12 +21,12 @@
 
 namespace drakkar::node {
 
-// Dying processes keep a control group busy for a moment. What gives one back is tried this often.
+// Dying processes keep a cgroup busy for a moment, so its removal is tried this often.
 inline constexpr int kReleaseAttempts = 100;
 
-// The embedded runtime's inside, one source file for each idea: oci_runtime.cc opens it and has the
-// tools, oci_sandboxes.cc, oci_containers.cc (create, start, stop, remove), oci_adoption.cc (what
-// runs is watched, also what an earlier agent started), oci_exec.cc.
+// The embedded runtime's implementation, one source file per topic: oci_runtime.cc (open, helpers),
+// oci_sandboxes.cc, oci_containers.cc (create, start, stop, remove), oci_adoption.cc (watching
+// containers, including those of an earlier agent), oci_exec.cc.
 class OciRuntime final : public Runtime {
  public:
   OciRuntime(UvLoop& loop, WorkerPool& workers, FileSystem& files, Random& random,
@@ -73,8 +73,8 @@ class OciRuntime final : public Runtime {
     std::unique_ptr<DescriptorWatch> init_watch;
     ProcessHandle conmon;
     std::unique_ptr<DescriptorWatch> conmon_watch;
-    TimerHandle conmon_timer;  // what could not be read is read again
-    int exit_reads = 0;        // of its exit file that failed after conmon's end
+    TimerHandle conmon_timer;  // retries a failed read
+    int exit_reads = 0;        // failed reads of the exit file after conmon exited
     std::unique_ptr<ConmonLaunch> launch;
     TimerHandle launch_timer;
     std::optional<Duration> stop_after_start;  // asked to stop while starting
@@ -113,15 +113,15 @@ class OciRuntime final : public Runtime {
   Conmon WatchConmon(const std::shared_ptr<Container>& container);
   void LookAgainForConmon(const std::shared_ptr<Container>& container);
   void OnExitsEvent(const FileEvent& event);
-  // Without its conmon a container has nobody who reads its output or learns its exit code.
+  // Without conmon nobody reads a container's output or records its exit code.
   void OnConmonGone(const std::shared_ptr<Container>& container);
   void Lost(const std::shared_ptr<Container>& container, int exit_code, std::string_view reason,
             std::string message);
-  // True if the container has ended by now; an error if that could not be read.
+  // True if the container has exited; an error if that could not be determined.
   Result<bool> HandleExit(const std::shared_ptr<Container>& container);
   void Ended(const std::shared_ptr<Container>& container);
   void Notify(const std::shared_ptr<Container>& container);
-  // Gives back what a container that ended still holds, then answers who waited for its end.
+  // Releases what an exited container still holds, then answers everyone who waits for its exit.
   void Release(const std::shared_ptr<Container>& container);
   void Released(const std::shared_ptr<Container>& container, Result<void> released);
 
@@ -134,8 +134,8 @@ class OciRuntime final : public Runtime {
   // Exec.
   struct ExecFiles {
     std::uint64_t number = 0;
-    std::string base;                    // of the names of its files
-    std::vector<std::string> arguments;  // of the runtime
+    std::string base;                    // prefix of its file names
+    std::vector<std::string> arguments;  // for the runtime
   };
   Result<ExecFiles> WriteExecFiles(const std::string& id, const std::vector<std::string>& command,
                                    bool terminal);
@@ -144,10 +144,9 @@ class OciRuntime final : public Runtime {
   void KillExec(const std::shared_ptr<CommandRun>& exec, const std::string& base, int tries);
   void FinishExec(std::uint64_t number, const std::string& base, ProcessExit exit);
 
-  // Tools.
-  // Runs `runc <arguments>` and reports its failure in its own words.
+  // Helpers. Runs `runc <arguments>` and returns its error message on failure.
   void RunRuntime(std::vector<std::string> arguments, absl::AnyInvocable<void(Result<bool>)> then);
-  // Work that blocks runs on a worker; `then` on the loop, if we are still there.
+  // Runs blocking work on a worker, then `then` on the loop if this object still exists.
   template <typename T>
   void Blocking(absl::AnyInvocable<Result<T>()> work, absl::AnyInvocable<void(Result<T>)> then) {
     auto shared = std::make_shared<absl::AnyInvocable<void(Result<T>)>>(std::move(then));
@@ -164,7 +163,7 @@ class OciRuntime final : public Runtime {
       answer(Error{ErrorCode::kResourceExhausted, "too many operations at once"});
     });
   }
-  // Repeats blocking work while it answers kUnavailable.
+  // Retries blocking work while it returns kUnavailable.
   void Retrying(std::function<Result<void>()> work, int attempts,
                 absl::AnyInvocable<void(Result<void>)> then);
   template <typename T>
@@ -193,9 +192,9 @@ class OciRuntime final : public Runtime {
 
   std::unique_ptr<Spawner> spawner_;
   OciPrograms programs_;
-  std::shared_ptr<BundleBuilder> builder_;  // shared with work under way
+  std::shared_ptr<BundleBuilder> builder_;  // shared with work in flight
   std::unique_ptr<FileWatcher> watcher_;
-  std::unique_ptr<FileWatch> exits_watch_;  // after watcher_: ends before it
+  std::unique_ptr<FileWatch> exits_watch_;  // declared after watcher_, so destroyed first
 
   bool is_open_ = false;
   std::function<void(const ContainerStatus&)> listener_;

@@ -90,7 +90,7 @@ class OciRuntimeTest : public ::testing::Test {
   std::string sandbox_;
 };
 
-TEST_F(OciRuntimeTest, GivesMountsDevicesHooksUserAndHostname) {
+TEST_F(OciRuntimeTest, AppliesMountsDevicesHooksUserAndHostname) {
   RunSandbox();
   const std::string shared = DirectoryName(root_) + "/shared";
   ASSERT_TRUE(RealFileSystem().MakeDirectories(shared, 0755).ok());
@@ -161,7 +161,7 @@ TEST_F(OciRuntimeTest, ReportsWhyAContainerDidNotStart) {
   CleanUp();
 }
 
-TEST_F(OciRuntimeTest, SeesThatTheKernelKilledForLackOfMemory) {
+TEST_F(OciRuntimeTest, ReportsAnOomKill) {
   RunSandbox();
   // head buffers nothing, so tail has to keep it all: one line of endless zero bytes.
   ContainerConfig config = Script("exec tail -n 1 /dev/zero");
@@ -189,7 +189,7 @@ TEST_F(OciRuntimeTest, KillsAContainerWhoseConmonIsGone) {
   CleanUp();
 }
 
-TEST_F(OciRuntimeTest, UndoesHalfMadeContainersAndSandboxesWhenOpened) {
+TEST_F(OciRuntimeTest, RemovesIncompleteContainersAndSandboxesWhenOpened) {
   RunSandbox();
   harness_->KillAgent();
   FileSystem& files = RealFileSystem();
@@ -209,7 +209,7 @@ TEST_F(OciRuntimeTest, UndoesHalfMadeContainersAndSandboxesWhenOpened) {
   CleanUp();
 }
 
-TEST_F(OciRuntimeTest, SettlesAStartThatTheAgentDidNotSurvive) {
+TEST_F(OciRuntimeTest, CompletesOrUndoesAStartThatTheAgentDidNotSurvive) {
   RunSandbox();
   auto id = Create(harness_->ConfigFor(Program::kEndsWhenTold));
   ASSERT_TRUE(id.ok());
@@ -251,7 +251,7 @@ TEST_F(OciRuntimeTest, ContinuesTheLogInANewFileAfterARotation) {
   CleanUp();
 }
 
-TEST_F(OciRuntimeTest, KillsACommandThatRunsOutOfTime) {
+TEST_F(OciRuntimeTest, KillsACommandThatTimesOut) {
   RunSandbox();
   auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
   ASSERT_TRUE(id.ok() && Start(*id).ok());
@@ -283,7 +283,7 @@ class Listener final : public ProcessStreams::Events {
   std::optional<Result<int>> end;
 };
 
-TEST_F(OciRuntimeTest, GivesACommandATerminalOfTheSizeAskedFor) {
+TEST_F(OciRuntimeTest, GivesACommandATerminalOfTheRequestedSize) {
   RunSandbox();
   auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
   ASSERT_TRUE(id.ok() && Start(*id).ok());
@@ -361,7 +361,7 @@ TEST_F(OciRuntimeTest, MakesACommandWaitForASlowListener) {
   CleanUp();
 }
 
-TEST_F(OciRuntimeTest, KillsACommandNobodyListensToAnyMore) {
+TEST_F(OciRuntimeTest, KillsACommandWhoseListenerLeft) {
   RunSandbox();
   auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
   ASSERT_TRUE(id.ok() && Start(*id).ok());

@@ -9,7 +9,7 @@
 namespace drakkar::node {
 namespace {
 
-// Calls back once after `Expect` calls have been answered; the first error wins.
+// Calls back once all `Expect`ed calls have been answered; the first error wins.
 class Countdown {
  public:
   explicit Countdown(RuntimeCallback<void> done) : done_(std::move(done)) {}
@@ -74,7 +74,7 @@ void OciRuntime::StopPodSandbox(const std::string& id, RuntimeCallback<void> don
         if (sandbox->record.phase != Phase::kRunning) return done(Ok());
         sandbox->record.phase = Phase::kExited;
         if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
-          sandbox->record.phase = Phase::kRunning;  // so that the next call does it
+          sandbox->record.phase = Phase::kRunning;  // so that the next call retries
           return done(std::move(saved));
         }
         Blocking<bool>(
@@ -90,7 +90,7 @@ void OciRuntime::StopPodSandbox(const std::string& id, RuntimeCallback<void> don
     StopContainer(container->record.id, Duration::zero(),
                   [countdown](Result<void> stopped) { countdown->Note(std::move(stopped)); });
   }
-  // With nothing to wait for, the answer must still come from the loop.
+  // Even with nothing to wait for, the answer must come from the loop.
   loop_.Post([countdown] {});
 }
 
@@ -102,7 +102,7 @@ void OciRuntime::RemovePodSandbox(const std::string& id, RuntimeCallback<void> d
   sandbox->remove_waiters.push_back(std::move(done));
   if (sandbox->remove_waiters.size() > 1) return;
   if (sandbox->busy) {
-    return FinishSandboxRemoval(sandbox, FailedPrecondition("the sandbox is being made"));
+    return FinishSandboxRemoval(sandbox, FailedPrecondition("the sandbox is still being created"));
   }
   StopPodSandbox(id, [this, sandbox, id](Result<void> stopped) {
     if (!stopped.ok()) return FinishSandboxRemoval(sandbox, std::move(stopped));
@@ -122,7 +122,7 @@ void OciRuntime::DestroySandbox(const std::shared_ptr<Sandbox>& sandbox) {
   if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
     return FinishSandboxRemoval(sandbox, std::move(saved));
   }
-  // Another sandbox of the same pod (a later attempt) may use the group: leave it then.
+  // A newer sandbox of the same pod may use the cgroup: keep it.
   SandboxRecord record = sandbox->record;
   for (const auto& [id, other] : sandboxes_) {
     if (id != record.id && other->record.cgroup_parent == record.cgroup_parent) {
@@ -141,7 +141,7 @@ void OciRuntime::FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox,
                                       Result<void> result) {
   if (result.ok()) {
     sandboxes_.erase(sandbox->record.id);
-    // On the loop, where no new sandbox can come in between.
+    // On the loop, so that no new sandbox can be created in between.
     if (sandboxes_.empty()) builder_->ReleaseRoot();
   } else {
     result = std::move(result).error().Prefixed("remove sandbox of pod " + sandbox->record.name);

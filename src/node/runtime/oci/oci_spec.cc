@@ -54,7 +54,7 @@ constexpr std::string_view kCapabilityNames[] = {"CHOWN",
                                                  "CHECKPOINT_RESTORE"};
 constexpr int kCapabilityCount = static_cast<int>(std::size(kCapabilityNames));
 
-// What container runtimes give when nothing is asked for.
+// The default capabilities of container runtimes.
 constexpr std::string_view kDefaultCapabilities[] = {
     "CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
     "MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
@@ -87,8 +87,8 @@ Result<std::uint64_t> WantedCapabilities(const SecurityContext& security) {
   for (std::string_view name : kDefaultCapabilities) {
     wanted |= std::uint64_t{1} << *CapabilityBit(name);
   }
-  // As in CRI: ALL first, in either list, then the single names; drop wins over the defaults, add
-  // over "drop ALL".
+  // As in CRI: ALL is applied first, in either list, then single names; drop overrides the
+  // defaults, add overrides "drop ALL".
   auto is_all = [](const std::string& name) { return ToLower(name) == "all"; };
   const auto& add = security.add_capabilities;
   const auto& drop = security.drop_capabilities;
@@ -116,7 +116,7 @@ class SpecWriter {
 
   Result<OciSpec> Write() {
     if (input_.arguments.empty()) {
-      return InvalidArgument("no command: neither the container nor its image names one");
+      return InvalidArgument("no command: neither the container nor its image has one");
     }
     json_.BeginObject();
     json_.Member("ociVersion", "1.0.2");
@@ -182,7 +182,7 @@ class SpecWriter {
     }
     json_.Key("capabilities").BeginObject();
     for (std::string_view set : {"bounding", "permitted"}) json_.Array(set, names);
-    // A user other than root keeps none across exec unless the file has them.
+    // A non-root user keeps no capabilities across exec unless the file has them.
     if (input_.uid == 0) {
       json_.Array("effective", names);
     } else {
@@ -241,7 +241,7 @@ class SpecWriter {
     }
     std::vector<const Mount*> mounts;
     for (const Mount& mount : config_.mounts) mounts.push_back(&mount);
-    // Parents first, or they would hide what is mounted below them.
+    // Parents first: a parent mounted later would hide the mounts below it.
     auto depth = [](const Mount* mount) {
       return std::count(mount->container_path.begin(), mount->container_path.end(), '/');
     };
@@ -355,7 +355,7 @@ class SpecWriter {
     return Ok();
   }
 
-  // A privileged container is confined by nothing, whatever its profile says.
+  // A privileged container is unconfined regardless of its profile.
   Result<void> Seccomp() {
     if (config_.security.privileged) return Ok();
     switch (config_.security.seccomp) {

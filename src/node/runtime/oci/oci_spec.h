@@ -11,13 +11,13 @@
 
 namespace drakkar::node {
 
-// What this process may hand on. A container that asks for more gets what there is, and a warning:
-// it still starts (design 11).
+// What this process can grant. A container that asks for more gets what is available, with a
+// warning, and still starts.
 struct HostLimits {
   std::uint64_t capabilities = ~std::uint64_t{0};  // the bounding set, a bit per capability
   int lowest_oom_score = -1000;
   bool may_raise_rlimits = true;
-  std::vector<Rlimit> rlimits;  // ours, for those that may not be raised
+  std::vector<Rlimit> rlimits;  // our own, for limits that cannot be raised
 };
 
 struct NamespacePath {
@@ -25,12 +25,12 @@ struct NamespacePath {
   std::string path;  // empty: a new one
 };
 
-// Everything the bundle says that is not in the ContainerConfig itself; already looked up, so that
-// writing it needs no I/O.
+// Everything in the bundle that is not in the ContainerConfig. It is resolved in advance, so that
+// writing needs no I/O.
 struct OciSpecInput {
   std::string rootfs;
   std::string hostname;
-  std::vector<std::string> arguments;    // what is run; never empty
+  std::vector<std::string> arguments;    // the command line; never empty
   std::vector<std::string> environment;  // "K=V"
   std::string working_directory;
   std::uint32_t uid = 0;
@@ -48,7 +48,7 @@ struct OciSpecInput {
 
 struct OciSpec {
   std::string json;
-  std::vector<std::string> warnings;  // what was asked for and could not be given
+  std::vector<std::string> warnings;  // requests that could not be granted
 };
 
 // The config.json of an OCI bundle (runtime specification 1.0.2). Refuses what it cannot express:
@@ -56,7 +56,8 @@ struct OciSpec {
 Result<OciSpec> WriteOciSpec(const ContainerConfig& config, const OciSpecInput& input,
                              const HostLimits& limits);
 
-// The process of a container's config.json with other arguments and no terminal, for exec.
+// The process section of a container's config.json with other arguments and without a terminal, for
+// exec.
 Result<std::string> WriteExecProcess(std::string_view spec_json,
                                      const std::vector<std::string>& arguments,
                                      bool terminal = false);

@@ -48,7 +48,7 @@ Value MountAt(Value spec, std::string_view path) {
   return Value();
 }
 
-TEST(OciSpec, CarriesProcessRootNamespacesAndLimits) {
+TEST(OciSpec, ContainsProcessRootNamespacesAndLimits) {
   ContainerConfig config;
   config.resources.memory_limit_bytes = 1 << 20;
   config.resources.cpu_shares = 512;
@@ -72,7 +72,7 @@ TEST(OciSpec, CarriesProcessRootNamespacesAndLimits) {
   EXPECT_FALSE(resources["devices"].at(0)["allow"].boolean()) << "deny all first";
 }
 
-TEST(OciSpec, CarriesAllThatACdiPlanEdits) {
+TEST(OciSpec, ContainsAllCdiEdits) {
   ContainerConfig config;
   Mount mount;
   mount.host_path = "/host/file";
@@ -141,7 +141,7 @@ TEST(OciSpec, MountsParentsFirstAndLetsTheConfigReplaceDefaults) {
   EXPECT_EQ(spec["linux"]["rootfsPropagation"].str(), "rshared");
 }
 
-TEST(OciSpec, GivesWhatTheHostHasAndWarnsAboutTheRest) {
+TEST(OciSpec, GrantsWhatTheHostHasAndWarnsAboutTheRest) {
   ContainerConfig config;
   config.security.privileged = true;
   config.resources.oom_score_adjust = -997;
@@ -187,7 +187,7 @@ TEST(OciSpec, RefusesWhatItCannotExpress) {
   EXPECT_FALSE(WriteOciSpec(relative, Input(), {}).ok());
 }
 
-TEST(OciSpec, ExecKeepsTheProcessButItsArgumentsAndTerminal) {
+TEST(OciSpec, ExecReplacesOnlyArgumentsAndTerminal) {
   ContainerConfig config;
   config.tty = true;
   auto spec = WriteOciSpec(config, Input(), {});
@@ -223,7 +223,7 @@ TEST(Record, SurvivesARoundTrip) {
   EXPECT_FALSE(ParseContainerRecord(R"({"version":2,"id":"x","phase":"running"})").ok());
 }
 
-TEST(UserLookup, FindsNamesNumbersAndGroups) {
+TEST(UserLookup, ResolvesNamesNumbersAndGroups) {
   const char* passwd = "root:x:0:0:root:/root:/bin/sh\nguest:x:1000:100::/home/g:/bin/sh\n";
   const char* group = "users:x:100:\nvideo:x:44:root,guest\naudio:x:29:guest\n";
   auto guest = LookUpUser("guest", passwd, group);
@@ -260,10 +260,10 @@ TEST(Conmon, SaysWhatToInstall) {
   ASSERT_TRUE(files.WriteFile("/usr/bin/crun", "", 0755).ok());
   EXPECT_TRUE(FindPrograms(files, "", true).ok());
   EXPECT_FALSE(FindPrograms(files, "", false).ok());
-  EXPECT_THAT(FindPrograms(files, "crun", false).error().message, HasSubstr("use runc"));
+  EXPECT_THAT(FindPrograms(files, "crun", false).error().message, HasSubstr("use --runtime=runc"));
 }
 
-TEST(Cgroups, TellsUnifiedFromOneTreePerController) {
+TEST(Cgroups, DistinguishesUnifiedFromPerControllerHierarchies) {
   MemoryFileSystem files;
   const Cgroups unified = Cgroups::Parse(
       files, "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
@@ -308,7 +308,7 @@ Value RuleOf(Value spec, const std::string& name) {
   return Value();
 }
 
-TEST(OciSpec, TheDefaultSeccompProfileAllowsProgramsAndNotTheMachine) {
+TEST(OciSpec, TheDefaultSeccompProfileAllowsProgramsButNotHostChanges) {
   ContainerConfig config;
   EXPECT_FALSE(Write(config)->root()["linux"]["seccomp"].exists()) << "unless it is asked for";
   config.security.seccomp = SeccompKind::kRuntimeDefault;
@@ -329,7 +329,7 @@ TEST(OciSpec, TheDefaultSeccompProfileAllowsProgramsAndNotTheMachine) {
   EXPECT_EQ(RuleOf(spec, "clone3")["errnoRet"].optional_integer(), ENOSYS);
 }
 
-TEST(OciSpec, CapabilitiesOpenTheirCallsAndPrivilegeAll) {
+TEST(OciSpec, CapabilitiesAllowTheirSystemCallsAndPrivilegedAllowsAll) {
   ContainerConfig config;
   config.security.seccomp = SeccompKind::kRuntimeDefault;
   config.security.add_capabilities = {"SYS_ADMIN"};
@@ -343,7 +343,7 @@ TEST(OciSpec, CapabilitiesOpenTheirCallsAndPrivilegeAll) {
   EXPECT_FALSE(Write(config)->root()["linux"]["seccomp"].exists());
 }
 
-TEST(OciSpec, ASeccompProfileOfTheNodeIsTakenAsItIs) {
+TEST(OciSpec, ALocalhostSeccompProfileIsUsedUnchanged) {
   ContainerConfig config;
   config.security.seccomp = SeccompKind::kLocalhost;
   config.security.seccomp_path = "/s/p.json";

@@ -49,7 +49,7 @@ Result<PipeEnds> MakeTerminal() {
   }
   terminal.theirs = Descriptor(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.theirs.ok()) return ErrnoError(errno, StrCat("open ", name));
-  // The terminal that matters is the one inside the container; this one only passes bytes on.
+  // The real terminal is inside the container; this one only forwards bytes.
   termios settings{};
   if (::tcgetattr(terminal.theirs.get(), &settings) == 0) {
     ::cfmakeraw(&settings);
@@ -113,7 +113,7 @@ void PipeReader::OnReadable() {
     auto on_data = on_data_;
     return on_data(std::string_view(space, static_cast<std::size_t>(size)));
   }
-  // A terminal whose other side is gone says EIO.
+  // Reading a terminal whose other side was closed fails with EIO.
   watch_.reset();
   descriptor_ = Descriptor();
   auto on_end = std::move(on_end_);
@@ -146,7 +146,7 @@ void PipeWriter::Flush() {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && IsTemporary(errno)) break;
     if (size < 0) {
-      // Nobody reads any more.
+      // The reader is gone.
       watch_.reset();
       descriptor_ = Descriptor();
       break;

@@ -17,15 +17,16 @@ struct PipeEnds {
   Descriptor ours;    // does not block
   Descriptor theirs;  // for a child
 };
-// All are closed in programs that are not handed them.
+// All are close-on-exec.
 Result<PipeEnds> MakePipe(bool we_read);
 Result<PipeEnds> MakeTerminal();  // ours: the master; theirs: a raw terminal
 Result<Descriptor> OpenNull();
 Result<Descriptor> Duplicate(const Descriptor& descriptor);
-// A packet socket connected to the one bound at `directory`/`name`, however long that path is.
+// A packet socket connected to the one bound at `directory`/`name`; the path may exceed the socket
+// address limit.
 Result<Descriptor> ConnectPacketSocket(const std::string& directory, const std::string& name);
 
-// Hands on what arrives, until its end. Loop-bound. Either callback may destroy it.
+// Reads until the end and forwards the data. Loop-bound. Either callback may destroy it.
 class PipeReader {
  public:
   static constexpr std::size_t kReadBytes = 64 << 10;
@@ -45,16 +46,16 @@ class PipeReader {
   std::unique_ptr<DescriptorWatch> watch_;
 };
 
-// Writes what is given, keeping what the other side does not take yet. What is written after the
-// other side is gone vanishes. Loop-bound.
+// Writes data and buffers what the peer does not accept yet. Data written after the peer has closed
+// is dropped. Loop-bound.
 class PipeWriter {
  public:
-  // `max_packet` is for sockets that keep packets apart.
+  // `max_packet` is for sockets that preserve packet boundaries.
   PipeWriter(UvLoop& loop, Descriptor descriptor, std::function<void()> on_drained,
              std::size_t max_packet = SIZE_MAX);
   void Write(std::string_view bytes);
   std::size_t pending() const { return pending_.size() - sent_; }
-  // After what is pending.
+  // Closes after pending data is written.
   void Close(std::function<void(int descriptor)> how = nullptr);
 
  private:

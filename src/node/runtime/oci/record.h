@@ -11,12 +11,12 @@
 
 namespace drakkar::node {
 
-// What is on disk of a sandbox and a container: all that is needed to adopt or to clean up after
+// The on-disk record of a sandbox or container: everything needed to adopt it, or to clean up after
 // the agent was killed. Written before the side effect it announces. Replaced atomically but not
 // synced: the page cache outlives the agent, and what a power failure loses describes containers
-// that ended with it; an unreadable record is a half-made container and is cleaned up.
+// that it ended too. An unreadable record belongs to an incomplete container, which is cleaned up.
 
-// "removing" is final: once written, the clean-up is completed by whoever finds it.
+// "removing" is final: whoever finds it completes the removal.
 enum class Phase { kCreating, kCreated, kStarting, kRunning, kExited, kRemoving };
 
 struct SandboxRecord {
@@ -53,7 +53,7 @@ struct ContainerRecord {
   bool standard_input = false;
   bool standard_input_once = false;
   bool has_poststop_hooks = false;
-  bool released = false;  // after the exit: control group and runtime state are gone
+  bool released = false;  // cgroup and runtime state were removed after the exit
   int stop_signal = 15;
   int pid = 0;
   std::uint64_t pid_start_ticks = 0;

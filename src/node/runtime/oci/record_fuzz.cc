@@ -1,5 +1,5 @@
-// What the embedded runtime reads of what others wrote: its records, conmon's report, an image's
-// users. The first byte chooses. A record is written as something that reads the same.
+// What the embedded runtime parses: its records, conmon's report, an image's users. The first byte
+// chooses. A record must round-trip.
 #include "node/runtime/oci/record.h"
 
 #include <cstddef>

@@ -13,7 +13,8 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// By what they are for. Variants of 32-bit programs (…32, …64, _time64) are beside their calls.
+// Grouped by purpose. Variants for 32-bit programs (…32, …64, _time64) are listed beside their
+// calls.
 constexpr std::string_view kFiles[] = {"access",
                                        "cachestat",
                                        "chdir",
@@ -425,7 +426,8 @@ constexpr Opened kOpened[] = {{"DAC_READ_SEARCH", kOfHandles},
                               {"BPF", kOfBpf},
                               {"PERFMON", kOfCounters}};
 
-// Of personality: the usual one, 32 bits, and either without random addresses; and the question.
+// personality: the default and 32-bit personas, each with or without address randomization, and the
+// query.
 constexpr std::uint64_t kPersonalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xffffffff};
 // CLONE_NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET.
 constexpr std::uint64_t kNamespaceFlags = 0x7e020000;
@@ -487,7 +489,7 @@ void WriteDefaultSeccomp(std::uint64_t capabilities, api::JsonWriter& json) {
   if (!has("SYS_ADMIN")) {
     static constexpr std::string_view kClone[] = {"clone"};
     WriteRule(json, kClone, Argument{"SCMP_CMP_MASKED_EQ", kNamespaceFlags, 0});
-    // Its flags are in memory, where no filter sees them: libraries then use clone.
+    // clone3 has its flags in memory, where no filter can see them; libraries fall back to clone.
     static constexpr std::string_view kClone3[] = {"clone3"};
     WriteRule(json, kClone3, {}, ENOSYS);
   }

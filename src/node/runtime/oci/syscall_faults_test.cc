@@ -103,7 +103,7 @@ class SyscallFaults : public ::testing::Test {
   }
 };
 
-TEST_F(SyscallFaults, LayersAreUnpackedWholeOrNotAtAll) {
+TEST_F(SyscallFaults, LayersAreUnpackedCompletelyOrNotAtAll) {
   const std::string base = Base(), top = Top();
   const std::string whole = Empty("whole");
   ASSERT_TRUE(Unpack(base, whole).ok());
@@ -126,7 +126,7 @@ TEST_F(SyscallFaults, LayersAreUnpackedWholeOrNotAtAll) {
   EXPECT_LT(call, kMaxCalls);
 }
 
-TEST_F(SyscallFaults, ATreeIsCopiedWholeOrNotAtAll) {
+TEST_F(SyscallFaults, ATreeIsCopiedCompletelyOrNotAtAll) {
   const std::string from = Empty("tree");
   // A fifo is not copied.
   ASSERT_TRUE(Unpack(Put("a.tar", TarWriter()
@@ -195,7 +195,7 @@ TEST_F(SyscallFaults, AnImportAndARemovalCanBeRepeated) {
 }
 
 // Its user and groups are the image's, its root is complete, and what could not be built is gone.
-TEST_F(SyscallFaults, ABundleIsAsItShouldBeOrNotThere) {
+TEST_F(SyscallFaults, ABundleIsCompleteOrAbsent) {
   const bool is_root = ::geteuid() == 0;  // else without namespaces
   const OciPaths paths{directory_ + "/runtime", directory_ + "/runtime/state"};
   ImageStore images(files_, RealRandom(), directory_ + "/images");
@@ -254,7 +254,7 @@ TEST_F(SyscallFaults, ABundleIsAsItShouldBeOrNotThere) {
   ADD_FAILURE() << "more calls than the test tries";
 }
 
-TEST_F(SyscallFaults, ASandboxThatCannotBeLookedAtIsNotLost) {
+TEST_F(SyscallFaults, ASandboxThatCannotBeInspectedIsKept) {
   if (::geteuid() != 0) GTEST_SKIP() << "namespaces need root";
   ASSERT_TRUE(
       PinNamespaces({.uts_path = directory_ + "/uts", .hostname = "pod-host", .ipc_path = ""})
@@ -265,7 +265,7 @@ TEST_F(SyscallFaults, ASandboxThatCannotBeLookedAtIsNotLost) {
   EXPECT_FALSE(IsPinnedNamespace(directory_ + "/uts").ok());
 }
 
-TEST_F(SyscallFaults, AProcessThatCannotBeLookedAtHasNotEnded) {
+TEST_F(SyscallFaults, AProcessThatCannotBeInspectedCountsAsRunning) {
   const auto ticks = ProcessStartTicks(::getpid());
   ASSERT_TRUE(ticks.ok());
   ASSERT_TRUE(ProcessHandle::Open(::getpid(), *ticks).ok());

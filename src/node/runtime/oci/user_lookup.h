@@ -16,8 +16,8 @@ struct ContainerUser {
   std::string home;
 };
 
-// "user", "uid", "user:group", "uid:gid" against the image's own passwd and group files (their
-// text; empty when the image has none). A number need not be listed; a name must.
+// Resolves "user", "uid", "user:group" or "uid:gid" with the text of the image's passwd and group
+// files (empty if the image has none). A name must be listed; a number need not be.
 Result<ContainerUser> LookUpUser(std::string_view wanted, std::string_view passwd,
                                  std::string_view group);
 

@@ -27,7 +27,7 @@ bool FailsNow(const char* name) {
 
 }  // namespace
 
-// The linker leads every call here, and __real_ to the system.
+// The linker redirects every call here, and __real_ to the system.
 #define WRAP(type, name, parameters, arguments, failure) \
   extern "C" type __real_##name parameters;              \
   extern "C" type __wrap_##name parameters {             \

@@ -4,9 +4,8 @@
 
 namespace drakkar::node {
 
-// System calls of this thread's code, of which one fails with EIO. Works in binaries that have the
-// source file among their own and lead these calls to it (node_runtime_syscalls_test in
-// CMakeLists.txt).
+// Makes one system call of this thread fail with EIO. Works in binaries that compile this source
+// file and redirect the calls to it (node_runtime_syscalls_test in CMakeLists.txt).
 class FailingSyscalls {
  public:
   // From now on until destroyed; the n-th call fails (0 = the next).

@@ -78,7 +78,7 @@ class HollowHarness final : public RuntimeHarness {
     for (int i = 0; i < 100; ++i) {
       loop_.RunUntilIdle();
       if (until()) return true;
-      // Not past the end of the container that ends when told.
+      // Not longer than the container that exits when told.
       if (!loop_.AdvanceToNextTimer(std::chrono::minutes(10))) break;
     }
     loop_.RunUntilIdle();
@@ -128,7 +128,7 @@ class OciHarness final : public RuntimeHarness {
     thread_->RunSync([this] { runtime_.reset(); });
     workers_.reset();
     thread_.reset();
-    // Whatever a failed test left. Without its processes a container's conmon ends by itself.
+    // Cleans up after a failed test. Without its processes a container's conmon exits by itself.
     if (auto groups = Cgroups::Detect(RealFileSystem()); groups.ok()) {
       for (const std::string& uid : uids_)
         static_cast<void>(groups->Remove("/drakkar/pod" + uid).ok());
@@ -174,7 +174,7 @@ class OciHarness final : public RuntimeHarness {
     PodSandboxConfig config;
     config.name = "pod";
     config.namespace_name = "default";
-    // Unique over test runs: the control group is named after it.
+    // Unique across test runs: the cgroup is named after it.
     config.uid = StrCat(uid, "-", ::getpid());
     config.hostname = "pod-host";
     config.log_directory = directory_ + "/logs/" + uid;
@@ -189,7 +189,7 @@ class OciHarness final : public RuntimeHarness {
     thread_->RunSync([&] { call(*runtime_); });
   }
   bool WaitUntil(std::function<bool()> until) override {
-    // The loop polls itself, so the test needs no knowledge of what will happen next.
+    // The loop polls, so that the test need not know what happens next.
     auto state = std::make_shared<Waiting>();
     state->until = std::move(until);
     state->deadline = thread_->loop().clock().Monotonic() + std::chrono::seconds(30);
@@ -235,7 +235,7 @@ class OciHarness final : public RuntimeHarness {
     for (const std::string& root : groups->roots()) {
       for (const std::string& uid : uids_) {
         const std::string path = root + "/drakkar/pod" + uid;
-        if (files.Exists(path)) left.push_back("control group " + path);
+        if (files.Exists(path)) left.push_back("cgroup " + path);
       }
     }
     auto processes = files.ListDirectory("/proc");

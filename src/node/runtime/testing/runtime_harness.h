@@ -28,20 +28,20 @@ class RuntimeHarness {
   // Runs `call` on the runtime's loop and waits for it, or until `until` holds there.
   virtual void OnLoop(std::function<void(Runtime&)> call) = 0;
   virtual bool WaitUntil(std::function<bool()> until) = 0;
-  // The agent dies without a word and a new one opens the same state.
+  // The agent is killed and a new one opens the same state.
   virtual void KillAgent() = 0;
   virtual void StartAgent() = 0;
   virtual Result<void> TryToStartAgent() = 0;  // as above, for one that may fail
-  // True once a container ended although no agent looks.
+  // True once a container has exited while no agent is running.
   virtual bool WaitForUnseenExit(const std::string& container_id) = 0;
   virtual std::vector<ContainerStatus>& exits() = 0;
-  // What is left on the machine that should not be; empty is good.
+  // What is left on the machine that should not be; empty if nothing is.
   virtual std::vector<std::string> Leftovers() = 0;
   virtual bool has_real_processes() const = 0;
 };
 
 std::unique_ptr<RuntimeHarness> MakeHollowHarness();
-// Null with the reason in `why` where containers cannot run.
+// Null, with the reason in `why`, where containers cannot run.
 std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why);
 // Everything the runtime and its images do with files goes through `files`, which must outlive it.
 std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why, FileSystem& files);

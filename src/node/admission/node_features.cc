@@ -1,4 +1,4 @@
-#include "node/status/node_features.h"
+#include "node/admission/node_features.h"
 
 #include "base/text/text.h"
 #include "features/catalog/catalog.h"
@@ -12,7 +12,7 @@ constexpr Logger kLog("node.features");
 features::RuntimeFeatures InBoth(const features::RuntimeFeatures& stated,
                                  const features::RuntimeFeatures& offered) {
   const auto tell = [](std::string_view name) {
-    kLog.Error("the runtime does not have a feature that the configuration states",
+    kLog.Error("runtime lacks a feature that the configuration declares",
                {{"runtimeFeature", std::string(name)}});
   };
   features::RuntimeFeatures both;
@@ -49,7 +49,7 @@ NodeFeatures::NodeFeatures(const NodeFeatureOptions& options, const FeatureGates
        .runtime_features = InBoth(options.runtime_features, offered)},
       options.implemented.empty() ? features::ImplementedByOurNode() : options.implemented);
   for (const std::string& problem : declaration_.problems) {
-    kLog.Error("a feature is not declared", {{"err", problem}});
+    kLog.Error("left a feature undeclared", {{"err", problem}});
   }
   kLog.Info("declared features", {{"features", Join(declaration_.names, ", ")}});
 }

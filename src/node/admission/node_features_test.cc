@@ -49,7 +49,7 @@ TEST(NodeFeatures, AreDeclaredSortedAndUnderAllNames) {
                                           "ExtendWebSocketsToKubelet", kRestartAll));
 }
 
-TEST(NodeFeatures, AreOnlyThoseThatTheNodeReallyDoes) {
+TEST(NodeFeatures, AreOnlyThoseThatTheNodeImplements) {
   // All gates on: the library knows more than this node does.
   FeatureGates all = FeatureGates();
   for (int i = 0; i < static_cast<int>(Gate::kCount); ++i)
@@ -71,7 +71,7 @@ TEST(NodeFeatures, FollowTheGatesOnlyWhenTheAgentStarts) {
                                           "ExtendWebSocketsToKubelet"));
 }
 
-TEST(NodeFeatures, AreRemovedWithTheGateOffAndComeBackWithIt) {
+TEST(NodeFeatures, AreRemovedWithTheGateOffAndRestoredWithItOn) {
   NodeHarness node;
   const FeatureGates on = node.gates;
   node.StartAgent();
@@ -102,7 +102,7 @@ TEST(NodeFeatures, AreRestoredWhenSomebodyElseChangesThem) {
   }
 }
 
-TEST(NodeFeatures, OfTheRuntimeCountWhenStatedAndOffered) {
+TEST(NodeFeatures, OfTheRuntimeCountIfConfiguredAndReported) {
   const std::string_view implemented[] = {"UserNamespacesHostNetworkSupport"};
   for (const auto& [stated, offered] : std::vector<std::pair<bool, bool>>{
            {false, false}, {true, false}, {false, true}, {true, true}}) {
@@ -115,7 +115,7 @@ TEST(NodeFeatures, OfTheRuntimeCountWhenStatedAndOffered) {
   }
 }
 
-TEST(NodeFeatures, AMadeUpFeatureWithAStaticSettingIsDeclaredAndObeyed) {
+TEST(NodeFeatures, ACustomFeatureWithAStaticSettingIsDeclaredAndEnforced) {
   features::FeatureList more;
   more.push_back(std::make_unique<features::StaticCpuFeature>());
   const features::Framework framework = features::FrameworkWith(std::move(more)).value();
@@ -143,7 +143,7 @@ TEST(NodeFeatures, AMadeUpFeatureWithAStaticSettingIsDeclaredAndObeyed) {
   }
 }
 
-TEST(NodeFeatures, APodThatNeedsWhatTheNodeLacksFails) {
+TEST(NodeFeatures, APodThatNeedsAMissingFeatureFails) {
   NodeHarness node;  // the API server knows the feature, the node does not
   node.gates = node.gates.With(Gate::kRestartAllContainersOnContainerExits, false);
   node.StartAgent();
@@ -190,7 +190,7 @@ TEST(NodeFeatures, APodIsCheckedAgainAfterARestartBeforeItIsAdopted) {
   EXPECT_EQ(node.Phase("p"), "Failed") << "final";
 }
 
-TEST(NodeFeatures, ARejectedPodGivesItsClaimsBack) {
+TEST(NodeFeatures, ARejectedPodReleasesItsClaims) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   node.CreatePod("p", StrCat(R"("restartPolicy":"Never","containers":[{"name":"a",
@@ -220,7 +220,7 @@ TEST(NodeFeatures, APodThatIsBeingDeletedIsNotChecked) {
               ::testing::Not(HasSubstr("kubelet_admission_rejections_total{")));
 }
 
-TEST(NodeFeatures, ClaimsThatSkipAreSeenByReleasesThatKnowTheField) {
+TEST(NodeFeatures, OnlyReleasesThatKnowTheFieldSeeClaimsThatSkip) {
   for (const int minor : {36, 37}) {
     NodeHarness node;
     FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
@@ -246,7 +246,7 @@ TEST(NodeFeatures, AReleaseBeforeTheFrameworkRefusesWhatItCannotRun) {
   EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
 }
 
-TEST(NodeFeatures, AChangeThatNeedsMoreIsToldAndStands) {
+TEST(NodeFeatures, AnUpdateThatNeedsAMissingFeatureIsReportedButStands) {
   NodeHarness node;
   node.StartAgent();
   node.CreatePod(
@@ -271,7 +271,7 @@ TEST(NodeFeatures, AChangeThatNeedsMoreIsToldAndStands) {
 
 // What `drakkar features discover --agent drakkar`, `drakkar simulate` and the C interface foresee
 // is what the node declares: every combination of the gates that decide, in every release.
-TEST(NodeFeatures, AreForeseenForEveryCombinationOfGates) {
+TEST(NodeFeatures, ArePredictedForEveryCombinationOfGates) {
   std::set<std::string> decisive = {"NodeDeclaredFeatures", "ContainerRestartRules"};
   const features::Framework& framework = features::DefaultFramework();
   for (std::size_t i = 0; i < framework.registry().size(); ++i) {

@@ -1,0 +1,172 @@
+// Claims that must not be prepared, and driver answers that must not be believed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "api/json/reader.h"
+#include "base/exec/wakefulness.h"
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+#include "node/node_agent.h"
+#include "node/pods/pod_manager.h"
+#include "node/testing/node_harness.h"
+#include "rpc/podresources/podresources.h"
+
+namespace drakkar::node {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ClaimChecks, AClaimThatIsNotReservedForThePodIsNotTouched) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.api.Create(StrCat(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+      kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+  node.Run();
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_TRUE(node.history.empty());
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("is not allowed to use ResourceClaim c"));
+}
+
+TEST(ClaimChecks, ATemplateClaimOfAnotherPodIsRefused) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  auto pod = node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}],
+      "resourceClaims":[{"name":"c","resourceClaimTemplateName":"t"}])");
+  ASSERT_NE(pod, nullptr);
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("ResourceClaim not created yet"));
+  for (const char* path : {"pod", "claim"}) {
+    if (std::string(path) == "pod") {
+      api::Draft changed(node.Pod("p")->tree());
+      changed["status"]["resourceClaimStatuses"].Append(
+          {{"name", api::Draft("c")}, {"resourceClaimName", api::Draft("c")}});
+      ASSERT_TRUE(node.api.Update("Pod", "default/p", "status", changed.Freeze()).ok());
+    } else {
+      api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
+      changed["status"]["reservedFor"].Append({{"resource", api::Draft("pods")},
+                                               {"name", api::Draft("p")},
+                                               {"uid", api::Draft(std::string(pod->uid()))}});
+      ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", changed.Freeze()).ok());
+    }
+  }
+  node.Advance(seconds(5));
+  const auto events = node.Events("FailedPrepareDynamicResources");
+  EXPECT_THAT(events,
+              ::testing::Contains(HasSubstr(
+                  "ResourceClaim default/c was not created for Pod default/p (Pod is not owner)")));
+  EXPECT_TRUE(node.history.empty());
+}
+
+TEST(ClaimChecks, AClaimThatIsNotAllocatedOrWasReplacedIsNotTouched) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Stop();  // so that the first pod cannot give the claim back
+  ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
+  api::Draft released(node.api.Get("ResourceClaim", "default/c")->tree());
+  released["status"] = api::Draft::Object();
+  ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", released.Freeze()).ok());
+  ASSERT_TRUE(node.api.Delete("ResourceClaim", "default/c").ok());
+  node.Run();
+  FakeDriver other(node, "nic.example.com", "nic.sock");
+  other.Start();
+  node.CreateClaim("c", {"nic.example.com/dev-0"});
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("old ResourceClaim with same name c and different UID"));
+  node.driver.Start();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("q"), "Running") << "once the old one was given back";
+}
+
+TEST(ClaimChecks, AReservedClaimWithoutAllocationIsNotTouched) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.client->instead = [](const api::ObjectPtr& object) -> api::ObjectPtr {
+    if (object->kind() != "ResourceClaim") return object;
+    api::Draft changed(object->tree());
+    changed["status"]["allocation"] = api::Draft();
+    return std::make_shared<const api::Object>(changed.Freeze());
+  };
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: ResourceClaim c: not allocated"));
+  EXPECT_TRUE(node.history.empty());
+  EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+  node.client->instead = nullptr;
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(ClaimChecks, NoPodCanAttachToAClaimThatIsBeingUnprepared) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.plugin.hold_calls = true;
+  node.DeletePod("p");
+  node.Advance(std::chrono::milliseconds(10));
+  ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: ResourceClaim c is being unprepared"));
+  node.driver.plugin.hold_calls = false;
+  node.driver.plugin.ReleaseCalls();
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(node.Phase("q"), "Running");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c", "prepare c"));
+}
+
+TEST(ClaimChecks, AnswersThatDoNotMatchTheRequestAreErrors) {
+  GpuNode node;
+  node.driver.plugin.prepare_error = Internal("no memory");
+  node.CreatePodWithClaim();
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: NodePrepareResources: "));
+  node.driver.plugin.prepare_error.reset();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(ClaimChecks, AnswersForUnknownOrMissingClaimsAreRefused) {
+  GpuNode node;
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) {
+    results["stranger"] = {};
+  };
+  node.CreatePodWithClaim();
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("NodePrepareResources returned result for unknown claim UID stranger"));
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) { results.clear(); };
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources"),
+              ::testing::Contains(HasSubstr("NodePrepareResources skipped 1 ResourceClaims")));
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  node.driver.plugin.change_prepare_answer = nullptr;
+  node.Advance(seconds(5));
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) {
+    results["stranger"] = {};
+  };
+  node.DeletePod("p");
+  node.Advance(std::chrono::milliseconds(10));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0),
+              HasSubstr("NodeUnprepareResources returned result for unknown claim UID stranger"));
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) {
+    results.clear();
+  };
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources"),
+              ::testing::Contains(HasSubstr("NodeUnprepareResources skipped 1 ResourceClaims")));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  node.driver.plugin.change_unprepare_answer = nullptr;
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,204 @@
+#include "node/health/health_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text/text.h"
+#include "node/testing/health_node.h"
+
+namespace drakkar::node {
+namespace {
+
+using rpc::DeviceHealthState;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// On both clocks, which have nothing to do with each other.
+HealthTime After(Duration passed = {}) {
+  return {WallTime{seconds(1'800'000'000)} + passed, MonotonicTime{seconds(77)} + passed};
+}
+
+TEST(HealthCache, AnOmittedDeviceKeepsItsHealthUntilItsTimeout) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  EXPECT_TRUE(
+      cache.Update("d", 1, Report("b", DeviceHealthState::kHealthy, "", 60), After(seconds(20)))
+          .changed.size() == 1);
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(seconds(30))).health, DeviceHealthState::kHealthy);
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(seconds(31))).health, DeviceHealthState::kUnknown);
+  EXPECT_EQ(*cache.NextExpiry(), After(seconds(30)).tick);
+  const auto expired = cache.Expire(After(seconds(31)));
+  ASSERT_EQ(expired.size(), 1u);
+  EXPECT_EQ(expired[0].device, "a");
+  EXPECT_EQ(*cache.NextExpiry(), After(seconds(80)).tick);
+}
+
+TEST(HealthCache, OnlyTheInstanceThatReportedADeviceRemovesIt) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  cache.Update("d", 2, Report("a", DeviceHealthState::kUnhealthy), After());
+  EXPECT_TRUE(cache.ClearInstance("d", 1, After()).empty());
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, After()).health, DeviceHealthState::kUnhealthy);
+  EXPECT_EQ(cache.ClearInstance("d", 2, After()).size(), 1u);
+}
+
+TEST(HealthCache, ARepeatedReportIsNotAChange) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  EXPECT_TRUE(cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After(seconds(5)))
+                  .changed.empty());
+  EXPECT_EQ(
+      cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy, "warm"), After(seconds(6)))
+          .changed.size(),
+      1u);
+}
+
+TEST(HealthCache, TheNumberOfDevicesAndTheMessageSizeAreBounded) {
+  HealthCache cache;
+  rpc::HealthReport report;
+  for (std::size_t i = 0; i < HealthCache::kMaxDevicesPerDriver + 3; ++i) {
+    report.push_back({.pool_name = "p",
+                      .device_name = std::to_string(i),
+                      .health = DeviceHealthState::kHealthy});
+  }
+  EXPECT_EQ(cache.Update("d", 1, report, After()).ignored, 3u);
+  const std::string cut =
+      TruncateMessage(std::string(1020, 'x') + "\xc3\xa9\xc3\xa9\xc3\xa9", 1024);
+  EXPECT_EQ(cut, std::string(1020, 'x') + "...");
+  EXPECT_TRUE(IsValidUtf8(cut));
+}
+
+TEST(HealthCache, SurvivesARoundTripThroughItsFile) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy, "<hot>"),
+               After(milliseconds(1500)));
+  EXPECT_EQ(cache.Encode(),
+            "{\"d\":{\"Devices\":{\"pool/"
+            "a\":{\"PoolName\":\"pool\",\"DeviceName\":\"a\",\"Health\":\"Unhealthy\","
+            "\"LastUpdated\":\"2027-01-15T08:00:01.5Z\",\"HealthCheckTimeout\":30000000000,"
+            "\"Message\":\"\\u003chot\\u003e\",\"Since\":\"2027-01-15T08:00:01.5Z\"}}}}");
+  HealthCache again;
+  ASSERT_TRUE(again.Decode(cache.Encode(), After(seconds(2))).ok());
+  EXPECT_EQ(again.Encode(), cache.Encode());
+  EXPECT_FALSE(again.Decode("{", After()).ok());
+}
+
+TEST(HealthCache, EncodingInStepsGivesTheSameResult) {
+  HealthCache cache;
+  for (int i = 0; i < 7; ++i) {
+    cache.Update("a", 1, Report("d" + std::to_string(i), DeviceHealthState::kHealthy), After());
+    cache.Update("b", 2, Report("d" + std::to_string(i), DeviceHealthState::kUnhealthy), After());
+  }
+  for (std::size_t limit = 1; limit < 9; ++limit) {
+    HealthCache::Encoding encoding;
+    int pieces = 0;
+    while (!encoding.done) {
+      cache.EncodeMore(encoding, limit);
+      ASSERT_LT(++pieces, 20);
+    }
+    EXPECT_EQ(encoding.text, cache.Encode());
+  }
+  HealthCache empty;
+  EXPECT_EQ(empty.Encode(), "{}");
+  // A device that goes between two pieces leaves a file that can be read.
+  HealthCache::Encoding encoding;
+  cache.EncodeMore(encoding, 3);
+  cache.ClearInstance("a", 1, After());
+  while (!encoding.done) cache.EncodeMore(encoding, 3);
+  EXPECT_TRUE(empty.Decode(encoding.text, After()).ok()) << encoding.text;
+}
+
+TEST(HealthCache, RemembersWhenTheHealthLastChanged) {
+  HealthCache cache;
+  EXPECT_FALSE(cache.Get({"d", "pool", "a"}, After()).since.has_value());
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy, "warm"), After(seconds(5)));
+  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, After(seconds(5))).since, After().wall);
+  cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy), After(seconds(7)));
+  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, After(seconds(8))).since, After(seconds(7)).wall);
+  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, After(seconds(60))).since, After(seconds(37)).wall)
+      << "unknown since its timeout";
+}
+
+TEST(HealthCache, ReadsAFileWrittenByKubernetes) {
+  HealthCache cache;
+  ASSERT_TRUE(
+      cache
+          .Decode(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a","Health":"Healthy",
+    "LastUpdated":"2027-01-15T08:00:00.123456789Z","HealthCheckTimeout":60000000000,"Message":"","Later":1}}}})",
+                  After(seconds(1)))
+          .ok());
+  EXPECT_EQ(cache.Get({"d", "p", "a"}, After(seconds(59))).health, DeviceHealthState::kHealthy);
+  EXPECT_EQ(cache.Get({"d", "p", "a"}, After(seconds(61))).health, DeviceHealthState::kUnknown);
+}
+
+TEST(HealthCache, TimesInTheFutureCountAsNow) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After(seconds(3'600)));
+  HealthCache again;
+  ASSERT_TRUE(again.Decode(cache.Encode(), After()).ok());
+  EXPECT_EQ(again.Get({"d", "pool", "a"}, After(seconds(30))).health, DeviceHealthState::kHealthy);
+  EXPECT_EQ(*again.Get({"d", "pool", "a"}, After()).since, After().wall);
+  EXPECT_EQ(again.Get({"d", "pool", "a"}, After(seconds(31))).health, DeviceHealthState::kUnknown);
+  ASSERT_TRUE(
+      again
+          .Decode(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a","Health":"Healthy",
+    "LastUpdated":"1971-01-01T00:00:00Z","HealthCheckTimeout":9223372036854775807}}}})",
+                  After())
+          .ok());
+  EXPECT_EQ(again.Get({"d", "p", "a"}, After()).health, DeviceHealthState::kUnknown)
+      << "of long ago";
+}
+
+TEST(HealthCache, ExpiryUsesTheMonotonicClock) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  HealthTime now = After(seconds(30));
+  now.wall += std::chrono::hours(1);
+  EXPECT_TRUE(cache.Expire(now).empty());
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, now).health, DeviceHealthState::kHealthy);
+  now = After(seconds(31));
+  now.wall -= std::chrono::hours(1);
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, now).health, DeviceHealthState::kUnknown);
+  EXPECT_EQ(cache.Expire(now).size(), 1u);
+}
+
+TEST(HealthCache, RemembersSinceWhenADeviceIsUnknown) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("expires", DeviceHealthState::kHealthy), After());
+  cache.Expire(After(seconds(40)));
+  EXPECT_EQ(*cache.Get({"d", "pool", "expires"}, After(seconds(50))).since,
+            After(seconds(30)).wall);
+  cache.Update("d", 1, Report("cleared", DeviceHealthState::kHealthy), After(seconds(50)));
+  cache.ClearInstance("d", 1, After(seconds(55)));
+  EXPECT_EQ(*cache.Get({"d", "pool", "cleared"}, After(seconds(60))).since,
+            After(seconds(55)).wall);
+  EXPECT_TRUE(cache.List(After(seconds(60))).empty()) << "nobody reports them";
+  cache.Update("d", 2, Report("cleared", DeviceHealthState::kUnknown), After(seconds(61)));
+  EXPECT_EQ(*cache.Get({"d", "pool", "cleared"}, After(seconds(62))).since, After(seconds(55)).wall)
+      << "as before";
+  cache.Update("d", 2, Report("expires", DeviceHealthState::kHealthy), After(seconds(63)));
+  EXPECT_EQ(*cache.Get({"d", "pool", "expires"}, After(seconds(64))).since,
+            After(seconds(63)).wall);
+  cache.Forget({"d", "pool", "expires"});
+  EXPECT_EQ(cache.Get({"d", "pool", "expires"}, After(seconds(64))).health,
+            DeviceHealthState::kHealthy);
+}
+
+TEST(HealthCache, TheNumberOfRememberedDevicesIsBounded) {
+  HealthCache cache;
+  for (const char* driver : {"d", "e"}) {
+    rpc::HealthReport report;
+    for (std::size_t i = 0; i < HealthCache::kMaxRemembered; ++i) {
+      report.push_back({.pool_name = "p",
+                        .device_name = std::to_string(i),
+                        .health = DeviceHealthState::kHealthy});
+    }
+    cache.Update(driver, 1, report, After());
+    cache.ClearInstance(driver, 1, After());
+  }
+  EXPECT_FALSE(cache.Get({"d", "p", "7"}, After()).since.has_value());
+  EXPECT_TRUE(cache.Get({"e", "p", "7"}, After()).since.has_value());
+}
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,75 @@
+// Requests and limits that change while the pod runs (KEP-1287).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+#include "node/node_agent.h"
+#include "node/pods/pod_manager.h"
+#include "node/testing/node_harness.h"
+
+namespace drakkar::node {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class PodResize : public ::testing::Test {
+ protected:
+  NodeAgentResize() {
+    node_.StartAgent();
+    node_.CreatePod(
+        "p",
+        R"("containers":[{"name":"a","image":"busybox:1","resources":{"requests":{"cpu":"100m"},
+      "limits":{"cpu":"200m","memory":"64Mi"}}}])");
+  }
+  Result<void> Resize(const std::string& request, const std::string& limit) {
+    api::Draft pod(node_.Pod("p")->tree());
+    api::Draft& resources = pod["spec"]["containers"].at(0)["resources"];
+    resources["requests"].Entry("cpu") = request;
+    resources["limits"].Entry("cpu") = limit;
+    auto updated = node_.api.Update("Pod", "default/p", "resize", pod.Freeze());
+    node_.Run();
+    return updated.ok() ? Result<void>() : Result<void>(*updated.error);
+  }
+  std::string Condition(const std::string& type) {
+    for (api::Value each : (*node_.Pod("p"))["status"]["conditions"].elements()) {
+      if (each["type"].str() == type)
+        return StrCat(each["status"].str(), " ", each["reason"].str());
+    }
+    return "";
+  }
+  api::Value Status() { return (*node_.Pod("p"))["status"]["containerStatuses"].at(0); }
+
+  NodeHarness node_;
+};
+
+TEST_F(PodResize, ChangesLimitsInPlaceAndReportsThem) {
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "200m");
+  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 20'000);
+  ASSERT_TRUE(Resize("150m", "300m").ok());
+  ASSERT_EQ(node_.Containers("p", "a").size(), 1u) << "no restart";
+  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 30'000);
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "300m");
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("memory").str(), "64Mi");
+  EXPECT_EQ(Status()["allocatedResources"].Entry("cpu").str(), "150m");
+  EXPECT_EQ(Condition("PodResizeInProgress"), "");
+  EXPECT_EQ(node_.Events("ResizeCompleted").size(), 1u);
+}
+
+TEST_F(PodResize, ReportsWhyAResizeIsNotDone) {
+  ASSERT_TRUE(Resize("500000", "1000000").ok());
+  EXPECT_EQ(Condition("PodResizePending"), "True Infeasible");
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "200m") << "as it was";
+  node_.machine.FailNext("UpdateContainer", Internal("the kernel says no"));
+  ASSERT_TRUE(Resize("100m", "250m").ok());
+  EXPECT_EQ(Condition("PodResizePending"), "");
+  EXPECT_EQ(Condition("PodResizeInProgress"), "True Error");
+  node_.Advance(PodWorker::kResizeRetry);
+  EXPECT_EQ(Condition("PodResizeInProgress"), "");
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "250m");
+}
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,131 @@
+// Volumes of running pods: their contents, their limits, their end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+#include "node/node_agent.h"
+#include "node/pods/pod_manager.h"
+#include "node/testing/node_harness.h"
+
+namespace drakkar::node {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Volumes that have the size the test says.
+class SizedVolumes final : public VolumeHost {
+ public:
+  explicit SizedVolumes(FileSystem& files) : plain_(MakePlainVolumeHost(files)) {}
+  Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
+                           std::optional<std::uint32_t>) override {
+    memory[path] = size_bytes;
+    return Ok();
+  }
+  Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }
+  Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
+                                 const std::string& target) override {
+    return plain_->BindInside(volume, sub_path, target);
+  }
+  Result<void> UnmountBelow(const std::string& path) override {
+    unmounted.push_back(path);
+    return Ok();
+  }
+  Result<std::uint64_t> Usage(const std::string&) override { return used_bytes; }
+
+  std::uint64_t used_bytes = 0;
+  std::map<std::string, std::uint64_t> memory;  // by path, its size
+  std::vector<std::string> unmounted;
+
+ private:
+  std::unique_ptr<VolumeHost> plain_;
+};
+
+TEST(PodVolumes, HostAliasesAppearInTheHostsFileOfEachContainer) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("hostAliases":[{"ip":"10.1.2.3","hostnames":["db","db.local"]}],
+    "containers":[{"name":"a","image":"busybox:1"}])");
+  ASSERT_EQ(node.Containers("p", "a").size(), 1u);
+  std::string file;
+  for (const Mount& mount : node.Containers("p", "a")[0]->config.mounts) {
+    if (mount.container_path == "/etc/hosts") file = mount.host_path;
+  }
+  ASSERT_FALSE(file.empty());
+  const std::string text = *node.files.ReadFile(file);
+  EXPECT_THAT(text, HasSubstr("127.0.0.1\tlocalhost\n"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.1\tp\n"));
+  EXPECT_TRUE(text.ends_with("\n# Entries added by HostAliases.\n10.1.2.3\tdb\tdb.local\n"))
+      << text;
+  EXPECT_TRUE(node.Events("UnsupportedFields").empty());
+}
+
+TEST(PodVolumes, ConfigMapVolumesAreUpdatedWithinAMinute) {
+  NodeHarness node;
+  node.api.Create(
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s","namespace":"default"},
+    "data":{"k":"v","old":"x"}})");
+  node.StartAgent();
+  node.CreatePod("p", R"("volumes":[{"name":"c","configMap":{"name":"s"}}],
+    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"c","mountPath":"/c"}]}])");
+  ASSERT_EQ(node.Phase("p"), "Running");
+  const std::string directory =
+      StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid(), "/volumes/kubernetes.io~configmap/c");
+  EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "v");
+  api::Draft changed(node.api.Get("ConfigMap", "default/s")->tree());
+  changed["data"].Entry("k") = "w";
+  changed["data"].RemoveEntry("old");
+  ASSERT_TRUE(node.api.Update("ConfigMap", "default/s", "", changed.Freeze()).ok());
+  node.Advance(seconds(61));
+  EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "w");
+  EXPECT_FALSE(node.files.Exists(directory + "/old"));
+  EXPECT_EQ(node.Containers("p", "a").size(), 1u);
+}
+
+TEST(PodVolumes, APodIsEvictedWhenAVolumeExceedsItsLimit) {
+  NodeHarness node;
+  SizedVolumes volumes(node.files);
+  node.volume_host = &volumes;
+  node.StartAgent();
+  node.CreatePod("p", R"("volumes":[{"name":"v","emptyDir":{"sizeLimit":"1Mi"}}],
+    "terminationGracePeriodSeconds":600,
+    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])");
+  ASSERT_EQ(node.Phase("p"), "Running");
+  volumes.used_bytes = 1 << 20;
+  node.Advance(seconds(30));
+  EXPECT_EQ(node.Phase("p"), "Running") << "as much as it may have";
+  volumes.used_bytes = (1 << 20) + 1;
+  node.Advance(seconds(12));
+  const auto pod = node.Pod("p");
+  EXPECT_EQ((*pod)["status"]["phase"].str(), "Failed");
+  EXPECT_EQ((*pod)["status"]["reason"].str(), "Evicted");
+  EXPECT_EQ((*pod)["status"]["message"].str(),
+            "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
+  EXPECT_EQ(node.Events("Evicted").size(), 1u);
+}
+
+TEST(PodVolumes, InMemoryVolumesAreBoundedByThePodAndRemovedWhenItEnds) {
+  NodeHarness node;
+  SizedVolumes volumes(node.files);
+  node.volume_host = &volumes;
+  node.StartAgent();
+  node.RunFor(seconds(5));
+  node.CreatePod("p", R"("restartPolicy":"Never","volumes":[
+      {"name":"small","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},
+      {"name":"large","emptyDir":{"medium":"Memory","sizeLimit":"1Ti"}}],
+    "containers":[{"name":"a","image":"busybox:1","resources":{"limits":{"memory":"64Mi"}}}])");
+  const std::string directory = StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid());
+  const std::string prefix = directory + "/volumes/kubernetes.io~empty-dir/";
+  EXPECT_EQ(volumes.memory[prefix + "small"], 1u << 20);
+  EXPECT_EQ(volumes.memory[prefix + "large"], 64u << 20);
+  EXPECT_TRUE(volumes.unmounted.empty());
+  node.Advance(seconds(6));
+  EXPECT_EQ(node.Phase("p"), "Succeeded");
+  EXPECT_EQ(volumes.unmounted, (std::vector<std::string>{directory})) << "though the pod is there";
+  EXPECT_FALSE(node.files.Exists(prefix + "small"));
+}
+
+}  // namespace
+}  // namespace drakkar::node
