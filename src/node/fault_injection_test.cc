@@ -14,7 +14,7 @@ using std::chrono::seconds;
 constexpr char kSettings[] =
     R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"default"},"data":{"k":"v"}})";
 
-// With volumes of the kinds that are files, and a message to be read at the end.
+// Has all kinds of file volumes and a termination message.
 constexpr char kUsesEverything[] =
     R"("restartPolicy":"Never","terminationGracePeriodSeconds":1,"volumes":[{"name":"empty","emptyDir":{}},
     {"name":"config","configMap":{"name":"settings"}},
@@ -34,7 +34,7 @@ std::string HealthOf(NodeHarness& node, const std::string& pod) {
   return std::string(row["resources"].at(0)["health"].str("(none)"));
 }
 
-// Whoever supervises the agent starts it again when it could not start.
+// Acts as a supervisor that restarts an agent that failed to start.
 void StartSupervised(NodeHarness& node) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     node.StartAgent();
@@ -44,10 +44,9 @@ void StartSupervised(NodeHarness& node) {
   FAIL() << node.started.error().message;
 }
 
-// All that a node does with files, with a driver and with the API: it starts, a driver with health
-// and CDI files comes, a pod with volumes runs, the agent is restarted and reads what it had
-// written, the device turns bad, the pod goes. One thing that fails on the way changes nothing of
-// it.
+// Everything a node does with files, a driver and the API: it starts, a driver with health and CDI
+// files registers, a pod with volumes runs, the agent is restarted and reads its files, the device
+// becomes unhealthy, the pod is deleted. One failure on the way must not change the outcome.
 void LiveThrough(NodeHarness& node) {
   StartSupervised(node);
   FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
@@ -77,7 +76,7 @@ void LiveThrough(NodeHarness& node) {
   EXPECT_TRUE(!left.ok() || left->empty()) << "files are left: " << left->front();
 }
 
-// Checkpoint, health cache, CDI files, directories and volumes of pods, the plugin registry.
+// Covers checkpoint, health cache, CDI files, pod directories and volumes, and the plugin registry.
 TEST(FaultInjection, RecoversFromEachFailingFileOperation) {
   for (std::size_t call = 0;; ++call) {
     SCOPED_TRACE(call);
@@ -91,7 +90,7 @@ TEST(FaultInjection, RecoversFromEachFailingFileOperation) {
   }
 }
 
-// Registration, prepare, unprepare and the health stream.
+// Covers registration, prepare, unprepare and the health stream.
 TEST(FaultInjection, RecoversFromEachFailingDriverCall) {
   for (int call = 0;; ++call) {
     SCOPED_TRACE(call);
@@ -108,7 +107,7 @@ TEST(FaultInjection, RecoversFromEachFailingDriverCall) {
   }
 }
 
-// It was carried out, and nobody heard of it.
+// The call takes effect, but its answer is lost.
 TEST(FaultInjection, RecoversFromEachLostDriverAnswer) {
   for (int call = 0;; ++call) {
     SCOPED_TRACE(call);
@@ -130,7 +129,7 @@ TEST(FaultInjection, RecoversFromEachLostDriverAnswer) {
   }
 }
 
-// Before it reaches the server, and with its answer lost.
+// Fails either before the call reaches the server or by losing its answer.
 TEST(FaultInjection, RecoversFromEachFailingApiCall) {
   for (const char* how : {"refused", "lost"}) {
     for (int call = 0;; ++call) {
@@ -174,7 +173,7 @@ TEST(FaultInjection, RecoversFromEachFailingRuntimeCall) {
   }
 }
 
-// The driver dies in each of its calls, before it did anything and with its answer lost.
+// The driver dies during each call, before it has done anything and with its answer lost.
 TEST(FaultInjection, ACallThatADriverDidNotSurviveIsRetriedWhenItReturns) {
   for (const bool unprepare : {false, true}) {
     SCOPED_TRACE(unprepare);

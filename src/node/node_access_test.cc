@@ -7,7 +7,7 @@
 namespace drakkar::node {
 namespace {
 
-// "get pods proxy": the verb and the subresources of which one is enough.
+// "get pods proxy": the verb, then the subresources of which one is enough.
 std::string Needs(std::string path, net::Method method = net::Method::kGet) {
   net::ServerRequest request;
   request.method = method;

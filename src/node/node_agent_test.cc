@@ -241,7 +241,7 @@ TEST(NodeAgent, SurvivesBeingKilledAfterEveryStep) {
     FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
     driver.Start();
     node.CreateClaim("c", {"gpu.example.com/dev-0"});
-    // Created and reserved, then bound: the steps are counted from the binding on.
+    // Created and reserved, then bound; steps are counted from the binding.
     auto pod = node.api.Create(StrCat(
         R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Takes the answer of a handler; a test says how much waits for a slow reader.
+// Records a handler's response; the test sets how much a slow reader leaves pending.
 class FakeWriter final : public net::ResponseWriter {
  public:
   using net::ResponseWriter::Send;
@@ -254,7 +254,7 @@ TEST_F(NodeServerTest, AFastGrowingLogIsCheckedMoreOften) {
   EXPECT_TRUE(node_.files.WriteFile(log_, piece + piece, 0644).ok());
   node_.Advance(LogRotation::kCheckEvery);
   ASSERT_EQ(RotatedLogs(node_.files, log_).size(), 1u);
-  // Half the bound each second from now on: the next looks come after a second or so, not ten.
+  // Half the limit each second from now on: the next checks come after about a second, not ten.
   EXPECT_TRUE(node_.files.WriteFile(log_, "", 0644).ok());
   for (int second = 0; second < 12; ++second) {
     EXPECT_TRUE(node_.files.AppendFile(log_, piece, 0644).ok());

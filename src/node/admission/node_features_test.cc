@@ -50,7 +50,7 @@ TEST(NodeFeatures, AreDeclaredSortedAndUnderAllNames) {
 }
 
 TEST(NodeFeatures, AreOnlyThoseThatTheNodeImplements) {
-  // All gates on: the library knows more than this node does.
+  // All gates on: the library knows more features than this node implements.
   FeatureGates all = FeatureGates();
   for (int i = 0; i < static_cast<int>(Gate::kCount); ++i)
     all = all.With(static_cast<Gate>(i), true);
@@ -80,7 +80,7 @@ TEST(NodeFeatures, AreRemovedWithTheGateOffAndRestoredWithItOn) {
   EXPECT_FALSE((*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"].has_value());
   Restart(node, on);
   EXPECT_EQ(Declared(node).size(), 4u);
-  // A configuration that leads to nothing clears the field too.
+  // A configuration that enables no feature clears the field too.
   Restart(node, on.With(Gate::kRestartAllContainersOnContainerExits, false)
                     .With(Gate::kDRAOptionalNodePreparation, false)
                     .With(Gate::kExtendWebSocketsToKubelet, false));
@@ -269,8 +269,8 @@ TEST(NodeFeatures, AnUpdateThatNeedsAMissingFeatureIsReportedButStands) {
   EXPECT_FALSE(features.CheckUpdate(pod("a")->root(), pod("b")->root()));
 }
 
-// What `drakkar features discover --agent drakkar`, `drakkar simulate` and the C interface foresee
-// is what the node declares: every combination of the gates that decide, in every release.
+// `drakkar features discover --agent drakkar`, `drakkar simulate` and the C interface predict what
+// the node declares, for every combination of the relevant gates in every release.
 TEST(NodeFeatures, ArePredictedForEveryCombinationOfGates) {
   std::set<std::string> decisive = {"NodeDeclaredFeatures", "ContainerRestartRules"};
   const features::Framework& framework = features::DefaultFramework();

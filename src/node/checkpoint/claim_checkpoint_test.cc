@@ -230,7 +230,7 @@ TEST(CheckpointFile, ATornSlotLeavesThePreviousOneInEffect) {
   EXPECT_EQ(node.Uid(node.Load()), "a");
 }
 
-// The slot before it is empty, since the checkpoint had followed.
+// The other slot is empty, because the checkpoint had been written.
 TEST(CheckpointFile, TheAgentStartsAfterAPowerLossInTheMiddleOfAnyWrite) {
   Stored node;
   node.Load();
@@ -284,7 +284,7 @@ TEST(CheckpointFile, AFailedReadSaysWhatToDo) {
     node.files.FailCall(call);
     const auto state = file.LoadOrCreate();
     ASSERT_FALSE(state.ok()) << call;
-    if (call == 0) continue;  // making the directory
+    if (call == 0) continue;  // creates the directory
     EXPECT_NE(state.error().message.find("move the file away"), std::string::npos)
         << state.error().message;
   }
@@ -307,7 +307,7 @@ TEST(CheckpointFile, MovingTheCheckpointAwayDiscardsTheSideFileToo) {
   EXPECT_EQ(node.Uid(node.Load()), "(none)");
 }
 
-// A slot that builds on an earlier checkpoint with the same content must not come to life again.
+// A slot based on an earlier checkpoint with the same content must not be revived.
 TEST(CheckpointFile, ACheckpointThatRevertsDoesNotReviveAClearedSlot) {
   Stored node;
   node.Load();

@@ -1,4 +1,4 @@
-// Claims that must not be prepared, and driver answers that must not be believed.
+// Claims that must not be prepared, and driver answers that must not be accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -67,7 +67,7 @@ TEST(ClaimChecks, ATemplateClaimOfAnotherPodIsRefused) {
 TEST(ClaimChecks, AClaimThatIsNotAllocatedOrWasReplacedIsNotTouched) {
   GpuNode node;
   node.CreatePodWithClaim();
-  node.driver.Stop();  // so that the first pod cannot give the claim back
+  node.driver.Stop();  // so that the first pod cannot unprepare the claim
   ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
   api::Draft released(node.api.Get("ResourceClaim", "default/c")->tree());
   released["status"] = api::Draft::Object();

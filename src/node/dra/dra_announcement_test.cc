@@ -1,4 +1,4 @@
-// What drivers are told before they are called.
+// Announcements to drivers before they are called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ TEST(DraAnnouncement, AnnouncesClaimsEarlyAndCallsDriversOnceTheIntentIsOnDisk) 
   node.driver.plugin.info.supported_versions.emplace_back(rpc::kAnnouncementService);
   node.driver.Start();
   std::vector<std::string> order;
-  // The claim had an intent before; the second pod's is a new one.
+  // The claim already had an intent; the second pod's is a new one.
   const auto intent_is_on_disk = [&] {
     const auto slots = node.files.ReadFile("/var/lib/kubelet/dra_manager_state.intents");
     return slots.ok() && slots->find(node.Pod("p2")->uid()) != std::string::npos;
@@ -39,7 +39,7 @@ TEST(DraAnnouncement, AnnouncesClaimsEarlyAndCallsDriversOnceTheIntentIsOnDisk) 
   node.driver.plugin.on_announcement = [&] { order.push_back("announced"); };
   node.driver.plugin.prepare_claim =
       [&, prepare = node.driver.plugin.prepare_claim](const rpc::ClaimReference& claim) {
-        // Nothing but the announcement may come before what survives a crash.
+        // Only the announcement may precede the durable intent.
         EXPECT_TRUE(intent_is_on_disk());
         order.push_back("prepared");
         return prepare(claim);
@@ -50,7 +50,7 @@ TEST(DraAnnouncement, AnnouncesClaimsEarlyAndCallsDriversOnceTheIntentIsOnDisk) 
   ASSERT_EQ(node.driver.plugin.announcements.size(), 1u);
   const rpc::AnnouncedClaim& announced = node.driver.plugin.announcements.front().at(0);
   EXPECT_THAT(node.driver.plugin.prepare_calls.back(), ElementsAre(announced.reference));
-  // What the node has read, so that the driver need not.
+  // The claim as the node fetched it, so that the driver need not.
   const auto claim = api::ParseJson(announced.object);
   ASSERT_TRUE(claim.ok()) << announced.object;
   EXPECT_EQ((*claim)->root()["metadata"]["uid"].str(), announced.reference.uid);
@@ -102,7 +102,7 @@ TEST(DraAnnouncement, ClaimsThatFailTheirChecksAreNotAnnounced) {
 }
 
 TEST(DraAnnouncement, ProcessorsStayAwakeWhileAClaimIsPrepared) {
-  // A file in the device's place: what was asked for last.
+  // A file in place of the device holds the last value written.
   const std::string path = StrCat(::testing::TempDir(), "dra-wakefulness-", ::getpid());
   auto asked = [&] {
     std::int32_t value = -1;

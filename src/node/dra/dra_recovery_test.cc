@@ -1,4 +1,4 @@
-// Drivers that do not come back, and agents that do.
+// Drivers that do not return, and agents that restart.
 #include <gtest/gtest.h>
 
 #include "base/text/text.h"
@@ -147,7 +147,7 @@ TEST(DraRecovery, RemovingDriversFromTheListIsRetriedAndUndoesNoConcurrentWrite)
   nic.Start();
   node.Advance(seconds(2));
   EXPECT_EQ(ForgottenOnTheNode(node), "gpu.example.com,nic.example.com");
-  // Somebody adds a driver right before the next attempt is carried out.
+  // Somebody else adds a driver right before the next attempt.
   bool added = false;
   node.api_fault = [&](const std::string& what) -> std::optional<Error> {
     if (what == "patch nodes" && !added) {
@@ -164,7 +164,7 @@ TEST(DraRecovery, RemovingDriversFromTheListIsRetriedAndUndoesNoConcurrentWrite)
   EXPECT_EQ(ForgottenOnTheNode(node), "fpga.example.com");
 }
 
-// The agent dies before the checkpoint has followed: only the intent is on disk.
+// The agent is killed before the checkpoint is written: only the intent is on disk.
 TEST(DraRecovery, ARunningPodWhoseDevicesAreUnknownIsPreparedAgain) {
   GpuNode node;
   node.CreatePodWithClaim();

@@ -264,7 +264,7 @@ TEST(OptionalPreparation, TheDecisionIsInTheCheckpointAndSurvivesARestart) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
-// What the claim was allocated with counts, whatever its slice says by now.
+// The allocation counts, whatever the slice says now.
 TEST(OptionalPreparation, ALaterSliceChangeHasNoEffectInEitherDirection) {
   GpuNode node;
   auto publish = [&](const char* name, bool skips) {
@@ -368,8 +368,8 @@ TEST(OptionalPreparation, WithTheGateOffAMixedClaimOfARunningPodStopsItAfterARes
   EXPECT_EQ(node.history.back(), "unprepare c") << "the driver does need to take this one back";
 }
 
-// The gate's check is for starting; a running pod whose gate went off while admission cannot look
-// (NodeDeclaredFeatures off) goes on and is let go without its driver.
+// The gate is checked when a pod starts. A running pod whose gate was turned off while admission
+// does not check (NodeDeclaredFeatures off) keeps running and terminates without its driver.
 TEST(OptionalPreparation, WithTheGatesOffUnprepareOfARunningPodStillSkips) {
   NodeHarness node;
   node.StartAgent();

@@ -100,7 +100,7 @@ TEST(DeviceHealth, ABurstCausesOneStatusWritePerPod) {
     if (what == "update pods/status") ++writes;
     return std::optional<Error>();
   };
-  // Ten reports at once, the last one counts.
+  // Ten reports at once; the last one wins.
   for (int i = 0; i < 10; ++i) {
     for (auto& each : bad)
       each.health = i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy;

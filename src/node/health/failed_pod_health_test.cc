@@ -1,4 +1,4 @@
-// What the status of a pod that has ended says about its devices.
+// The device health in the status of a pod that has ended.
 #include <gtest/gtest.h>
 
 #include "api/meta/time.h"
@@ -27,7 +27,7 @@ std::string Rows(NodeHarness& node, const std::string& pod) {
 }
 
 struct FailingPod : GpuNode {
-  // The pod fails after ten seconds. Its health is reported for longer than that.
+  // The pod fails after ten seconds, and its health is valid for longer.
   FailingPod() {
     RunFor(seconds(10), 1);
     CreatePodWithClaim();

@@ -12,7 +12,7 @@ using rpc::DeviceHealthState;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// On both clocks, which have nothing to do with each other.
+// A moment on both clocks, which are unrelated.
 HealthTime After(Duration passed = {}) {
   return {WallTime{seconds(1'800'000'000)} + passed, MonotonicTime{seconds(77)} + passed};
 }
@@ -99,7 +99,7 @@ TEST(HealthCache, EncodingInStepsGivesTheSameResult) {
   }
   HealthCache empty;
   EXPECT_EQ(empty.Encode(), "{}");
-  // A device that goes between two pieces leaves a file that can be read.
+  // A device removed between two steps still leaves a readable file.
   HealthCache::Encoding encoding;
   cache.EncodeMore(encoding, 3);
   cache.ClearInstance("a", 1, After());

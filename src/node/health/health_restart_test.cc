@@ -20,7 +20,7 @@ TEST(HealthRestart, SurvivesAnAgentRestartUntilItsTimeout) {
   node.Push(DeviceHealthState::kUnhealthy, "hot");
   node.Advance(seconds(2));
   node.KillAgent();
-  node.driver.plugin.health_supported = false;  // nobody says it again
+  node.driver.plugin.health_supported = false;  // the report is not repeated
   node.StartAgent();
   EXPECT_EQ(node.Row(), "claim:c Unhealthy hot");
   node.Advance(seconds(31));
@@ -54,7 +54,7 @@ TEST(HealthRestart, RestartingWithTheGateOffRemovesTheRows) {
   EXPECT_EQ(*node.files.ReadFile("/var/lib/kubelet/dra_health_state"), file) << "kept for later";
 }
 
-// Writes that end when the test says so.
+// Holds writes until the test releases them.
 class HeldWork final : public BlockingWork {
  public:
   void Run(absl::AnyInvocable<Result<void>()> work,
@@ -72,7 +72,7 @@ class HeldWork final : public BlockingWork {
       held;
 };
 
-// A driver that says what the test lets it say.
+// A driver whose reports the test controls.
 class SpokenClient final : public rpc::DraPluginClient {
  public:
   bool IsConnected() const override { return true; }

@@ -1,4 +1,4 @@
-// The health streams of drivers: who is asked, whose report counts, what is logged.
+// Health streams of drivers: which instance is used, whose report counts, what is logged.
 #include <gtest/gtest.h>
 
 #include "api/meta/time.h"
@@ -249,7 +249,7 @@ TEST(HealthStream, EachDriverHasExactlyOneStream) {
   successor.Start();
   EXPECT_EQ(node.driver.plugin.health_watchers(), 0u) << "cancelled on replacement";
   EXPECT_EQ(successor.plugin.health_watchers(), 1u);
-  // Its socket goes while the process lives on, as in a rolling update.
+  // Its socket is removed while the process keeps running, as in a rolling update.
   ASSERT_TRUE(node.files.Remove(StrCat(HollowHost::kRegistry, "/gpu.sock")).ok());
   node.watcher.Emit(HollowHost::kRegistry, FileChange::kRemoved, "gpu.sock");
   node.Advance(seconds(60));

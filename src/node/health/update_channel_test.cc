@@ -30,7 +30,7 @@ TEST(UpdateChannel, ABurstIsCoalescedAndNobodyStarves) {
     ++looks[uid];
     if (again) again();
   });
-  // One pod's devices flap without end: it asks to be looked at again in every look.
+  // One pod's devices flap: every update queues the pod again.
   int turns = 0;
   again = [&] {
     if (turns++ < 1'000) channel.Send("noisy", {"noisy"});

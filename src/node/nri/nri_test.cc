@@ -215,7 +215,7 @@ class HookedRuntimeTest : public ::testing::Test {
     loop_.RunUntilIdle();
   }
 
-  // A sandbox whose hooks agree, and a container in it.
+  // A sandbox whose hooks succeed, with a container in it.
   Result<std::string> CreateContainer() {
     if (!id_) {
       RunSandbox();

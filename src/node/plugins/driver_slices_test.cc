@@ -1,4 +1,4 @@
-// The ResourceSlices of drivers that have gone.
+// ResourceSlices of drivers that have disconnected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -84,7 +84,7 @@ TEST(DriverSlices, SlicesOfARegisteredDriverWithoutAConnectionAreDeletedAfterThi
   EXPECT_NE(slice(), nullptr);
   node.Advance(seconds(2));
   EXPECT_EQ(slice(), nullptr);
-  // One that answers the registration, but whose service never listens.
+  // It answers the registration, but its service never listens.
   node.driver.plugin.info.endpoint = "/var/lib/kubelet/plugins/gpu.example.com/dra.sock";
   node.driver.Start();
   ASSERT_TRUE(node.driver.plugin.notifications.back().plugin_registered);

@@ -54,7 +54,7 @@ TEST(SliceWiper, ADriverWhoseSocketDoesNotAnswerHasHalfAMinuteToReconnect) {
   for (const bool comes_back : {true, false}) {
     SliceNode node;
     node.driver.Start();
-    node.driver.Kill();  // its socket stays
+    node.driver.Kill();  // leaves its socket behind
     node.StartAgent();
     node.Advance(seconds(29));
     EXPECT_TRUE(node.Has("gpu"));

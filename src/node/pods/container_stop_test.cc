@@ -1,4 +1,4 @@
-// Stopping containers, whoever asks for it: hooks, deadlines and what fails on the way.
+// Stopping containers for any reason: hooks, deadlines and failures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using ::testing::SizeIs;
 
 struct StoppingNode : NodeHarness {
   StoppingNode() { StartAgent(); }
-  // One container "a" with these members, which ends as soon as it is asked to.
+  // One container "a" with these members, which exits as soon as it is asked to.
   void Create(const std::string& container_members, const std::string& pod_members = "") {
     CreatePod("p", StrCat(pod_members, R"("containers":[{"name":"a","image":"busybox:1",)",
                           container_members, "}]"));

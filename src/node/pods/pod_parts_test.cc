@@ -1,4 +1,4 @@
-// Environment, volumes, container configuration and logs: what a container is made from.
+// The parts of a container: environment, volumes, configuration and logs.
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
@@ -43,7 +43,7 @@ TEST(Environment, UnterminatedReferencesAreScannedOnce) {
   EXPECT_EQ(*ExpandReferences(text, {}, text.size()), text);
 }
 
-// Each variable is the one before it twice: 39 of them would be 512 GiB.
+// Each variable contains the previous one twice: 39 of them would be 512 GiB.
 TEST(Environment, ExponentiallyGrowingVariablesAreRefusedEarly) {
   std::string variables = R"json({"name":"V0","value":"x"})json";
   for (int i = 1; i < 40; ++i) {
@@ -121,7 +121,7 @@ TEST(Environment, AMissingKeyIsNamedInTheError) {
   EXPECT_EQ(environment.error().message, "environment variable X: configmap \"cm\" not found");
 }
 
-// Files in memory and nothing of a kernel.
+// Files in memory, without a kernel.
 struct VolumeFixture {
   MemoryFileSystem files;
   std::unique_ptr<VolumeHost> host = MakePlainVolumeHost(files);
@@ -326,7 +326,7 @@ TEST(ContainerConfig, CdiEditsOverrideTheContainersOwnSettings) {
   auto missing = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=none"}, config);
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message, HasSubstr("unresolvable CDI devices v.com/c=none"));
-  // Specs come in YAML too, and a pod's event says which one is broken.
+  // CDI specs may be YAML, and a pod's event names the broken file.
   const auto write = [&](std::string_view text) {
     ASSERT_TRUE(files.WriteFile("/cdi/v.com-d.yaml", text, 0644).ok());
   };

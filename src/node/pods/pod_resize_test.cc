@@ -1,4 +1,4 @@
-// Requests and limits that change while the pod runs (KEP-1287).
+// In-place resize of requests and limits (KEP-1287).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,9 +12,9 @@
 namespace drakkar::node {
 namespace {
 
-// Walks a whole table with nothing but its rows: every state is reached, every state but the
-// terminal ones has a way to a terminal one (or, without any, back to the first), every event is
-// used, every name is its own, and no state has two ways for one event.
+// Walks a whole table: every state is reachable, every non-terminal state can reach a terminal one
+// (or, without any, the initial state), every event is used, names are unique, and no state has two
+// transitions for one event.
 template <typename State, typename Event, std::size_t kRows, std::size_t kStates>
 void WalkTable(const TransitionTable<State, Event, kRows>& table,
                const std::array<State, kStates>& states, const std::set<State>& terminal,
@@ -60,7 +60,7 @@ void WalkTable(const TransitionTable<State, Event, kRows>& table,
     EXPECT_NE(Name(event), "?");
     EXPECT_TRUE(event_names.insert(Name(event)).second) << Name(event) << " names two events";
   }
-  // Any order of events takes the machine where a plain map of the rows says, or nowhere.
+  // For any order of events, the machine goes where a plain map of the rows says, or stays.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     SeededRandom random(seed);

@@ -1,4 +1,4 @@
-// What containers see of the cluster, and what is reported of those that did not run.
+// What containers see of the cluster, and how containers that never ran are reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Volumes of running pods: their contents, their limits, their end.
+// Volumes of running pods: content, limits, removal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Volumes that have the size the test says.
+// Volumes whose sizes the test sets.
 class SizedVolumes final : public VolumeHost {
  public:
   explicit SizedVolumes(FileSystem& files) : plain_(MakePlainVolumeHost(files)) {}

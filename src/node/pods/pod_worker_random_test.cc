@@ -37,7 +37,7 @@ std::optional<PodStage> StageNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// What a pod is to somebody who only knows what was asked for.
+// A pod as seen by someone who only knows what was requested.
 struct ModelPod {
   std::string uid;
   std::string claim;  // empty: none
@@ -102,14 +102,14 @@ class RandomNode : public NodeHarness {
         return;
       case 9:
         KillAgent();
-        stages_.clear();  // the next one begins anew with what it finds
+        stages_.clear();  // the next agent starts from what it finds
         return StartAgent();
       default:
         return Advance(milliseconds(random_.Below(20'000)));
     }
   }
 
-  // Nothing fails any more, and enough time passes for every backoff.
+  // Removes all faults and waits longer than every backoff.
   void Settle() {
     machine.faults.clear();
     api_faults_ = 0;
@@ -161,7 +161,7 @@ class RandomNode : public NodeHarness {
     ModelPod pod;
     const std::string name = StrCat("p", model_.size());
     if (random_.Below(4) > 0) {
-      // Now and then one that another pod has.
+      // Sometimes a claim that another pod uses.
       pod.claim = StrCat("c", random_.Below(model_.size() + 1));
       if (claims_.insert(pod.claim).second) {
         CreateClaim(pod.claim, {StrCat("gpu.example.com/", pod.claim)});
@@ -213,7 +213,7 @@ class RandomNode : public NodeHarness {
     return false;
   }
 
-  // Each transition must follow the table from where the pod was, and be true of the world.
+  // Each transition must start in the pod's last stage and be true of the world.
   void OnLogLine(std::string_view line) {
     if (line.find("\"changed pod stage\"") == std::string_view::npos) return;
     ++transitions;
@@ -253,12 +253,12 @@ class RandomNode : public NodeHarness {
   bool driver_runs_ = true;
   std::size_t api_faults_ = 0;
   std::map<std::string, ModelPod> model_;   // by name
-  std::set<std::string> claims_;            // that exist; pods may share them
+  std::set<std::string> claims_;            // existing claims; pods may share them
   std::set<std::string> prepared_;          // those the driver holds
   std::map<std::string, PodStage> stages_;  // by UID, as logged by this agent
 };
 
-// DRAKKAR_SEED=N runs that one alone.
+// DRAKKAR_SEED=N runs only that seed.
 TEST(PodWorkerRandom, RandomOperationsEndWhereTheModelSays) {
   const char* only = std::getenv("DRAKKAR_SEED");
   const std::uint64_t first = only == nullptr ? 1 : std::strtoull(only, nullptr, 10);

@@ -87,7 +87,7 @@ TEST(RestartRules, AnInitContainerCanHaveItsOwnPolicy) {
   }
 }
 
-// A pod whose container `watcher` ends with 42 in its first attempt after 5 s.
+// A pod whose container `watcher` exits with 42 after 5 s in its first attempt.
 struct RestartingPod : NodeHarness {
   explicit RestartingPod(int attempts_that_end = 1) {
     machine.program_of = [attempts_that_end](const ContainerConfig& config) {

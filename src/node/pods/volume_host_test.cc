@@ -1,4 +1,4 @@
-// Real mounts, as root: links and renames in a volume must lead nowhere else.
+// Real mounts, as root: links and renames in a volume must not lead out of it.
 #include "node/pods/volume_host.h"
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ TEST_F(VolumeHostTest, AMountStaysTheSameWhenItsNameIsRedirected) {
   Link(root_ + "/host", "d");
   EXPECT_TRUE(files_.Exists(target_ + "/mine"));
   EXPECT_FALSE(files_.Exists(target_ + "/secret"));
-  // The next container of the same name begins anew, and is not led out either.
+  // The next container of the same name resolves it again, and is not led out either.
   EXPECT_NE(Bind("d"), target_);
 }
 

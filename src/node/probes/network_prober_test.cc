@@ -22,7 +22,7 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// gRPC's health service on a connection of its own.
+// gRPC's health service on its own connection.
 class GrpcPeer final : public net::Socket::Handler {
  public:
   GrpcPeer(std::unique_ptr<net::Socket> socket, std::map<std::string, int> statuses)
@@ -63,7 +63,7 @@ class GrpcPeer final : public net::Socket::Handler {
       });
 };
 
-// What the contract is checked in: a network with a few servers, real or not.
+// The environment of the contract test: a network with a few servers, real or fake.
 class World {
  public:
   virtual ~World() = default;
@@ -143,7 +143,7 @@ class RealWorld final : public World {
   void DestroyProber() override { prober_.reset(); }
   void Do(Task task) override { net_.RunSync(std::move(task)); }
   bool WaitUntil(std::function<bool()> condition) override {
-    // Each round trip through the loop lets it make progress; the limit is only for a failure.
+    // Each round trip through the loop makes progress; the limit only matters on failure.
     const auto limit = std::chrono::steady_clock::now() + seconds(20);
     while (std::chrono::steady_clock::now() < limit) {
       bool met = false;

@@ -294,7 +294,7 @@ TEST_P(RuntimeContract, ExecutesACommandInARunningContainer) {
   EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
 }
 
-// Collects what a command says; lives on the runtime's loop.
+// Collects a command's output; lives on the runtime's loop.
 class Listener final : public ProcessStreams::Events {
  public:
   void OnOutput(OutputStream stream, std::string_view bytes) override {

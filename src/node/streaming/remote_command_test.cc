@@ -12,7 +12,7 @@ namespace {
 namespace ws = net::websocket;
 using std::chrono::seconds;
 
-// The connection's other side: a client that reads what was written to it.
+// The other side of the connection: a client that reads what was written to it.
 struct Wire {
   std::string written;
   std::size_t pending = 0;
@@ -43,7 +43,7 @@ class FakeStream final : public net::RawStream {
   Wire& wire_;
 };
 
-// What a test sees of the process.
+// The process as the test sees it.
 struct FakeProcess {
   std::string input;
   bool input_closed = false;

@@ -194,7 +194,7 @@ TEST_F(ImageStoreTest, RefusesDamagedBlobsAndLeavesNothingBehind) {
 TEST_F(ImageStoreTest, NothingIsWrittenOutsideTheRoot) {
   Put("outside/victim", "safe");
   const std::string up = "../../../../../../../.." + directory_ + "/outside";
-  // Links resolve inside of the root, where such a target does not exist.
+  // Links resolve inside the root, where the target does not exist.
   for (const std::string& target : {directory_ + "/outside", up}) {
     auto image = Import(
         Put("l.tar", TarWriter().Symlink("out", target).File("out/victim", "overwritten").Finish()),
@@ -277,7 +277,7 @@ TEST_F(ImageStoreTest, DropsAUserFromAllImages) {
   EXPECT_TRUE(store_->Remove("a").ok());
 }
 
-// What goes through FileSystem; unpacking a layer is one call of it all the same.
+// Operations that go through FileSystem; unpacking a layer counts as one.
 TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
   const std::string tar = Put("a.tar", TarWriter().File("v", "tar").Finish());
   const std::string first =
@@ -292,7 +292,7 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
     FaultyFileSystem faulty(files_);
     ImageStore store(faulty, RealRandom(), directory);
     faulty.FailCall(call);
-    // One call fails, so the second try has to work.
+    // Only one call fails, so the second attempt must succeed.
     auto twice = [&](const char* what, auto step) {
       auto done = step();
       if (!done.ok()) {
@@ -332,7 +332,7 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
       twice("remove", [&]() -> Result<void> {
         const bool is_repeated = !faulty.failed().empty();
         auto removed = store.Remove(name);
-        // Its very last step had failed: the name is gone.
+        // Only the last step failed: the name is already gone.
         if (is_repeated && !removed.ok() && removed.error().code == ErrorCode::kNotFound)
           return Ok();
         return removed;

@@ -44,7 +44,7 @@ class BundleTest : public ::testing::Test {
   BundleBuilder Builder() {
     return BundleBuilder(files_, images_, paths_, Cgroups::Parse(files_, ""), ProbeHostLimits());
   }
-  // What there should not be in the end.
+  // What must not be left at the end.
   std::vector<std::string> Left() {
     std::vector<std::string> left;
     for (const std::string& directory :
@@ -159,8 +159,7 @@ TEST_F(BundleTest, APodWithoutDnsConfigNeverGetsAnEmptyResolvConf) {
   EXPECT_THAT(Left(), IsEmpty());
 }
 
-// From the first to the last file operation in a container's life. The agent is a new one after its
-// start.
+// Covers every file operation in a container's life. The agent is restarted after the start.
 TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
   const SandboxRecord new_sandbox = sandbox_;
   const ContainerRecord new_container = container_;
@@ -168,7 +167,7 @@ TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
   for (;; ++call) {
     SCOPED_TRACE(call);
     files_.FailCall(call);
-    // One call fails, so the second try has to work.
+    // Only one call fails, so the second attempt must succeed.
     auto twice = [&](const char* what, auto step) {
       auto done = step();
       if (!done.ok()) {
@@ -197,7 +196,7 @@ TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
     ContainerRecord record = std::move(built->record);
     record.phase = Phase::kStarting;
     twice("save", [&] { return before.Save(record); });
-    // It has run to its end before the agent could say that it runs.
+    // It exited before the agent could record that it runs.
     ASSERT_TRUE(real_.WriteFile(paths_.ExitFile(record.id), "7", 0600).ok());
 
     BundleBuilder after = Builder();
@@ -214,7 +213,7 @@ TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
     twice("release", [&] { return after.ReleaseContainer(record); });
     record.phase = Phase::kRemoving;
     twice("save", [&] { return after.Save(record); });
-    // The agent dies here: the next one goes on.
+    // The agent is killed here; the next one continues.
     BundleBuilder last = Builder();
     static_cast<void>(twice("last scan", [&] { return last.Scan(); }));
     EXPECT_THAT(Left(), ElementsAre(paths_.Sandbox("sandbox1"))) << "after " << files_.failed();

@@ -22,7 +22,7 @@ using Done = RuntimeCallback<void>;
 class OciFaultsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Not one call for each place of a long search path.
+    // Do not count one call per directory of a long search path.
     ::setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
     std::string why;
     harness_ = MakeOciHarness(why, files_);
@@ -34,7 +34,7 @@ class OciFaultsTest : public ::testing::Test {
   Result<T> Call(std::function<void(Runtime&, RuntimeCallback<T>)> call) {
     return Await<T>(*harness_, std::move(call));
   }
-  // One call fails, so the second try has to work. `step` answers with a Result.
+  // Only one call fails, so the second attempt must succeed. `step` answers with a Result.
   template <typename Step>
   auto Twice(const char* what, Step step) {
     auto done = step();
@@ -124,7 +124,7 @@ class OciFaultsTest : public ::testing::Test {
         << files_.failed();
     return Status(id);
   }
-  // Processes with this argument, but not what one of them has just forked.
+  // Processes with this argument, excluding children they have just forked.
   static std::vector<int> Running(const std::string& mark) {
     FileSystem& files = RealFileSystem();
     std::map<int, int> parents;
@@ -154,8 +154,8 @@ class OciFaultsTest : public ::testing::Test {
     return "no file";
   }
 
-  // A pod from its sandbox to its removal, with a new agent in between; each failed call is
-  // repeated, as the pod's worker does.
+  // A pod from sandbox to removal, with an agent restart in between. Failed calls are repeated, as
+  // the pod worker does.
   void LiveThrough() {
     const auto sandbox = RunSandbox();
     ASSERT_TRUE(sandbox.ok());
@@ -207,7 +207,7 @@ TEST_F(OciFaultsTest, RecoversFromEachFailingFileOperation) {
     SCOPED_TRACE(call);
     files_.FailCall(call);
     LiveThrough();
-    // So that a log tells what was tried.
+    // So that the log shows what was tried.
     std::fprintf(stderr, "%zu of %zu: %s\n", call, calls, files_.failed().c_str());
     files_.Stop();
   }
@@ -294,7 +294,7 @@ TEST_F(OciFaultsTest, ACommandOfAKilledAgentIsKilledEvenIfReadingItsPidFailsOnce
   RemoveAll(*sandbox, *id);
 }
 
-// A record that is damaged does not tell the control group; the bundle does.
+// A damaged record does not name the cgroup; the bundle does.
 TEST_F(OciFaultsTest, AContainerWithADamagedRecordIsKilled) {
   const auto sandbox = RunSandbox();
   const auto id = Create(*sandbox, "");

@@ -1,4 +1,4 @@
-// What only real containers show; the rest is in the contract test.
+// What only real containers can show; the rest is in the contract test.
 #include "node/runtime/oci/oci_runtime.h"
 
 #include <signal.h>
@@ -213,7 +213,7 @@ TEST_F(OciRuntimeTest, CompletesOrUndoesAStartThatTheAgentDidNotSurvive) {
   RunSandbox();
   auto id = Create(harness_->ConfigFor(Program::kEndsWhenTold));
   ASSERT_TRUE(id.ok());
-  // The agent dies at some point of the start: the answer never comes.
+  // The agent is killed at some point of the start: the answer never arrives.
   harness_->OnLoop([&](Runtime& runtime) { runtime.StartContainer(*id, [](Result<void>) {}); });
   harness_->KillAgent();
   harness_->StartAgent();
@@ -270,7 +270,7 @@ TEST_F(OciRuntimeTest, KillsACommandThatTimesOut) {
   CleanUp();
 }
 
-// Collects what a process says; lives on the runtime's loop.
+// Collects a process's output; lives on the runtime's loop.
 class Listener final : public ProcessStreams::Events {
  public:
   void OnOutput(OutputStream stream, std::string_view bytes) override {
@@ -347,7 +347,7 @@ TEST_F(OciRuntimeTest, MakesACommandWaitForASlowListener) {
         *id, {"/bin/sh", "-c", "dd if=/dev/zero bs=1024 count=4096 2>/dev/null; cat >/dev/null"},
         {.standard_input = true, .standard_output = true}, listener);
     streams->SetReading(false);
-    // More than a pipe holds: the command reads it only after its output was taken.
+    // More than a pipe's capacity: the command reads it only after its output was read.
     streams->WriteInput(std::string(1 << 20, 'x'));
     EXPECT_GT(streams->pending_input(), 0u);
     streams->CloseInput();

@@ -1,4 +1,4 @@
-// System calls of images and bundles fail, also those that do not go through FileSystem.
+// System calls for images and bundles fail, including those that bypass FileSystem.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -194,7 +194,7 @@ TEST_F(SyscallFaults, AnImportAndARemovalCanBeRepeated) {
   EXPECT_LT(call, kMaxCalls);
 }
 
-// Its user and groups are the image's, its root is complete, and what could not be built is gone.
+// Its user and groups come from the image, its root is complete, and a failed build leaves nothing.
 TEST_F(SyscallFaults, ABundleIsCompleteOrAbsent) {
   const bool is_root = ::geteuid() == 0;  // else without namespaces
   const OciPaths paths{directory_ + "/runtime", directory_ + "/runtime/state"};
