@@ -13,17 +13,18 @@ using drakkar::metadata::Query;
 constexpr char kUsage[] =
     "usage: drakkar-metadata [CLAIM [REQUEST]] [-o json|env|jsonpath=TEMPLATE] [--wait SECONDS]\n"
     "\n"
-    "Prints what this container is told about its devices (KEP-5304). CLAIM is the name of the\n"
-    "resource claim, or its name in the pod; without it everything is printed.\n"
+    "Prints the metadata of this container's devices (KEP-5304). CLAIM is the name of the\n"
+    "ResourceClaim or its name in the pod; without it, everything is printed.\n"
     "\n"
     "  -o, --output FORMAT   json (default), env (lines for eval), jsonpath=TEMPLATE\n"
     "      --file FILE       read this file instead\n"
-    "      --wait SECONDS    wait that long for metadata that is not there yet\n"
-    "      --root DIR        look below DIR, such as the root of another container\n"
+    "      --wait SECONDS    how long to wait for missing metadata\n"
+    "      --root DIR        root directory to search, for example that of another container\n"
     "\n"
-    "Exit status: 0 printed, 1 failed, 2 bad arguments, 3 no metadata yet. What is there is "
-    "printed\n"
-    "also when some is not: standard error names it, and with --wait the exit status is 3.\n"
+    "Exit status: 0 printed, 1 failed, 2 bad arguments, 3 no metadata yet. If only some metadata "
+    "is\n"
+    "available, that is printed, standard error lists the missing files, and with --wait the exit\n"
+    "status is 3.\n"
     "\n"
     "  eval \"$(drakkar-metadata my-claim gpu -o env --wait 10)\"\n"
     "  drakkar-metadata my-claim gpu -o "
@@ -63,7 +64,7 @@ int main(int argc, char** argv) {
     } else if (i + 1 < words.size()) {
       value = words[++i];
     } else {
-      return Complain("the flag " + flag + " needs a value, or is unknown; see --help");
+      return Complain(flag + " is unknown or needs a value; see --help");
     }
     if (flag == "-o" || flag == "--output") {
       query.output = value;
@@ -75,14 +76,14 @@ int main(int argc, char** argv) {
       if (value.ends_with('s')) value.pop_back();
       const auto seconds = drakkar::ParseInt64(value);
       if (!seconds || *seconds < 0 || *seconds > 1'000'000) {
-        return Complain("--wait takes a number of seconds");
+        return Complain("--wait must be a number of seconds");
       }
       query.wait = std::chrono::seconds(*seconds);
     } else {
       return Complain("unknown flag " + flag + "; see --help");
     }
   }
-  if (names.size() > 2) return Complain("at most a claim and a request can be named; see --help");
+  if (names.size() > 2) return Complain("expected at most a claim and a request; see --help");
   if (!names.empty()) query.claim = names[0];
   if (names.size() > 1) query.request = names[1];
 

@@ -1,4 +1,4 @@
-// Controllers and scheduler, active while they lead.
+// Controllers and scheduler, active while they hold the Lease.
 #include "api/json/writer.h"
 #include "base/exec/processors.h"
 #include "base/text/text.h"
@@ -13,15 +13,15 @@
 namespace drakkar::cmd {
 namespace {
 
-// More threads than processors only add switches, cold caches and smaller batches: with two
-// processors (the API server's loop on one, scheduler, HTTP and the store's writer on the other) a
-// pod costs a tenth less when the controllers, whose steps are short, are on the API server's loop.
+// With fewer processors than this, the controllers share the API server's loop. More threads than
+// processors only add context switches, cold caches and smaller batches: on two processors a pod
+// then costs a tenth less CPU.
 constexpr std::size_t kProcessorsForEachLoop = 3;
 
 enum class Thread { kOwn, kMain };
 
-// A part whose state `T` lives on one loop, of its own thread or the process's main one: made
-// there, stopped there, destroyed there.
+// A part whose state `T` is created, stopped and destroyed on one loop: that of its own thread, or
+// the main one.
 template <typename T>
 class LoopPart final : public Part {
  public:
@@ -78,12 +78,12 @@ class LoopPart final : public Part {
   const Thread where_;
   Make make_;
   std::unique_ptr<LoopThread> thread_;  // null on the main loop
-  UvLoop* loop_ = nullptr;              // null unless started
+  UvLoop* loop_ = nullptr;              // null until started
   std::unique_ptr<T> state_;
 };
 
-// What scheduler and controllers have in common: a client, metrics, a status port, a Lease. The
-// work itself (`Work`) exists only while the Lease is held.
+// What scheduler and controllers share: a client, metrics, a status port and a Lease. `Work` exists
+// only while the Lease is held.
 template <typename Work>
 class Component {
  public:
@@ -139,9 +139,9 @@ class Component {
             [this] {
               work_.reset();
               options_.on_fatal(
-                  Unavailable(StrCat("the lease ", options_.component.election.lease_namespace, "/",
-                                     options_.component.election.lease_name,
-                                     " could not be held; ending, so that nothing is done twice")));
+                  Unavailable(StrCat("lost lease ", options_.component.election.lease_namespace,
+                                     "/", options_.component.election.lease_name,
+                                     "; exiting, because another instance may be active")));
             }});
     elector_->Start();
     return Ok();

@@ -13,7 +13,7 @@ namespace drakkar::cmd {
 Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   FileSystem& files = RealFileSystem();
   RETURN_IF_ERROR(files.MakeDirectories(options.data_dir, 0700));
-  // The store first: its lock keeps a second process away from everything else in the directory.
+  // Open the store first: its lock keeps a second process out of the data directory.
   Result<std::unique_ptr<storage::Store>> store =
       storage::OpenStore(options.loop, {.directory = JoinPath(options.data_dir, "store")});
   if (!store.ok()) return store.error();

@@ -16,7 +16,7 @@
 
 namespace drakkar::cmd {
 
-// The API server on the main loop, over the embedded store in `data_dir`.
+// The API server on the main loop, on the embedded store in `data_dir`.
 class ApiServerPart final : public Part {
  public:
   struct Options {
@@ -26,10 +26,11 @@ class ApiServerPart final : public Part {
     FeatureGates gates;
     bool skip_operations_as_list = false;
     Duration event_ttl = std::chrono::hours(1);
-    bool low_latency = false;      // idle processors stay awake while there are writes
-    std::string driver_node = {};  // the node whose driver gets a kubeconfig; empty: none does
+    bool low_latency = false;      // keep idle processors awake during writes
+    std::string driver_node = {};  // the node whose driver gets a kubeconfig; empty for none
   };
-  // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
+  // Loads or creates the cluster's CA and opens the store. This does everything that can fail
+  // before the server runs.
   static Result<std::unique_ptr<ApiServerPart>> Open(Options options);
   ~ApiServerPart() override;
 
@@ -40,11 +41,12 @@ class ApiServerPart final : public Part {
   apiserver::Core& core() { return server_->core(); }
   apiserver::ApiServer& server() { return *server_; }
   const apiserver::Pki& pki() const { return pki_; }
-  // "https://127.0.0.1:6443"; after Start.
+  // For example "https://127.0.0.1:6443"; valid after Start.
   std::string url() const;
-  // Where the administrator's kubeconfig is; written by Start.
+  // The administrator's kubeconfig; written by Start.
   std::string kubeconfig_path() const;
-  // That of a driver on the node of the options, which may do what such a driver needs.
+  // The kubeconfig for a driver on `driver_node`, with only the permissions that such a driver
+  // needs.
   std::string driver_kubeconfig_path() const;
   ClientFactory DirectClients();
 
@@ -57,13 +59,13 @@ class ApiServerPart final : public Part {
   Options options_;
   apiserver::Pki pki_;
   Metrics metrics_;
-  // Told to the proxies, on other loops.
+  // Shared with the proxies, which run on other loops.
   const std::shared_ptr<std::atomic<std::uint16_t>> own_port_ =
       std::make_shared<std::atomic<std::uint16_t>>(0);
   std::unique_ptr<apiserver::ApiServer> server_;
 };
 
-// Who is active when several run, and where the status pages are.
+// Leader election and the status port.
 struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
   StatusPortOptions status = {};

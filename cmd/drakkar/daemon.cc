@@ -13,7 +13,7 @@ namespace {
 
 constexpr Logger kLog("drakkar");
 
-// Starts the parts one after the other, waits for a signal, stops them in reverse.
+// Starts the parts in order, waits for a signal, and stops them in reverse order.
 class Runner {
  public:
   Runner(UvLoop& loop, std::vector<std::unique_ptr<Part>> parts, cli::Console& console,
@@ -39,7 +39,8 @@ class Runner {
       on_ready_();
       return;
     }
-    // Counted before it is up: a part that is stopped while it starts has threads and files, too.
+    // Counted before it is up: a part that is stopped during its start already has threads and
+    // files.
     Part& part = *parts_[begun_++];
     part.on_fatal = [this, &part](const Error& error) { Fail(part, error, [] {}); };
     part.Start([this, &part](Result<void> result) {
@@ -53,7 +54,7 @@ class Runner {
     if (stopping_ || given_up_.contains(&part)) return;
     if (!part.is_vital()) {
       console_.Error(StrCat(part.name(), ": ", error.message,
-                            " (it is stopped; everything else goes on without it)"));
+                            "; stopped it, and the other components keep running"));
       given_up_[&part] = false;
       return part.Stop([this, &part, go_on = std::move(go_on)] {
         given_up_[&part] = true;
@@ -94,9 +95,9 @@ class Runner {
   std::vector<std::unique_ptr<Part>> parts_;
   cli::Console& console_;
   std::function<void()> on_ready_;
-  std::size_t begun_ = 0;                 // of the parts, in order: those to be stopped
-  std::map<const Part*, bool> given_up_;  // before all others; whether they have stopped
-  const Part* awaited_ = nullptr;         // of these, by who stops the rest
+  std::size_t begun_ = 0;                 // parts started so far, which need to be stopped
+  std::map<const Part*, bool> given_up_;  // parts stopped early, and whether they have finished
+  const Part* awaited_ = nullptr;         // the one that the final shutdown waits for
   bool stopping_ = false;
   int exit_code_ = cli::kExitOk;
 };
@@ -117,18 +118,18 @@ std::string HostName() {
 std::vector<cli::Flag> CommonFlags() {
   return {
       {.name = "feature-gates",
-       .help = "Features to turn on or off, as NAME=true,NAME=false.",
+       .help = "Feature gates, as NAME=true,NAME=false.",
        .placeholder = "GATES"},
       {.name = "emulated-version",
-       .help = "Behave as this release of Kubernetes, for example 1.36.",
+       .help = "Emulate this Kubernetes release, for example 1.36.",
        .default_value = kOurVersion.ToString(),
        .placeholder = "VERSION"},
       {.name = "logging-format",
-       .help = "text or json.",
+       .help = "Log format: text or json.",
        .default_value = "text",
        .placeholder = "FORMAT"},
       {.name = "log-level",
-       .help = "The least important messages to show: debug, info, warning or error.",
+       .help = "Minimum log level: debug, info, warning or error.",
        .default_value = "info",
        .placeholder = "LEVEL"},
   };

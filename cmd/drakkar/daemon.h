@@ -14,38 +14,39 @@
 
 namespace drakkar::cmd {
 
-// One part of the system with its loop. Parts are started in order and stopped in reverse; both are
-// called on the main loop and answer there. Stop may come before Start has answered, which it then
-// need not do any more; a part is never destroyed without it once it was started.
+// One component with its loop. RunParts starts parts in order and stops them in reverse order; it
+// calls Start and Stop on the main loop, where they also report back. Stop may be called before
+// Start has reported, in which case Start need not report any more. A part that was started is
+// always stopped before it is destroyed.
 class Part {
  public:
   virtual ~Part() = default;
   virtual std::string_view name() const = 0;
-  // Whether the others stop when this one cannot start or go on.
+  // Whether the other parts stop if this one cannot start or fails.
   virtual bool is_vital() const { return true; }
   virtual void Start(std::function<void(Result<void>)> done) = 0;
   virtual void Stop(std::function<void()> done) = 0;
-  // To be called, on the main loop, when a started part cannot go on: everything stops, or the part
-  // alone if the others can do without it. Set by RunParts.
+  // A started part calls this on the main loop when it cannot continue. RunParts sets it: it stops
+  // everything, or only this part if the others can do without it.
   std::function<void(const Error&)> on_fatal = [](const Error&) {};
 };
 
-// Makes a client for a part: direct calls in the same process, or HTTP.
+// Creates a client for a part, over HTTP or as direct calls in the same process.
 using ClientFactory = std::function<std::unique_ptr<client::Client>(
     UvLoop& loop, std::string user, std::vector<std::string> groups, storage::Mark mark)>;
 
-// Runs parts until SIGINT or SIGTERM (or until a vital one of them fails to start): the main loop
-// of every daemon command. `on_ready` runs when all have started.
+// Runs parts until SIGINT or SIGTERM, or until a vital part fails. The main loop of every daemon
+// command. Calls `on_ready` when all parts have started.
 int RunParts(UvLoop& main_loop, std::vector<std::unique_ptr<Part>> parts, cli::Console& console,
              std::function<void()> on_ready);
 
-// This machine's, in lower case.
+// This machine's host name in lower case.
 std::string HostName();
 
-// Flags every daemon has: --feature-gates, --emulated-version, --logging-format, -v.
+// Flags of all daemons: --feature-gates, --emulated-version, --logging-format, --log-level.
 std::vector<cli::Flag> CommonFlags();
-// Sets logging up and reads the gates; `turned_on` are on unless a flag, or the gates of a
-// configuration file, say otherwise.
+// Sets up logging and reads the feature gates. Gates in `turned_on` are on unless a flag or a
+// configuration file turns them off.
 Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
                                      std::vector<Gate> turned_on = {},
                                      const std::string& file_gates = {});

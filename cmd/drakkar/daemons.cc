@@ -1,4 +1,4 @@
-// up, apiserver, controllers, scheduler, node, driver: flags in, parts out.
+// up, apiserver, controllers, scheduler, node, driver: from flags to parts.
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,13 +15,13 @@
 namespace drakkar::cmd {
 namespace {
 
-// Default limit for one pod: more than programs need, less than the machine has.
+// Default per pod: more than programs need, less than the machine has.
 constexpr std::int64_t kPodPidsLimit = 4'096;
 constexpr Logger kLog("drakkar");
 
 cli::Flag DataDirectoryFlag() {
   return {.name = "data-dir",
-          .help = "Where everything is kept.",
+          .help = "Data directory.",
           .default_value = kDefaultDataDirectory,
           .placeholder = "DIR"};
 }
@@ -29,8 +29,8 @@ cli::Flag DataDirectoryFlag() {
 cli::Flag SkipFormFlag() {
   return {.name = "skip-node-operations-form",
           .help =
-              "How skipNodeOperations is given out: as it was written, or always as a list, "
-              "which is all that Go clients can read.",
+              "How skipNodeOperations is returned: as written, or always as a list, for Go "
+              "clients, which cannot decode a boolean.",
           .default_value = "written",
           .placeholder = "written|list"};
 }
@@ -46,7 +46,7 @@ Result<bool> ReadSkipForm(const cli::Arguments& arguments) {
 
 cli::Flag EventTtlFlag() {
   return {.name = "event-ttl",
-          .help = "How long an event is kept after it was last written.",
+          .help = "How long events are kept after their last write.",
           .default_value = "1h0m0s",
           .placeholder = "DURATION"};
 }
@@ -55,8 +55,8 @@ Result<Duration> ReadEventTtl(const cli::Arguments& arguments) {
   const std::string& text = arguments.Text("event-ttl");
   const Result<Duration> ttl = api::ParseDuration(text);
   if (!ttl.ok() || *ttl <= Duration::zero()) {
-    return InvalidArgument(
-        StrCat("--event-ttl must be a time like 1h0m0s and more than nothing, not ", Quote(text)));
+    return InvalidArgument(StrCat(
+        "--event-ttl must be a duration greater than zero, such as 1h0m0s, not ", Quote(text)));
   }
   return *ttl;
 }
@@ -65,9 +65,9 @@ cli::Flag LowLatencyFlag() {
   return {.name = "low-latency",
           .type = cli::FlagType::kBool,
           .help =
-              "Keep idle processors awake while there are writes or claims being prepared, and "
-              "for a few milliseconds after (/dev/cpu_dma_latency, as root). Uses more power "
-              "and, on a virtual machine, more of its host."};
+              "Keep idle processors awake during writes and while claims are prepared, and for a "
+              "few milliseconds afterwards (through /dev/cpu_dma_latency, as root). Uses more "
+              "power and, on a virtual machine, more of the host's CPU."};
 }
 
 cli::Flag ControllersFlag() {
@@ -111,10 +111,11 @@ int Fail(cli::Console& console, const Error& error) {
   return cli::kExitFailure;
 }
 
-// Clients of a server elsewhere, by kubeconfig. The user is whom the kubeconfig says.
+// Clients for a server given by a kubeconfig.
 Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::string& agent) {
   if (kubeconfig.empty()) {
-    return InvalidArgument("--kubeconfig is needed: the file that says where the API server is");
+    return InvalidArgument(
+        "--kubeconfig is required, with the API server's address and credentials");
   }
   ASSIGN_OR_RETURN(client::ClusterAccess access,
                    client::LoadKubeconfig(RealFileSystem(), kubeconfig));
@@ -124,7 +125,7 @@ Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::stri
       });
 }
 
-// The file, or the defaults if there is none.
+// Reads the file, or returns the defaults if `path` is empty.
 Result<scheduler::Configuration> ReadSchedulerConfiguration(const std::string& path,
                                                             const FeatureGates& gates) {
   if (path.empty()) return scheduler::Configuration{};
@@ -132,7 +133,7 @@ Result<scheduler::Configuration> ReadSchedulerConfiguration(const std::string& p
   Result<scheduler::Configuration> configuration = scheduler::ParseConfiguration(text, gates);
   if (!configuration.ok()) return configuration.error().Prefixed(path);
   for (const std::string& remark : configuration->remarks) {
-    kLog.Warning("in the configuration", {{"file", path}, {"remark", remark}});
+    kLog.Warning("scheduler configuration", {{"file", path}, {"remark", remark}});
   }
   return configuration;
 }
@@ -143,8 +144,8 @@ std::string RootDirectory(const cli::Arguments& arguments) {
                        : AbsolutePath(given);
 }
 
-// The status port of a component of `up`. Requests are authenticated by certificate or token and
-// authorized by the API server, as on the ports of separate processes.
+// The status port of a component of `up`. It authenticates requests by certificate or token and
+// lets the API server authorize them, as the ports of separate processes do.
 Result<StatusPortOptions> UpStatusPort(const cli::Arguments& arguments, const std::string& flag,
                                        const std::string& name, const apiserver::Pki& pki) {
   StatusPortOptions options;
@@ -172,7 +173,7 @@ Result<std::int64_t> ReadPidsLimit(const cli::Arguments& arguments,
 }
 
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
-  // The gates of the five proposals are on here, whatever their release's default.
+  // `up` turns on the gates of the five proposals, even if they are off by default in the release.
   Result<FeatureGates> gates = ReadCommonFlags(
       arguments, {Gate::kNodeDeclaredFeatures, Gate::kDRAOptionalNodePreparation,
                   Gate::kDRADeviceBindingConditions, Gate::kDRAResourceClaimDeviceStatus,
@@ -255,9 +256,10 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
     }
   }
   return RunParts(loop, std::move(parts), console, [&, server] {
-    console.Out(StrCat("drakkar is ready at ", server->url(), "\n",
-                       "on besides the defaults: DRAOptionalNodePreparation\n",
-                       "use it with: export KUBECONFIG=", server->kubeconfig_path(), "\n"));
+    console.Out(
+        StrCat("drakkar is ready at ", server->url(), "\n",
+               "feature gates enabled in addition to the defaults: DRAOptionalNodePreparation\n",
+               "to use it, run: export KUBECONFIG=", server->kubeconfig_path(), "\n"));
   });
 }
 
@@ -305,7 +307,7 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   component.controllers = std::move(*selection);
   Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
   if (!clients.ok()) return Fail(console, clients.error());
-  // What pods are to trust is what we trust ourselves.
+  // Pods get the CA that this process trusts itself.
   Result<client::ClusterAccess> access =
       client::LoadKubeconfig(RealFileSystem(), arguments.Text("kubeconfig"));
   if (!access.ok()) return Fail(console, access.error());
@@ -356,7 +358,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   FileSystem& files = RealFileSystem();
   auto read = [&](std::string_view flag) -> Result<std::string> {
     const std::string& path = arguments.Text(flag);
-    if (path.empty()) return InvalidArgument(StrCat("--", flag, " is needed"));
+    if (path.empty()) return InvalidArgument(StrCat("--", flag, " is required"));
     return files.ReadFile(path);
   };
   Result<std::string> ca = read("client-ca-file");
@@ -390,7 +392,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .client_ca_pem = *ca,
        .serving = {*certificate, *key},
        .low_latency = arguments.Bool("low-latency")}));
-  return RunParts(loop, std::move(parts), console, [] { kLog.Info("the node agent is running"); });
+  return RunParts(loop, std::move(parts), console, [] { kLog.Info("node agent started"); });
 }
 
 cli::Flag AddressFlag(std::string help) {
@@ -410,57 +412,57 @@ cli::Flag PortFlag(std::string name, std::string help, std::string port) {
 
 cli::Flag KubeconfigFlag() {
   return {.name = "kubeconfig",
-          .help = "Where the API server is and who we are.",
+          .help = "Address of the API server and credentials.",
           .placeholder = "FILE"};
 }
 
 cli::Flag RuntimeFlag() {
   return {.name = "runtime",
-          .help = "What runs containers: runc, crun or a path. Default: what is there.",
+          .help = "Container runtime: runc, crun or a path. Defaults to the one that is installed.",
           .placeholder = "NAME"};
 }
 
 cli::Flag PidsLimitFlag() {
-  return {.name = "pod-pids-limit",
-          .help = StrCat(
-              "Maximum number of processes and threads in one pod; -1 for no limit. Default: ",
-              kPodPidsLimit, "."),
-          .placeholder = "N"};
+  return {
+      .name = "pod-pids-limit",
+      .help = StrCat("Maximum number of processes and threads per pod; -1 for no limit. Default: ",
+                     kPodPidsLimit, "."),
+      .placeholder = "N"};
 }
 
 cli::Flag SeccompDefaultFlag() {
   return {.name = "seccomp-default",
           .type = cli::FlagType::kBool,
-          .help = "Confine containers that name no seccomp profile with RuntimeDefault.",
+          .help = "Use the RuntimeDefault seccomp profile for containers that specify none.",
           .default_value = "false"};
 }
 
 cli::Flag RootDirectoryFlag() {
   return {.name = "root-dir",
           .help =
-              "The directory of plugins, their registration and the claim checkpoint; drivers made "
-              "for a "
-              "kubelet expect /var/lib/kubelet. Default: kubelet in the data directory.",
+              "Directory of plugins, their registration sockets and the claim checkpoint. Drivers "
+              "built for a kubelet expect /var/lib/kubelet. Defaults to kubelet in the data "
+              "directory.",
           .placeholder = "DIR"};
 }
 
 cli::Flag NodeNameFlag() {
   return {.name = "node-name",
-          .help = "The node's name in the API.",
+          .help = "Name of the Node object.",
           .default_value = HostName(),
           .placeholder = "NAME"};
 }
 
 cli::Flag DevicesFlag() {
   return {.name = "devices",
-          .help = "A YAML file that describes the simulated devices; without it there are four.",
+          .help = "YAML file that describes the simulated devices. Defaults to four devices.",
           .placeholder = "FILE"};
 }
 
 cli::Flag MetadataFlag() {
   return {.name = "enable-device-metadata",
           .type = cli::FlagType::kBool,
-          .help = "Tell containers about their devices in files (KEP-5304).",
+          .help = "Write device metadata files for containers (KEP-5304).",
           .default_value = "false"};
 }
 
@@ -470,12 +472,12 @@ constexpr char kSection[] = "Run";
 
 void AddDaemonCommands(cli::App& app) {
   app.Add({.name = "up",
-           .summary = "Run everything in one process",
+           .summary = "Run a whole cluster in one process",
            .help = "Runs the API server, the controllers, the scheduler, a node agent and the "
-                   "reference driver (as a process of its own) on this machine, and writes a "
-                   "kubeconfig for kubectl. Needs root, runc and conmon to run pods. Stop it with "
-                   "Ctrl-C; pods keep running and are found again at the next start.",
-           .examples = "  # a whole control plane with one node\n"
+                   "reference driver (as a separate process) on this machine, and writes a "
+                   "kubeconfig. Running pods requires root, runc and conmon. Stop it with Ctrl-C; "
+                   "pods keep running and are adopted at the next start.",
+           .examples = "  # a control plane with one node\n"
                        "  drakkar up --data-dir /tmp/demo\n"
                        "  # only the control plane\n"
                        "  drakkar up --node=false\n",
@@ -516,11 +518,11 @@ void AddDaemonCommands(cli::App& app) {
            .run = RunUp});
   app.Add({.name = "apiserver",
            .summary = "Run the API server",
-           .help = "Serves the API over HTTPS from an embedded store and writes an administrator's "
-                   "kubeconfig into the data directory.",
-           .flags = With({DataDirectoryFlag(), AddressFlag("Where to listen."),
-                          PortFlag("port", "The port; 0: any free one.", "6443"), SkipFormFlag(),
-                          EventTtlFlag(), LowLatencyFlag()}),
+           .help = "Serves the API over HTTPS from an embedded store and writes an "
+                   "administrator's kubeconfig to the data directory.",
+           .flags = With({DataDirectoryFlag(), AddressFlag("Address to listen on."),
+                          PortFlag("port", "Port to listen on; 0 chooses a free one.", "6443"),
+                          SkipFormFlag(), EventTtlFlag(), LowLatencyFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});
@@ -536,44 +538,46 @@ void AddDaemonCommands(cli::App& app) {
   app.Add(
       {.name = "scheduler",
        .summary = "Run the scheduler",
-       .help = "Gives pods a node and the devices they claim. Of several instances the one that "
-               "holds the Lease is active.",
-       .examples = "  # pods that fabric devices keep waiting are given up after a minute\n"
+       .help = "Assigns nodes and devices to pods. If several instances run, the one that holds "
+               "the Lease is active.",
+       .examples = "  # stop waiting for fabric devices after a minute\n"
                    "  drakkar scheduler --kubeconfig admin.kubeconfig --config scheduler.yaml\n",
-       .flags = With(And({KubeconfigFlag(),
-                          {.name = "config",
-                           .help = "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).",
-                           .placeholder = "FILE"}},
-                         ComponentFlags(10259, "kube-scheduler"))),
+       .flags =
+           With(And({KubeconfigFlag(),
+                     {.name = "config",
+                      .help = "KubeSchedulerConfiguration file (kubescheduler.config.k8s.io/v1).",
+                      .placeholder = "FILE"}},
+                    ComponentFlags(10259, "kube-scheduler"))),
        .max_arguments = 0,
        .section = kSection,
        .run = RunScheduler});
-  app.Add(
-      {.name = "node",
-       .summary = "Run a node agent",
-       .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
-               "pods with runc. Needs root, runc and conmon.",
-       .flags = With({DataDirectoryFlag(),
-                      KubeconfigFlag(),
-                      NodeNameFlag(),
-                      AddressFlag("This node's address, and where its port listens."),
-                      PortFlag("port", "The agent's port.", "10250"),
-                      {.name = "client-ca-file",
-                       .help = "Who may use the agent's port.",
-                       .placeholder = "FILE"},
-                      {.name = "tls-cert-file",
-                       .help = "The certificate of the agent's port.",
-                       .placeholder = "FILE"},
-                      {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-                      RuntimeFlag(),
-                      PidsLimitFlag(),
-                      SeccompDefaultFlag(),
-                      RootDirectoryFlag(),
-                      LowLatencyFlag()},
-                     KubeletConfigFlags()),
-       .max_arguments = 0,
-       .section = kSection,
-       .run = RunNode});
+  app.Add({.name = "node",
+           .summary = "Run a node agent",
+           .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
+                   "pods with runc. Requires root, runc and conmon.",
+           .flags = With({DataDirectoryFlag(),
+                          KubeconfigFlag(),
+                          NodeNameFlag(),
+                          AddressFlag("Address of this node, on which its port listens."),
+                          PortFlag("port", "Port of the agent.", "10250"),
+                          {.name = "client-ca-file",
+                           .help = "CA for client certificates on the agent's port.",
+                           .placeholder = "FILE"},
+                          {.name = "tls-cert-file",
+                           .help = "Certificate of the agent's port.",
+                           .placeholder = "FILE"},
+                          {.name = "tls-private-key-file",
+                           .help = "Private key of that certificate.",
+                           .placeholder = "FILE"},
+                          RuntimeFlag(),
+                          PidsLimitFlag(),
+                          SeccompDefaultFlag(),
+                          RootDirectoryFlag(),
+                          LowLatencyFlag()},
+                         KubeletConfigFlags()),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunNode});
   AddDriverCommand(app);
 }
 

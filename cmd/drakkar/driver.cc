@@ -1,4 +1,4 @@
-// driver: the reference driver as a process, over the flags that every driver of the SDK has.
+// driver: runs the reference driver, with the flags that every SDK driver has.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr Logger kLog("drakkar");
 
-// With the defaults of this driver; it has no NRI hook.
+// This driver's defaults; it has no NRI hook.
 driver::DriverFlags DefaultFlags() {
   return {.node_name = HostName(), .unhealthy_taint = "NoSchedule"};
 }
@@ -33,7 +33,7 @@ bool IsOurs(const driver::DriverFlagInfo& flag) {
   return flag.name != "nri-socket";
 }
 
-// The SDK's flags as the command line wants them. Those of logging every command has.
+// The SDK's flags in our format, without the logging flags that every command has.
 std::vector<cli::Flag> SdkFlags() {
   const std::vector<cli::Flag> common = CommonFlags();
   std::vector<cli::Flag> flags;
@@ -74,7 +74,7 @@ std::vector<std::string> MetadataVersions(const cli::Arguments& arguments) {
 }
 
 Result<driver::DeviceConfig> ReadDevices(const std::string& path) {
-  // Without a file there are four plain devices.
+  // Without a file there are four simple devices.
   std::string description;
   if (!path.empty()) {
     ASSIGN_OR_RETURN(description, RealFileSystem().ReadFile(path));
@@ -84,7 +84,7 @@ Result<driver::DeviceConfig> ReadDevices(const std::string& path) {
   return devices;
 }
 
-// One loop, no parts. Reads its devices again when told by SIGHUP.
+// One loop without parts. Reloads its devices on SIGHUP.
 class DriverProcess final : public Part {
  public:
   DriverProcess(UvLoop& loop, const driver::DriverFlags& flags, const cli::Arguments& arguments,
@@ -116,7 +116,7 @@ class DriverProcess final : public Part {
                  .devices = std::move(devices),
                  .metrics = &metrics_,
                  .on_fatal = [](const Error& error) {
-                   kLog.Error("the driver cannot go on", {{"error", error.message}});
+                   kLog.Error("driver failed", {{"error", error.message}});
                    ::kill(::getpid(), SIGTERM);
                  }}) {}
 
@@ -151,7 +151,7 @@ class DriverProcess final : public Part {
     return Ok();
   }
 
-  // "health DEVICE STATE [MESSAGE]"
+  // Handles "health DEVICE STATE [MESSAGE]".
   void Obey(const std::string& line) {
     const std::vector<std::string_view> words = Split(line, ' ');
     if (words.size() < 3 || words[0] != "health" || driver_.driver() == nullptr) return;
@@ -161,16 +161,16 @@ class DriverProcess final : public Part {
           .health = rpc::ParseDeviceHealthState(words[2]),
           .message = Join(std::vector<std::string_view>(words.begin() + 3, words.end()), " ")}});
     if (!reported.ok())
-      kLog.Error("health cannot be reported", {{"error", reported.error().message}});
+      kLog.Error("could not report health", {{"error", reported.error().message}});
   }
 
   void Reload() {
     Result<driver::DeviceConfig> devices = ReadDevices(devices_path_);
     Result<void> set = devices.ok() ? driver_.SetDevices(std::move(*devices)) : devices.error();
     if (set.ok()) {
-      kLog.Info("the devices were read again", {{"file", devices_path_}});
+      kLog.Info("reloaded devices", {{"file", devices_path_}});
     } else {
-      kLog.Error("the devices cannot be read again", {{"error", set.error().message}});
+      kLog.Error("could not reload devices", {{"error", set.error().message}});
     }
   }
 
@@ -194,7 +194,7 @@ Result<int> Run(const cli::Arguments& arguments, cli::Console& console) {
   ASSIGN_OR_RETURN(const client::ClusterAccess access, driver::BeginDriverProcess(flags));
   if (const std::string& rules = arguments.Text("device-metadata-rules");
       rules != "kep" && rules != "kubernetes") {
-    return InvalidArgument("--device-metadata-rules is kep or kubernetes");
+    return InvalidArgument("--device-metadata-rules must be kep or kubernetes");
   }
   ASSIGN_OR_RETURN(driver::DeviceConfig devices, ReadDevices(arguments.Text("devices")));
   UvLoop loop;
@@ -202,12 +202,12 @@ Result<int> Run(const cli::Arguments& arguments, cli::Console& console) {
   parts.push_back(
       std::make_unique<DriverProcess>(loop, flags, arguments, std::move(devices),
                                       client::MakeHttpClient(loop, access, "drakkar-driver")));
-  return RunParts(loop, std::move(parts), console, [] { kLog.Info("the driver is running"); });
+  return RunParts(loop, std::move(parts), console, [] { kLog.Info("driver started"); });
 }
 
 int RunDriverCommand(const cli::Arguments& arguments, cli::Console& console) {
   if (const std::int64_t parent = arguments.Int("parent-pid"); parent != 0) {
-    // Even when the parent is killed: two drivers of one name must not be left behind.
+    // Also if the parent is killed: it must not leave a second driver with the same name behind.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) return cli::kExitFailure;
   }
@@ -224,39 +224,38 @@ void AddDriverCommand(cli::App& app) {
   flags.insert(
       flags.end(),
       {{.name = "devices",
-        .help = "A YAML file that describes the simulated devices; without it there are four.",
+        .help = "YAML file that describes the simulated devices. Defaults to four devices.",
         .placeholder = "FILE"},
        {.name = "device-metadata-versions",
         .help = "Versions of the metadata format to write, newest first.",
         .default_value = "v1alpha1",
         .placeholder = "VERSION,..."},
        {.name = "device-metadata-rules",
-        .help = "Whose rules count where they differ: kep or kubernetes.",
+        .help = "Metadata rules to follow where the two differ: kep or kubernetes.",
         .default_value = "kep",
         .placeholder = "RULES"},
        {.name = "control",
         .type = cli::FlagType::kBool,
-        .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.",
+        .help = "Read `health DEVICE STATE [MESSAGE]` commands from standard input.",
         .default_value = "false",
         .hidden = true},
        {.name = "parent-pid",
         .type = cli::FlagType::kInt,
-        .help = "End when this process, which must be the parent, ends.",
+        .help = "Exit when this process, which must be the parent, exits.",
         .default_value = "0",
         .placeholder = "PID",
         .hidden = true}});
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
-  app.Add(
-      {.name = "driver",
-       .summary = "Run the reference driver",
-       .help =
-           "Offers simulated accelerators, described by a small YAML file, and gives them to "
-           "containers by CDI: environment variables and a directory per device. Reads the file "
-           "again on SIGHUP.",
-       .flags = std::move(flags),
-       .max_arguments = 0,
-       .section = "Run",
-       .run = RunDriverCommand});
+  app.Add({.name = "driver",
+           .summary = "Run the reference driver",
+           .help =
+               "Publishes simulated accelerators, described by a small YAML file, and injects them "
+               "into containers through CDI: environment variables and a directory per device. "
+               "Reloads the file on SIGHUP.",
+           .flags = std::move(flags),
+           .max_arguments = 0,
+           .section = "Run",
+           .run = RunDriverCommand});
 }
 
 }  // namespace drakkar::cmd

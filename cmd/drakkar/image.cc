@@ -19,7 +19,7 @@ using cli::FlagType;
 const Flag kDataDirectoryFlag{"data-dir",
                               0,
                               FlagType::kString,
-                              "Directory that the node agent of this machine uses.",
+                              "Data directory of this machine's node agent.",
                               kDefaultDataDirectory,
                               "DIRECTORY"};
 
@@ -70,7 +70,7 @@ int RunList(const Arguments& arguments, Console& console) {
   if (!images.ok()) return Fail(console, images.error());
   std::vector<std::vector<std::string>> rows = {{"NAME", "ID", "SIZE"}};
   for (const node::Image& image : *images) {
-    // "sha256:" and twelve digits are enough to name it.
+    // "sha256:" and twelve digits identify it.
     const std::string id = image.id.substr(0, 19);
     if (image.names.empty()) rows.push_back({"<none>", id, SizeText(image.size_bytes)});
     for (const std::string& name : image.names) {
@@ -105,12 +105,11 @@ void AddImageCommands(cli::App& app) {
   Command import;
   import.name = "image import";
   import.arguments = "PATH [NAME]";
-  import.summary = "Make an image from a file available to this machine's pods";
+  import.summary = "Import an image for the pods of this machine";
   import.help =
-      "PATH is an OCI image layout (a directory, a .tar or a .tar.gz) or a root file system as "
-      ".tar "
-      "or .tar.gz. Pods use it by NAME; an image layout may bring its own. Works while the node "
-      "agent runs.";
+      "PATH is an OCI image layout (a directory, .tar or .tar.gz) or a root file system (.tar or "
+      ".tar.gz). Pods refer to it by NAME; an image layout may contain names of its own. The node "
+      "agent may be running.";
   import.examples =
       "  drakkar image import busybox.tar localhost/busybox:1\n"
       "  drakkar image import ./oci-layout\n";
@@ -118,9 +117,9 @@ void AddImageCommands(cli::App& app) {
   import.min_arguments = 1;
   import.max_arguments = 2;
   import.flags = {
-      {"name", 0, FlagType::kString, "The image's name, as NAME.", "", "NAME"},
+      {"name", 0, FlagType::kString, "Name of the image.", "", "NAME"},
       kDataDirectoryFlag,
-      {"progress", 0, FlagType::kBool, "Show progress also when standard error is no terminal.",
+      {"progress", 0, FlagType::kBool, "Show progress even if standard error is not a terminal.",
        "false"},
   };
   import.run = RunImport;
@@ -128,7 +127,7 @@ void AddImageCommands(cli::App& app) {
 
   Command list;
   list.name = "image list";
-  list.summary = "Show the images of this machine";
+  list.summary = "List the images of this machine";
   list.examples = "  drakkar image list\n";
   list.section = "This machine";
   list.max_arguments = 0;
@@ -140,7 +139,7 @@ void AddImageCommands(cli::App& app) {
   remove.name = "image remove";
   remove.arguments = "NAME...";
   remove.summary = "Remove images from this machine";
-  remove.help = "An image that a container uses stays.";
+  remove.help = "Images that a container uses are kept.";
   remove.examples = "  drakkar image remove localhost/busybox:1\n";
   remove.section = "This machine";
   remove.min_arguments = 1;

@@ -9,12 +9,12 @@
 
 namespace drakkar::cmd {
 
-// Lines of standard input (a pipe or a terminal), as they come, on a loop. For programs that drive
-// a part of ours. An input that cannot be waited for, such as /dev/null, gives no lines.
+// Delivers lines of standard input (a pipe or a terminal) on a loop as they arrive, for programs
+// that control one of ours. Input that cannot be polled, such as /dev/null, delivers nothing.
 class InputLines {
  public:
   InputLines(UvLoop& loop, std::function<void(const std::string& line)> on_line);
-  // No line is given afterwards.
+  // Delivers no lines afterwards.
   ~InputLines();
 
  private:
@@ -22,7 +22,7 @@ class InputLines {
 
   const std::function<void(const std::string&)> on_line_;
   std::string pending_;
-  int flags_ = -1;  // of the descriptor, before it was watched
+  int flags_ = -1;  // original flags of the descriptor
   std::unique_ptr<DescriptorWatch> watch_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Logger kLog("node");
 
-// A kubelet has gates for what this node does not have: they are taken out and listed.
+// Removes and records gates of a kubelet that this node does not have.
 std::string KnownGates(std::string_view gates, std::vector<std::string>& unknown) {
   std::vector<std::string_view> known;
   for (std::string_view gate : Split(gates, ',')) {
@@ -30,15 +30,14 @@ std::string KnownGates(std::string_view gates, std::vector<std::string>& unknown
 }  // namespace
 
 std::vector<cli::Flag> KubeletConfigFlags() {
-  return {
-      {.name = "config",
-       .help = "A KubeletConfiguration file: its feature gates, and the settings that decide what "
-               "the node declares.",
-       .placeholder = "FILE"},
-      {.name = "runtime-features",
-       .help = "What the container runtime is known to have, checked when the node starts: "
-               "UserNamespacesHostNetwork, MountOptions.",
-       .placeholder = "NAMES"}};
+  return {{.name = "config",
+           .help = "KubeletConfiguration file: feature gates, and the settings that determine what "
+                   "the node declares.",
+           .placeholder = "FILE"},
+          {.name = "runtime-features",
+           .help = "Features of the container runtime, verified when the node starts: "
+                   "UserNamespacesHostNetwork, MountOptions.",
+           .placeholder = "NAMES"}};
 }
 
 Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, FileSystem& files) {
@@ -51,7 +50,7 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   Result<std::vector<api::TreePtr>> documents = api::ParseYaml(text);
   if (!documents.ok()) return std::move(documents).error().Prefixed(path);
   if (documents->size() != 1 || !documents->front()->root().is_object()) {
-    return InvalidArgument(StrCat(path, ": one KubeletConfiguration is needed"));
+    return InvalidArgument(StrCat(path, ": expected exactly one KubeletConfiguration"));
   }
   const api::Value root = documents->front()->root();
   Result<std::vector<std::string>> ignored = CheckKubeletFields(root, text);
@@ -64,9 +63,9 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   settings.seccomp_default = root["seccompDefault"].boolean();
   std::vector<std::string> unknown;
   settings.feature_gates = KnownGates(settings.feature_gates, unknown);
-  // Once, and all of it: somebody may rely on any of these.
+  // Log all of them once: a user may rely on any of these.
   if (!ignored->empty() || !unknown.empty()) {
-    kLog.Warning("the configuration file has settings without effect on this node",
+    kLog.Warning("ignored settings in the configuration file that have no effect on this node",
                  {{"file", path},
                   {"settings", Join(*ignored, ", ")},
                   {"featureGates", Join(unknown, ", ")}});

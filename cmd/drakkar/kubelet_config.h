@@ -9,18 +9,18 @@
 
 namespace drakkar::cmd {
 
-// What a node takes from its KubeletConfiguration and its flags about declared features (KEP-5328).
+// A node's settings for declared features (KEP-5328), from its KubeletConfiguration and flags.
 struct KubeletSettings {
-  std::string feature_gates;                   // of the file; those of the flags win
-  std::optional<std::int64_t> pod_pids_limit;  // of the file, as are all here
+  std::string feature_gates;                   // from the file; flags take precedence
+  std::optional<std::int64_t> pod_pids_limit;  // from the file, like all below
   bool seccomp_default = false;
   node::NodeFeatureOptions features;
 };
 
 // --config and --runtime-features.
 std::vector<cli::Flag> KubeletConfigFlags();
-// Takes any KubeletConfiguration that a kubelet takes. Fields that do not exist or have another
-// type are refused with line and column; settings without effect on this node are logged, once.
+// Accepts any KubeletConfiguration that a kubelet accepts. Unknown fields and wrong types are
+// rejected with line and column; settings without effect on this node are logged once.
 Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, FileSystem& files);
 
 }  // namespace drakkar::cmd

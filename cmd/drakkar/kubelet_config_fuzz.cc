@@ -1,5 +1,4 @@
-// Whatever a KubeletConfiguration says: settings, the same ones every time, or a reason that names
-// the file.
+// Any KubeletConfiguration yields settings, the same every time, or an error that names the file.
 #include "cmd/drakkar/kubelet_config.h"
 
 #include <cstddef>

@@ -24,7 +24,7 @@ enum class Type {
   kNumber,
   kText,
   kDuration,       // "1m30s"
-  kDurationOrInt,  // likewise, or nanoseconds
+  kDurationOrInt,  // the same, or nanoseconds
   kQuantity,       // "10Mi" or a number
   kTime,           // RFC 3339
   kObject,         // its fields follow as "name.field"
@@ -219,7 +219,7 @@ const Field* FindField(std::string_view path) {
   return nullptr;
 }
 
-// The known field beside `name` that differs from it in case or hyphens only.
+// A known field of `parent` that differs from `name` only in case or hyphens.
 std::string_view FindSpelling(std::string_view parent, std::string_view name) {
   const auto plain = [](std::string_view text) {
     std::string out = ToLower(text);
@@ -259,7 +259,8 @@ bool IsDuration(Value value) {
   return value.is_string() && api::ParseDuration(value.str()).ok();
 }
 
-// What is wanted, if it is not that; empty if it is. Of lists and maps `at` gets the part at fault.
+// Returns what was expected if the value has the wrong type, otherwise an empty string. For lists
+// and maps, `at` gets the path to the wrong element.
 std::string_view WantedInstead(Value value, Type type, std::vector<std::string>& at) {
   constexpr auto kInt32 = std::numeric_limits<std::int32_t>();
   constexpr auto kInt64 = std::numeric_limits<std::int64_t>();
@@ -284,16 +285,16 @@ std::string_view WantedInstead(Value value, Type type, std::vector<std::string>&
     }
     return "";
   };
-  if (!value.has_value()) return "";  // null is as good as nothing
+  if (!value.has_value()) return "";  // null counts as absent
   switch (type) {
     case Type::kBool:
       return value.optional_boolean() ? "" : "true or false";
     case Type::kInt32:
-      return IsInt(value, kInt32.min(), kInt32.max()) ? "" : "an integer of 32 bits";
+      return IsInt(value, kInt32.min(), kInt32.max()) ? "" : "a 32-bit integer";
     case Type::kUint32:
       return IsInt(value, 0, std::numeric_limits<std::uint32_t>::max())
                  ? ""
-                 : "an integer of 32 bits that is not negative";
+                 : "a non-negative 32-bit integer";
     case Type::kInt64:
       return IsInt(value, kInt64.min(), kInt64.max()) ? "" : "an integer";
     case Type::kNumber:
@@ -332,7 +333,7 @@ class Checker {
  public:
   explicit Checker(std::string_view text) : text_(text) {}
 
-  // The members of one object. `path` names it in the table, `at` in the file.
+  // Checks the members of one object. `path` is its path in the table, `at` in the file.
   Result<void> Check(Value object, const std::string& path, std::vector<std::string>& at) {
     for (const api::MemberView member : object.members()) {
       const std::string name =
@@ -342,7 +343,7 @@ class Checker {
       if (field == nullptr) {
         const std::string_view meant = FindSpelling(path, member.name);
         return Refuse(at, meant.empty() ? std::string("no such field")
-                                        : StrCat("no such field; it is spelled ", meant));
+                                        : StrCat("no such field; the correct spelling is ", meant));
       }
       std::vector<std::string> part = at;
       const std::string_view wanted = WantedInstead(member.value, field->type, part);

@@ -10,11 +10,10 @@
 namespace drakkar::cmd {
 
 // Checks a KubeletConfiguration (kubelet.config.k8s.io/v1beta1, Kubernetes 1.37) against the fields
-// and types that a kubelet has. The first that is misspelt or of another type is an error which
-// ends in its line and column. `text` is what `root` was read from.
+// and types that a kubelet has. Fails at the first unknown field or wrong type, with its line and
+// column. `text` is the source of `root`.
 //
-// Returns the settings that are given and have no effect on this node, as paths, in the order
-// given.
+// Returns the paths of the given settings that have no effect on this node, in order.
 Result<std::vector<std::string>> CheckKubeletFields(api::Value root, std::string_view text);
 
 }  // namespace drakkar::cmd

@@ -5,13 +5,12 @@
 
 int main(int argc, char** argv) {
   using namespace drakkar;
-  // A reader that went away (`drakkar get pods | head`) is no reason to die in the middle of a
-  // write.
+  // Survive a closed pipe (`drakkar get pods | head`) in the middle of a write.
   std::signal(SIGPIPE, SIG_IGN);
   cli::App app(
       "drakkar",
-      "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from the API server to "
-      "the driver.");
+      "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from API server to device "
+      "driver.");
   cmd::AddDaemonCommands(app);
   cli::AddClusterCommands(app);
   cli::AddFeatureCommands(app);

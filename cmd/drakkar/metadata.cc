@@ -6,7 +6,7 @@
 namespace drakkar::cmd {
 namespace {
 
-// The same as the binary `drakkar-metadata`.
+// The same as the `drakkar-metadata` binary.
 int RunMetadata(const cli::Arguments& arguments, cli::Console& console) {
   metadata::Query query;
   const std::vector<std::string>& names = arguments.positionals();
@@ -39,28 +39,27 @@ void AddMetadataCommand(cli::App& app) {
   app.Add(
       {.name = "metadata",
        .arguments = "[CLAIM [REQUEST]]",
-       .summary = "Print what this container is told about its devices",
+       .summary = "Print the metadata of this container's devices",
        .help =
-           "Reads device metadata (KEP-5304) inside a container, whatever version it has. CLAIM is "
-           "the name of the resource claim or its name in the pod; without it everything is "
-           "printed. Exit status 3: there is no metadata yet. What is there is printed also when "
-           "some "
-           "is not: standard error names it, and with --wait the exit status is 3.",
+           "Reads device metadata (KEP-5304) inside a container, in any version. CLAIM is the "
+           "name of the ResourceClaim or its name in the pod; without it, everything is printed. "
+           "Exits with 3 if there is no metadata yet. If only some is available, that is printed, "
+           "the missing files are listed on standard error, and with --wait the exit status is 3.",
        .examples = "  drakkar metadata my-claim gpu -o env --wait 10s\n"
                    "  drakkar metadata my-claim gpu -o jsonpath='{.requests[0].devices[0].name}'\n",
        .flags = {{.name = "output",
                   .short_name = 'o',
-                  .help = "json, env or jsonpath=TEMPLATE.",
+                  .help = "Output format: json, env or jsonpath=TEMPLATE.",
                   .default_value = "json",
                   .placeholder = "FORMAT"},
                  {.name = "file", .help = "Read this file instead.", .placeholder = "FILE"},
                  {.name = "wait",
                   .type = cli::FlagType::kDuration,
-                  .help = "Wait that long for metadata that is not there yet.",
+                  .help = "How long to wait for missing metadata.",
                   .default_value = "0s",
                   .placeholder = "TIME"},
                  {.name = "root",
-                  .help = "Look below this directory, such as the root of another container.",
+                  .help = "Root directory to search, for example that of another container.",
                   .placeholder = "DIR"}},
        .max_arguments = 2,
        .section = "Other",

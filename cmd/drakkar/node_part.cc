@@ -31,12 +31,13 @@ namespace {
 
 constexpr Logger kLog("node");
 constexpr std::size_t kWorkers = 4;
-// What a pod's start waits for (the checkpoint) does not queue behind images and mounts.
+// Separate threads, so that the checkpoint that a pod's start waits for does not queue behind
+// images and mounts.
 constexpr std::size_t kSyncWorkers = 2;
 constexpr std::size_t kMaxQueuedWork = 4'096;
 
-// Everything of the node, made and destroyed on its loop. Members are in the order they depend on
-// each other: what comes later uses what comes before.
+// All objects of the node, created and destroyed on its loop. Members are declared in dependency
+// order: each uses only earlier ones.
 class NodeState {
  public:
   NodeState(UvLoop& loop, const NodeOptions& options)
@@ -55,7 +56,7 @@ class NodeState {
         prober_(loop, *transport_, options.gates.emulated().ToString()) {}
 
   ~NodeState() {
-    // What runs on them uses the images, the runtime and the agent's files.
+    // Jobs on them use the images, the runtime and the agent's files.
     workers_.Stop();
     sync_workers_.Stop();
     server_.reset();
@@ -92,7 +93,7 @@ class NodeState {
     Result<std::unique_ptr<FileWatcher>> watcher = MakeFileWatcher(loop_);
     if (!watcher.ok()) return watcher.error();
     watcher_ = std::move(*watcher);
-    // Another instance: one that is told of writes would wake everybody else for them, too.
+    // A separate watcher: reporting writes would wake all other users for every write.
     if (auto logs = MakeFileWatcher(loop_, {.reports_writes = true}); logs.ok()) {
       log_watcher_ = std::move(*logs);
     }
@@ -246,7 +247,7 @@ class NodePart final : public Part {
   std::unique_ptr<NodeState> state_;
 };
 
-// Runs `drakkar driver` and starts it again when it ends, with backoff.
+// Runs `drakkar driver` and restarts it with back-off when it exits.
 class DriverPart final : public Part {
  public:
   DriverPart(UvLoop& loop, DriverOptions options)
@@ -262,7 +263,7 @@ class DriverPart final : public Part {
     if (process_ == nullptr) return done();
     on_stopped_ = std::move(done);
     static_cast<void>(process_->Signal(15));
-    // A driver that does not listen is ended all the same.
+    // Kill a driver that ignores SIGTERM.
     kill_ = loop_.RunAfter(std::chrono::seconds(5), [this] {
       if (process_ != nullptr) static_cast<void>(process_->Signal(9));
     });
@@ -272,7 +273,7 @@ class DriverPart final : public Part {
   Result<void> Spawn() {
     char self[4096];
     const ssize_t length = ::readlink("/proc/self/exe", self, sizeof(self));
-    if (length <= 0) return Internal("the path of this binary cannot be read");
+    if (length <= 0) return Internal("could not read the path of this binary");
     ProcessOptions process;
     process.arguments = {std::string(self, static_cast<std::size_t>(length)),
                          "driver",

@@ -1,4 +1,4 @@
-// sanity: a conformance run against a DRA driver in any language.
+// sanity: conformance checks for a DRA driver in any language.
 #include "sanity/sanity.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@
 namespace drakkar::cmd {
 namespace {
 
-// Runs the loop until `condition` holds, looked at after each moment.
+// Runs the loop until `condition` holds, checking it after each iteration.
 bool RunUntil(UvLoop& loop, const std::function<bool()>& condition, Duration limit) {
   if (condition()) return true;
   bool over = false;
@@ -38,7 +38,7 @@ bool RunUntil(UvLoop& loop, const std::function<bool()>& condition, Duration lim
   return condition();
 }
 
-// The driver as a child of this process; ended with it.
+// The driver as a child of this process, which ends with it.
 class DriverChild {
  public:
   DriverChild(UvLoop& loop, std::vector<std::string> command, std::vector<std::string> environment)
@@ -51,7 +51,7 @@ class DriverChild {
   Result<void> Start() {
     ended_ = false;
     ProcessOptions options;
-    // Our standard output is the report's: what the driver says goes beside it.
+    // Standard output is for the report; send the driver's output to standard error.
     options.arguments = {"/bin/sh", "-c", "exec \"$@\" 1>&2", "sh"};
     options.arguments.insert(options.arguments.end(), command_.begin(), command_.end());
     options.environment = environment_;
@@ -60,12 +60,12 @@ class DriverChild {
                      spawner_->Spawn(std::move(options), [this](ProcessExit) { ended_ = true; }));
     return Ok();
   }
-  // The hard way first: a driver must survive it.
+  // Kills the driver, which it must survive.
   Result<void> Restart() {
     Stop(SIGKILL);
     return Start();
   }
-  // As a DaemonSet does it.
+  // Terminates the driver as a DaemonSet would.
   Result<void> End() {
     Stop(SIGTERM);
     return Ok();
@@ -93,11 +93,11 @@ class DriverChild {
   bool ended_ = true;
 };
 
-// Of the pods in which the two instances of a rolling update would run.
+// UIDs of the pods of the two instances in a rolling update.
 constexpr char kFirstUid[] = "5a91f0de-0000-4000-8000-000000000001";
 constexpr char kSecondUid[] = "5a91f0de-0000-4000-8000-000000000002";
 
-// "{kubeconfig}" and the like in a word of the driver's command.
+// Replaces "{kubeconfig}" and so on in a word of the driver's command.
 std::string Fill(std::string word, const std::vector<std::pair<std::string, std::string>>& values) {
   for (const auto& [name, value] : values) {
     for (std::size_t at = word.find(name); at != std::string::npos;
@@ -108,7 +108,7 @@ std::string Fill(std::string word, const std::vector<std::pair<std::string, std:
   return word;
 }
 
-// Everything one run needs; taken down in reverse order.
+// Everything that one run needs; destroyed in reverse order.
 class SanityRun {
  public:
   SanityRun(const cli::Arguments& arguments, cli::Console& console)
@@ -136,10 +136,10 @@ class SanityRun {
     socket_ = arguments_.Text("driver-socket");
     const std::vector<std::string>& command = arguments_.positionals();
     if (socket_.empty() && command.empty()) {
-      return InvalidArgument("--driver-socket is needed, or the driver's command after --");
+      return InvalidArgument("--driver-socket is required, or the driver's command after --");
     }
     if (kubeconfig_.empty() && command.empty()) {
-      return InvalidArgument("--kubeconfig is needed: the API server that the driver uses");
+      return InvalidArgument("--kubeconfig is required, for the API server that the driver uses");
     }
     RETURN_IF_ERROR(MakeDirectory());
     if (kubeconfig_.empty()) RETURN_IF_ERROR(StartServer());
@@ -198,8 +198,8 @@ class SanityRun {
     std::string pattern =
         StrCat(place != nullptr && *place != '\0' ? place : "/tmp", "/drakkar-sanity-XXXXXX");
     if (::mkdtemp(pattern.data()) == nullptr) {
-      return Internal(StrCat("a directory cannot be made like ", pattern,
-                             ": set TMPDIR to one that can be written"));
+      return Internal(
+          StrCat("could not create a directory ", pattern, "; set TMPDIR to a writable directory"));
     }
     directory_ = pattern;
     return Ok();
@@ -225,8 +225,8 @@ class SanityRun {
     return Ok();
   }
 
-  // The node of the driver, and the account of the pods that claims are reserved for: no
-  // controllers run beside this server.
+  // Creates the driver's node, and the service account of the pods that claims are reserved for,
+  // because no controllers run with this server.
   Result<void> CreateNode() {
     RETURN_IF_ERROR(CreateNamed("Node", "", node_name_));
     return CreateNamed("ServiceAccount", "default", "default");
@@ -287,7 +287,7 @@ class SanityRun {
     return child;
   }
 
-  // The registration socket the driver makes, which is not the one that is there already.
+  // Waits for the registration socket that the driver creates, ignoring those that already exist.
   Result<std::string> FindSocket(const DriverChild& child, const std::string& registry,
                                  const std::string& known) {
     std::string found;
@@ -304,8 +304,9 @@ class SanityRun {
         },
         arguments_.Time("timeout"));
     if (!found.empty()) return found;
-    return FailedPrecondition(child.ended() ? "the driver ended before it registered"
-                                            : StrCat("the driver made no socket in ", registry));
+    return FailedPrecondition(
+        child.ended() ? "the driver exited before it registered"
+                      : StrCat("the driver created no registration socket in ", registry));
   }
 
   Result<void> RunCommand(const std::string& command) {
@@ -321,12 +322,11 @@ class SanityRun {
       static_cast<void>(process->Signal(SIGKILL));
       RunUntil(
           loop_, [&] { return exit.has_value(); }, std::chrono::seconds(5));
-      return Error{ErrorCode::kDeadlineExceeded,
-                   "the command to restart the driver took more than two minutes"};
+      return Error{ErrorCode::kDeadlineExceeded, "--restart-command took more than two minutes"};
     }
     if (exit->exit_code == 0) return Ok();
     return FailedPrecondition(
-        StrCat("the command ended with ", exit->exit_code, ": ", Trim(exit->error_output)));
+        StrCat("--restart-command exited with ", exit->exit_code, ": ", Trim(exit->error_output)));
   }
 
   const cli::Arguments& arguments_;
@@ -346,7 +346,7 @@ class SanityRun {
 int RunSanityCommand(const cli::Arguments& arguments, cli::Console& console) {
   const std::string& output = arguments.Text("output");
   if (output != "table" && output != "json") {
-    console.Error(StrCat("--output is table or json, not ", Quote(output)));
+    console.Error(StrCat("--output must be table or json, not ", Quote(output)));
     return cli::kExitUsage;
   }
   ConfigureLogging(LogFormat::kText, LogLevel::kError, RealClock());
@@ -366,65 +366,64 @@ void AddSanityCommand(cli::App& app) {
   app.Add(
       {.name = "sanity",
        .arguments = "[-- DRIVER ARGUMENT...]",
-       .summary = "Check a DRA driver, in any language",
-       .help = "Plays the node's side against a driver and checks registration, versions, slices, "
-               "prepare and "
-               "unprepare (repeated, unknown claims, many at once), CDI specs, the health stream, "
-               "restarts and rolling "
-               "updates. With a command after --, it runs an API server of its own and starts the "
-               "driver with it; "
-               "in the command {kubeconfig}, {node}, {registry}, {plugins}, {cdi} and {pod-uid} "
-               "are replaced, and "
-               "KUBECONFIG and NODE_NAME are set; a rolling update is tried where {pod-uid} is "
-               "used. Without one it checks a driver that runs already, through its socket and the "
-               "API server it uses. Exits with 1 if a check fails.",
+       .summary = "Check that a DRA driver, in any language, conforms",
+       .help = "Plays the node's part against a driver and checks registration, versions, slices, "
+               "prepare and unprepare (repeated, unknown claims, concurrent calls), CDI specs, "
+               "the health stream, restarts and rolling updates. With a command after --, it "
+               "starts its own API server and the driver. In the command, {kubeconfig}, {node}, "
+               "{registry}, {plugins}, {cdi} and {pod-uid} are replaced, and KUBECONFIG and "
+               "NODE_NAME are set; using {pod-uid} enables the rolling update checks. Without a "
+               "command, it checks a running driver through its socket and the API server it "
+               "uses. Exits with 1 if a check fails.",
        .examples =
            "  # the reference driver, with everything it needs\n"
            "  drakkar sanity -- drakkar driver --kubeconfig={kubeconfig} --node-name={node} "
            "--registry-dir={registry} --cdi-dir={cdi}\n"
-           "  # a driver that runs on this node\n"
+           "  # a driver that is running on this node\n"
            "  drakkar sanity "
            "--driver-socket=/var/lib/kubelet/plugins_registry/gpu.example.com-reg.sock "
            "--kubeconfig=admin.conf --node-name=n1 --cdi-dir=/var/run/cdi\n",
-       .flags = {{.name = "driver-socket",
-                  .help = "The driver's registration socket, or its DRA service socket.",
-                  .placeholder = "FILE"},
-                 {.name = "kubeconfig",
-                  .help = "The API server that the driver uses; default: one of our own.",
-                  .placeholder = "FILE"},
-                 {.name = "node-name",
-                  .help = "The node the driver publishes for; default: sanity for a driver that is "
-                          "started, else the only node it has published for.",
-                  .placeholder = "NAME"},
-                 {.name = "driver-name",
-                  .help = "The driver's name, for a DRA service socket, which does not tell it.",
-                  .placeholder = "NAME"},
-                 {.name = "namespace",
-                  .short_name = 'n',
-                  .help = "Where claims are made.",
-                  .default_value = "default",
-                  .placeholder = "NAME"},
-                 {.name = "cdi-dir",
-                  .type = cli::FlagType::kRepeated,
-                  .help = "Where the driver's CDI specs are; may come more than once.",
-                  .placeholder = "DIR"},
-                 {.name = "restart-command",
-                  .help = "A shell command that restarts the driver.",
-                  .placeholder = "COMMAND"},
-                 {.name = "timeout",
-                  .type = cli::FlagType::kDuration,
-                  .help = "How long to wait for an answer.",
-                  .default_value = "10s",
-                  .placeholder = "TIME"},
-                 {.name = "slow",
-                  .type = cli::FlagType::kBool,
-                  .help = "Also check what takes up to half a minute.",
-                  .default_value = "false"},
-                 {.name = "output",
-                  .short_name = 'o',
-                  .help = "table or json.",
-                  .default_value = "table",
-                  .placeholder = "FORMAT"}},
+       .flags =
+           {{.name = "driver-socket",
+             .help = "The driver's registration socket, or its DRA service socket.",
+             .placeholder = "FILE"},
+            {.name = "kubeconfig",
+             .help = "Kubeconfig of the API server that the driver uses. Defaults to starting one.",
+             .placeholder = "FILE"},
+            {.name = "node-name",
+             .help = "Node that the driver publishes for. Defaults to sanity if the driver "
+                     "is started, otherwise to the only node it has published for.",
+             .placeholder = "NAME"},
+            {.name = "driver-name",
+             .help = "Name of the driver; required with a DRA service socket, which does not "
+                     "report it.",
+             .placeholder = "NAME"},
+            {.name = "namespace",
+             .short_name = 'n',
+             .help = "Namespace in which claims are created.",
+             .default_value = "default",
+             .placeholder = "NAME"},
+            {.name = "cdi-dir",
+             .type = cli::FlagType::kRepeated,
+             .help = "Directory of the driver's CDI specs; may be repeated.",
+             .placeholder = "DIR"},
+            {.name = "restart-command",
+             .help = "Shell command that restarts the driver.",
+             .placeholder = "COMMAND"},
+            {.name = "timeout",
+             .type = cli::FlagType::kDuration,
+             .help = "How long to wait for a response.",
+             .default_value = "10s",
+             .placeholder = "TIME"},
+            {.name = "slow",
+             .type = cli::FlagType::kBool,
+             .help = "Also run checks that take up to half a minute.",
+             .default_value = "false"},
+            {.name = "output",
+             .short_name = 'o',
+             .help = "Output format: table or json.",
+             .default_value = "table",
+             .placeholder = "FORMAT"}},
        .section = "Run",
        .run = RunSanityCommand});
 }

@@ -1,5 +1,5 @@
-// drakkar simulate: would a node that does not exist yet take a pod, devices included? Asks the
-// scheduler's own plugins and allocator; equal input gives equal bytes.
+// drakkar simulate: would a pod, with its devices, fit on a node that does not exist yet? Runs the
+// scheduler's own plugins and allocator; equal input gives identical output.
 #include <map>
 
 #include "api/codec/object_reader.h"
@@ -27,7 +27,7 @@ using cli::ManifestObject;
 constexpr int kExitDoesNotFit = 1;
 constexpr int kExitBadInput = 2;
 
-// Objects as a server would have stored them: defaulted, checked, with what a server sets.
+// Objects as a server would store them: defaulted, validated, with server-set fields.
 class Stage {
  public:
   Stage(EventLoop& loop, Random& random, const FeatureGates& gates)
@@ -37,11 +37,11 @@ class Stage {
     const api::KindSchema& kind = *object.kind;
     if (!kind.storage_version) {
       return InvalidArgument(StrCat(object.source, ": ", kind.kind, " in version ", kind.version,
-                                    " cannot be simulated, write it as v1"));
+                                    " cannot be simulated; use v1"));
     }
     const std::string name(draft["metadata"]["name"].str());
     if (name.empty()) {
-      return InvalidArgument(StrCat(object.source, ": the ", kind.kind, " has no metadata.name"));
+      return InvalidArgument(StrCat(object.source, ": ", kind.kind, " has no metadata.name"));
     }
     if (kind.namespaced && draft["metadata"]["namespace"].str().empty()) {
       draft["metadata"]["namespace"] = "default";
@@ -61,7 +61,7 @@ class Stage {
                      const std::string&) { return api::ObjectPtr(); },
         .authorize = [](std::string_view, std::string_view, std::string_view, std::string_view,
                         std::string_view, std::string_view) { return std::nullopt; }};
-    // Numbers that are quantities, and so on, become what a server makes of them.
+    // Normalizes values as a server does, for example numbers that are quantities.
     Result<api::ObjectReadResult> read = api::ConvertObject(draft.Freeze()->root(), *kind.schema);
     if (!read.ok()) return std::move(read).error().Prefixed(object.source);
     api::Draft canonical(read->tree);
@@ -84,7 +84,7 @@ class Stage {
   const FeatureGates& gates_;
 };
 
-// What a template node may leave out.
+// Fills in what a template node may omit.
 Result<void> CompleteNode(const ManifestObject& object, const cli::NodeDescription* description,
                           Console& console, api::Draft& node) {
   api::Draft& status = node["status"];
@@ -93,8 +93,8 @@ Result<void> CompleteNode(const ManifestObject& object, const cli::NodeDescripti
     if (status["capacity"].size() == 0) {
       return InvalidArgument(
           StrCat(object.source,
-                 ": the node has neither status.allocatable nor "
-                 "status.capacity: say how much cpu, memory and pods it will have"));
+                 ": the Node has neither status.allocatable nor status.capacity; set cpu, memory "
+                 "and pods"));
     }
     status["allocatable"] = api::Draft(status["capacity"]);
   }
@@ -108,7 +108,7 @@ Result<void> CompleteNode(const ManifestObject& object, const cli::NodeDescripti
   return Ok();
 }
 
-// The claims that the claim controller would make for the pod, and the pod's status with them.
+// Creates the claims that the claim controller would make for the pod, and adds them to its status.
 Result<void> MakeTemplateClaims(Stage& stage, const ManifestObject& pod_object,
                                 const std::map<std::string, const ManifestObject*>& templates,
                                 api::Draft& pod, std::vector<api::ObjectPtr>& claims) {
@@ -120,8 +120,9 @@ Result<void> MakeTemplateClaims(Stage& stage, const ManifestObject& pod_object,
     const std::string& name = resolved.entry;
     const auto found = templates.find(wanted);
     if (found == templates.end()) {
-      return InvalidArgument(StrCat(pod_object.source, ": the pod needs ResourceClaimTemplate ",
-                                    Quote(wanted), ", which is in none of the files"));
+      return InvalidArgument(StrCat(pod_object.source,
+                                    ": the pod references ResourceClaimTemplate ", Quote(wanted),
+                                    ", which is not in the given files"));
     }
     const api::Value content = found->second->tree->root()["spec"];
     const std::string claim_name = StrCat(root["metadata"]["name"].str(), "-", name);
@@ -163,11 +164,10 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
   std::vector<std::string> paths = arguments.List("node-template");
   if (paths.empty()) {
     return InvalidArgument(
-        "--node-template is needed: a file with the Node, its ResourceSlices and "
-        "the DeviceClasses");
+        "--node-template is required: a file with the Node, its ResourceSlices and DeviceClasses");
   }
   const std::vector<std::string> pods = arguments.List("filename");
-  if (pods.empty()) return InvalidArgument("-f is needed: a file with the pod and its claims");
+  if (pods.empty()) return InvalidArgument("-f is required: a file with the pod and its claims");
   paths.insert(paths.end(), pods.begin(), pods.end());
   const cli::Manifests manifests = cli::ReadManifests(console, paths, {});
   if (!manifests.problems.empty()) return manifests.problems.front();
@@ -183,7 +183,7 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
     if (kind == "Pod") {
       if (pod != nullptr) {
         return InvalidArgument(
-            StrCat(object.source, ": one pod at a time, please; the first is at ", pod->source));
+            StrCat(object.source, ": only one pod is allowed; the first one is at ", pod->source));
       }
       pod = &object;
     } else if (kind == "Node") {
@@ -200,26 +200,24 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
                    : kind == "ResourceClaim"   ? &simulation.claims
                                                : nullptr;
       if (list == nullptr) {
-        return InvalidArgument(StrCat(object.source, ": a ", kind,
-                                      " plays no part here: Node, "
-                                      "ResourceSlice, DeviceClass, DeviceTaintRule, Pod, "
-                                      "ResourceClaim and ResourceClaimTemplate do"));
+        return InvalidArgument(StrCat(object.source, ": unexpected kind ", kind,
+                                      "; use Node, ResourceSlice, DeviceClass, DeviceTaintRule, "
+                                      "Pod, ResourceClaim or ResourceClaimTemplate"));
       }
       ASSIGN_OR_RETURN(api::ObjectPtr admitted, stage.Admit(object));
       list->push_back(std::move(admitted));
     }
   }
   if (simulation.nodes.empty()) {
-    return InvalidArgument(
-        StrCat(Join(arguments.List("node-template"), ", "), ": there is no Node"));
+    return InvalidArgument(StrCat(Join(arguments.List("node-template"), ", "), ": no Node found"));
   }
-  if (pod == nullptr) return InvalidArgument(StrCat(Join(pods, ", "), ": there is no Pod"));
+  if (pod == nullptr) return InvalidArgument(StrCat(Join(pods, ", "), ": no Pod found"));
   for (const api::ObjectPtr& slice : simulation.slices) {
     const std::string_view node = slice->root()["spec"]["nodeName"].str();
     bool is_known = node.empty();
     for (const api::ObjectPtr& each : simulation.nodes) is_known = is_known || each->name() == node;
     if (!is_known) {
-      console.Err(StrCat("note: ResourceSlice ", slice->name(), " is of node ", Quote(node),
+      console.Err(StrCat("note: ResourceSlice ", slice->name(), " belongs to node ", Quote(node),
                          ", which is not in the template\n"));
     }
   }
@@ -285,38 +283,40 @@ void AddSimulateCommand(cli::App& app) {
   std::vector<cli::Flag> flags = {
       {.name = "node-template",
        .type = cli::FlagType::kRepeated,
-       .help = "The Node as it would register, its ResourceSlices and the DeviceClasses.",
+       .help = "File with the Node as it would register, its ResourceSlices and the DeviceClasses.",
        .placeholder = "FILE"},
       {.name = "filename",
        .short_name = 'f',
        .type = cli::FlagType::kRepeated,
-       .help = "The pod, its ResourceClaims and ResourceClaimTemplates; - reads standard input.",
+       .help = "File with the pod, its ResourceClaims and ResourceClaimTemplates; - for standard "
+               "input.",
        .placeholder = "FILE"},
       {.name = "scheduler-feature-gates",
-       .help = "Gates of the scheduler: A=true,B=false.",
+       .help = "Feature gates of the scheduler: A=true,B=false.",
        .placeholder = "GATES"},
       {.name = "output",
        .short_name = 'o',
-       .help = "text or json.",
+       .help = "Output format: text or json.",
        .default_value = "text",
        .placeholder = "FORMAT"}};
   for (cli::Flag& flag : cli::NodeDescriptionFlags()) flags.push_back(std::move(flag));
   app.Add({.name = "simulate",
-           .summary = "Say whether a node that does not exist yet would take a pod",
+           .summary = "Check whether a pod fits on a node that does not exist yet",
            .help =
-               "Puts the objects of the template into an empty cluster and asks the scheduler's "
-               "own filters and allocator for one decision: resources, taints, affinity, "
-               "declared features and devices. Nothing is contacted and nothing is written.\n\n"
-               "What the node will declare is read from the template's status.declaredFeatures, or "
-               "found from the node's configuration where that is given (--kubelet-config, "
-               "--feature-gates, --runtime-features, --version, --agent).\n\n"
-               "Ends with 0 if the pod fits, 1 if it does not, 2 if the input makes no sense.",
+               "Puts the objects of the template into an empty cluster and runs one scheduling "
+               "decision with the scheduler's own filters and allocator: resources, taints, "
+               "affinity, declared features and devices. No server is contacted and nothing is "
+               "written.\n\nThe node's declared features come from the template's "
+               "status.declaredFeatures, or are computed from the node's configuration if that is "
+               "given (--kubelet-config, --feature-gates, --runtime-features, --version, "
+               "--agent).\n\nExits with 0 if the pod fits, 1 if it does not, and 2 if the input "
+               "is invalid.",
            .examples = "  drakkar simulate --node-template node.yaml -f pod.yaml\n"
                        "  drakkar simulate --node-template node.yaml -f pod.yaml --version 1.36 "
                        "--kubelet-config kubelet.yaml -o json\n",
            .flags = std::move(flags),
            .max_arguments = 0,
-           .section = "Features of nodes",
+           .section = "Node features",
            .run = RunSimulate});
 }
 

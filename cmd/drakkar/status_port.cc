@@ -21,25 +21,27 @@ std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lea
   const client::LeaderElectionConfig defaults;
   return {
       {.name = "bind-address",
-       .help = "Where the status port listens.",
+       .help = "Address of the status port.",
        .default_value = "127.0.0.1",
        .placeholder = "IP"},
       {.name = "secure-port",
        .type = cli::FlagType::kInt,
-       .help = "The port of /healthz, /livez, /readyz, /metrics and /configz; 0: none.",
+       .help = "Port of /healthz, /livez, /readyz, /metrics and /configz; 0 disables it.",
        .default_value = std::to_string(port),
        .placeholder = "PORT"},
       {.name = "tls-cert-file",
-       .help = "The status port's certificate; without it one is made.",
+       .help = "Certificate of the status port. Defaults to a self-signed one.",
        .placeholder = "FILE"},
-      {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
+      {.name = "tls-private-key-file",
+       .help = "Private key of that certificate.",
+       .placeholder = "FILE"},
       {.name = "client-ca-file",
-       .help = "Whose client certificates name users for /metrics and /configz; bearer tokens "
-               "always do.",
+       .help = "CA for client certificates on /metrics and /configz. Bearer tokens are always "
+               "accepted.",
        .placeholder = "FILE"},
       {.name = "authorization-always-allow-paths",
-       .help = "Paths that everybody may see; for others the API server is asked whether the user "
-               "may get them.",
+       .help = "Paths that need no authorization; for others the API server decides whether the "
+               "user may get them.",
        .default_value = "/healthz,/readyz,/livez",
        .placeholder = "PATHS"},
       {.name = "leader-elect",
@@ -48,25 +50,25 @@ std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lea
        .default_value = "true"},
       {.name = "leader-elect-lease-duration",
        .type = cli::FlagType::kDuration,
-       .help = "How long others wait for a holder that is silent.",
+       .help = "How long a standby waits before it takes over from a leader that no longer renews.",
        .default_value = "15s",
        .placeholder = "TIME"},
       {.name = "leader-elect-renew-deadline",
        .type = cli::FlagType::kDuration,
-       .help = "How long a holder that cannot renew stays active.",
+       .help = "How long the leader stays active if it cannot renew.",
        .default_value = "10s",
        .placeholder = "TIME"},
       {.name = "leader-elect-retry-period",
        .type = cli::FlagType::kDuration,
-       .help = "How often the Lease is tried and renewed.",
+       .help = "Interval between attempts to acquire or renew the Lease.",
        .default_value = "2s",
        .placeholder = "TIME"},
       {.name = "leader-elect-resource-name",
-       .help = "The Lease's name.",
+       .help = "Name of the Lease.",
        .default_value = lease_name,
        .placeholder = "NAME"},
       {.name = "leader-elect-resource-namespace",
-       .help = "The Lease's namespace.",
+       .help = "Namespace of the Lease.",
        .default_value = defaults.lease_namespace,
        .placeholder = "NAME"},
   };
@@ -82,7 +84,7 @@ Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments) {
                      .port = static_cast<std::uint16_t>(port)};
   const bool has_certificate = !arguments.Text("tls-cert-file").empty();
   if (has_certificate != !arguments.Text("tls-private-key-file").empty()) {
-    return InvalidArgument("--tls-cert-file and --tls-private-key-file belong together");
+    return InvalidArgument("--tls-cert-file and --tls-private-key-file must be given together");
   }
   FileSystem& files = RealFileSystem();
   if (has_certificate) {
@@ -97,9 +99,8 @@ Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments) {
   for (const std::string_view path :
        Split(arguments.Text("authorization-always-allow-paths"), ',')) {
     if (!path.starts_with('/')) {
-      return InvalidArgument(
-          StrCat("--authorization-always-allow-paths must be paths with commas between, not ",
-                 Quote(path)));
+      return InvalidArgument(StrCat(
+          "--authorization-always-allow-paths must be comma-separated paths, not ", Quote(path)));
     }
     options.open_paths.emplace_back(path);
   }
@@ -185,13 +186,12 @@ Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Clien
       new StatusPort(loop, client, options.open_paths, std::move(server), std::move(pages)));
   if (Result<void> started = port->server_.Start(); !started.ok()) {
     if (options.flag_if_taken.empty()) return started.error();
-    kLog.Warning("no status pages: the port cannot be used",
-                 {{"address", options.address.ToText()},
-                  {"reason", started.error().message},
-                  {"choose another with", options.flag_if_taken}});
+    kLog.Warning("status port disabled: could not listen", {{"address", options.address.ToText()},
+                                                            {"err", started.error().message},
+                                                            {"flag", options.flag_if_taken}});
     return std::unique_ptr<StatusPort>();
   }
-  kLog.Info("status pages", {{"address", options.address.ToText()}});
+  kLog.Info("serving status port", {{"address", options.address.ToText()}});
   return port;
 }
 

@@ -13,31 +13,30 @@
 
 namespace drakkar::cmd {
 
-// Flags of a component with a status port and leader election, as kube-scheduler and
-// kube-controller-manager have them.
+// Flags for the status port and leader election, as in kube-scheduler and kube-controller-manager.
 std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lease_name);
 
 struct StatusPortOptions {
-  net::Address address;                 // port 0: none
-  net::CertificateAndKey serving;       // empty: made at start
-  std::string client_ca_pem;            // whose client certificates count; empty: none
-  std::vector<std::string> open_paths;  // of /metrics and /configz, those that everybody may see
-  // Set if nobody asked for this very port: then one that is taken only costs the status pages, and
-  // the text, the flag that chooses another, goes into the warning.
+  net::Address address;                 // port 0 disables it
+  net::CertificateAndKey serving;       // if empty, a self-signed one is generated
+  std::string client_ca_pem;            // CA for client certificates; none are accepted if empty
+  std::vector<std::string> open_paths;  // /metrics and /configz, if everyone may read them
+  // Set if the user did not choose this port. A port in use then only disables the status port, and
+  // the warning names this flag to choose another.
   std::string flag_if_taken = {};
 };
 Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments);
-// Changes what `config` says where a flag was given.
+// Overrides `config` with the flags that were given.
 Result<void> ReadLeaderElection(const cli::Arguments& arguments,
                                 client::LeaderElectionConfig& config);
-// Unique on this machine and others.
+// Unique across machines.
 std::string LeaderIdentity();
 
-// /healthz, /livez, /readyz, /metrics and /configz over HTTPS; who may see the last two is asked of
-// the API server. Lives on `loop`; `client` must outlive it.
+// Serves /healthz, /livez, /readyz, /metrics and /configz over HTTPS. The API server decides who
+// may read the last two. Lives on `loop`; `client` must outlive it.
 class StatusPort {
  public:
-  // Null if there is to be none.
+  // Returns null if it is disabled.
   static Result<std::unique_ptr<StatusPort>> Open(UvLoop& loop, client::Client& client,
                                                   const StatusPortOptions& options,
                                                   net::StatusPages::Options pages);

@@ -109,7 +109,7 @@ static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakka
   return tell_pod(driver, pod, 0, error);
 }
 
-/* A pod that ran before this process was there: it may have waited in vain. */
+/* A pod that started before this process may still lack its metadata. */
 static int running_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
                                drakkar_error* error) {
   (void)user_data;

@@ -44,7 +44,7 @@ class NetworkDriver final : public driver::SynchronousPlugin {
     return Tell(driver, pod, /*only_missing=*/false);
   }
 
-  // A pod that ran before this process was there: it may have waited in vain.
+  // A pod that started before this process may still lack its metadata.
   static void OnRunningPod(driver::Driver& driver, const rpc::NriPodSandbox& pod) {
     if (auto told = Tell(driver, pod, /*only_missing=*/true); !told.ok()) {
       kLog.Warning("a running pod", {{"pod", pod.name}, {"error", told.error().message}});

@@ -110,8 +110,8 @@ void FabricController::OnClaim(const api::ObjectPtr& claim) {
     attaching_.erase(uid);
     return;
   }
-  // The fabric takes its time, with each allocation anew. One that ended may never have been seen:
-  // a watch that was interrupted shows only what came after it.
+  // The attach delay starts with each new allocation. The end of the previous one may have been
+  // missed, because a watch that was interrupted shows only later changes.
   const auto [at, is_new] = attaching_.try_emplace(uid);
   std::string allocation = DescribeAllocation(*claim);
   if (!is_new && at->second.allocation == allocation) return;

@@ -24,8 +24,8 @@ constexpr std::size_t kMaxDriverNameBytes = 63;
 Result<void> CheckOptions(const DriverOptions& options) {
   if (options.driver_name.empty()) return InvalidArgument("driver name must be set");
   if (options.driver_name.size() > kMaxDriverNameBytes) {
-    return InvalidArgument(StrCat("driver name ", Quote(options.driver_name),
-                                  " must have no more than ", kMaxDriverNameBytes, " bytes"));
+    return InvalidArgument(StrCat("driver name ", Quote(options.driver_name), " must not exceed ",
+                                  kMaxDriverNameBytes, " bytes"));
   }
   if (const auto problems = api::CheckDnsSubdomain(options.driver_name); !problems.empty()) {
     return InvalidArgument(
@@ -36,7 +36,7 @@ Result<void> CheckOptions(const DriverOptions& options) {
       return InvalidArgument(
           "rolling updates and explicit registration socket filename are mutually exclusive");
     }
-    // It becomes part of file names.
+    // The UID becomes part of file names.
     if (!api::CheckDnsSubdomain(options.rolling_update_uid).empty()) {
       return InvalidArgument("pod UID " + Quote(options.rolling_update_uid) + " is not a UID");
     }
@@ -50,11 +50,11 @@ Result<void> CheckOptions(const DriverOptions& options) {
     }
   }
   if (!options.node_name.empty() && (!options.pool_name.empty() || options.owner != nullptr)) {
-    return InvalidArgument("a pool to answer for, or an owner, is for drivers without a node");
+    return InvalidArgument("pool_name and owner are only for drivers that run without a node");
   }
   const UnhealthyTaint& taint = options.unhealthy_taint;
   if (!taint.key.empty() && !options.health_service) {
-    return InvalidArgument("a taint for unhealthy devices needs the health service");
+    return InvalidArgument("unhealthy_taint requires health_service");
   }
   return Ok();
 }
@@ -62,8 +62,8 @@ Result<void> CheckOptions(const DriverOptions& options) {
 Result<void> CheckSocketPath(const std::string& path) {
   if (path.size() <= kMaxSocketPathBytes) return Ok();
   return InvalidArgument(StrCat("socket path ", path, " has ", path.size(),
-                                " bytes, the system takes no more than ", kMaxSocketPathBytes,
-                                ": choose a shorter directory"));
+                                " bytes, but the system allows at most ", kMaxSocketPathBytes,
+                                "; use a shorter directory"));
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ Result<void> Driver::Open() {
                                },
                            .on_refused = [this](const Error& error) { Report(error, true); }});
   }
-  // One socket for both is fine: the node finds everything behind the registration.
+  // Both services may share one socket: the node finds everything behind the registration.
   const bool common = serves && registrar_ != nullptr && registrar_path_ == plugin_path_;
   if (common) plugin_services.registration = registrar_.get();
   if (serves) {
@@ -183,8 +183,8 @@ Result<void> Driver::Open() {
 }
 
 Result<void> Driver::OpenMetadata() {
-  // Calls of instances that hand over take turns by serialize.lock. Files of metadata are also
-  // changed outside of calls, so they have a lock of their own, which is never held for long.
+  // During a rolling update, serialize.lock serializes the calls of both instances. Metadata files
+  // also change outside of calls, so they have their own lock, which is held only briefly.
   const bool lock = !options_.rolling_update_uid.empty();
   ASSIGN_OR_RETURN(
       metadata_,
@@ -199,22 +199,22 @@ Result<void> Driver::OpenMetadata() {
   return Ok();
 }
 
-// What an earlier run left of device metadata: updates that a crash cut off are completed, files of
-// claims that do not need them any more are removed.
+// Cleans up device metadata of earlier runs: completes updates interrupted by a crash, and removes
+// files of claims that no longer need them.
 void Driver::CleanMetadata() {
   if (auto replayed = metadata_->Replay(); !replayed.ok()) {
-    Report(replayed.error().Prefixed("complete an update of device metadata"), true);
+    Report(replayed.error().Prefixed("complete an interrupted device metadata update"), true);
   }
   if (auto removed = metadata_->RemoveStraySpecs(); !removed.ok()) {
     Report(removed.error().Prefixed("remove CDI specs of device metadata"), true);
   }
   const auto claims = metadata_->Claims();
   if (!claims.ok()) {
-    return Report(claims.error().Prefixed("look for old device metadata"), true);
+    return Report(claims.error().Prefixed("list device metadata"), true);
   }
   leftovers_->Look(*claims, [this](const rpc::ClaimReference& claim, const std::string& why) {
     const std::string name = StrCat(claim.namespace_name, "/", claim.name);
-    kLog.Info("removing device metadata of a claim",
+    kLog.Info("removing device metadata of a claim that no longer needs it",
               {{"claim", name}, {"uid", claim.uid}, {"reason", why}});
     if (auto removed = metadata_->Remove(claim); !removed.ok()) {
       Report(removed.error().Prefixed("remove device metadata of claim " + name), true);
@@ -256,7 +256,7 @@ Result<void> Driver::PublishWithTaints() {
   const UnhealthyTaint& taint = options_.unhealthy_taint;
   DriverResources resources = published_;
   for (auto& [pool_name, pool] : resources.pools) {
-    // A taint that comes must not make the slices split anew.
+    // Reserve room, so that a taint added later does not split the slices differently.
     pool.may_be_tainted = true;
     for (Slice& slice : pool.slices) {
       for (Device& device : slice.devices) {
@@ -295,8 +295,8 @@ Result<void> Driver::ReportHealth(rpc::HealthReport report) {
   return Ok();
 }
 
-// The nodes hear first: what is reported leaves at the end of this turn of the loop, and making
-// slices of thousands of devices takes milliseconds.
+// Delayed, so that health reports, which are sent at the end of this loop iteration, go out first:
+// building slices for thousands of devices takes milliseconds.
 void Driver::PublishTaintsSoon() {
   if (taints_are_due_ || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return;
   taints_are_due_ = true;
@@ -326,7 +326,7 @@ void Driver::ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDe
 void Driver::Report(const Error& error, bool recoverable) {
   if (options_.metrics != nullptr) {
     options_.metrics
-        ->GetCounter("dra_driver_background_errors_total", "Failures handed to HandleError.",
+        ->GetCounter("dra_driver_background_errors_total", "Errors passed to HandleError.",
                      {{"recoverable", recoverable ? "true" : "false"}})
         .Add();
   }
@@ -352,15 +352,14 @@ void Driver::UpdateMetrics() {
   if (options_.metrics == nullptr) return;
   Metrics& metrics = *options_.metrics;
   const auto status = registration_status();
-  metrics.GetGauge("dra_driver_registered", "1 while a node has taken the driver in.")
+  metrics.GetGauge("dra_driver_registered", "1 while the driver is registered with a node.")
       .Set(status && status->plugin_registered ? 1 : 0);
-  metrics.GetGauge("dra_driver_health_watchers", "Health streams that are open.")
+  metrics.GetGauge("dra_driver_health_watchers", "Open health streams.")
       .Set(health_ == nullptr ? 0 : static_cast<double>(health_->watchers()));
   if (slices_ == nullptr) return;
   const auto writes = [&](const char* verb, std::uint64_t count) {
     metrics
-        .GetGauge("dra_driver_slice_writes", "Writes of ResourceSlices since the start.",
-                  {{"verb", verb}})
+        .GetGauge("dra_driver_slice_writes", "ResourceSlice writes since start.", {{"verb", verb}})
         .Set(static_cast<double>(count));
   };
   writes("create", slices_->counts().creations);

@@ -36,7 +36,7 @@ class NodeService;
 class Registrar;
 
 struct UnhealthyTaint {
-  std::string key;  // "gpu.example.com/unhealthy"; empty: devices are not tainted
+  std::string key;  // "gpu.example.com/unhealthy"; if empty, devices are not tainted
   std::string effect = "NoSchedule";
 };
 
@@ -45,58 +45,59 @@ struct DriverOptions {
   Random& random;
   FileSystem& files;
   client::Client& client;
-  // MakeGrpcTransport(loop); in memory in a simulation. Not used without services.
+  // MakeGrpcTransport(loop), or an in-memory one in a simulation. Unused without services.
   rpc::Transport& transport;
   Plugin& plugin;
 
   std::string driver_name;  // a DNS subdomain of up to 63 bytes
-  // Needed to publish devices of a node. Empty: a driver without a node, whose pools say which
-  // nodes reach them.
+  // Required to publish devices of a node. If empty, the driver runs without a node, and its pools
+  // say which nodes can reach them.
   std::string node_name;
   std::string node_uid;  // looked up if empty
-  // Without a node only, see SliceController.
+  // Only for drivers without a node, see SliceController.
   std::string pool_name;
   api::TreePtr owner;
 
-  // Where the node looks for registration sockets, and the driver's own directory (its default is
-  // plugins/<driver> beside the registry). Made if they do not exist.
+  // Where the node looks for registration sockets, and the driver's own directory, which defaults
+  // to plugins/<driver> next to the registry. Created if they do not exist.
   std::string registry_directory = "/var/lib/kubelet/plugins_registry";
   std::string plugin_directory;
-  // Names of sockets; the defaults are those of Kubernetes.
+  // Socket names; the defaults are those of Kubernetes.
   std::string registrar_socket;
   std::string plugin_socket;
-  // UID of the driver's pod: lets a new instance start before the old one ends. Sockets carry it,
-  // and calls of both instances exclude each other by a lock file, which needs a real file system.
+  // UID of the driver's pod. If set, a new instance may start before the old one ends: socket names
+  // contain the UID, and a lock file, which needs a real file system, serializes the calls of both
+  // instances.
   std::string rolling_update_uid;
 
   bool registration_service = true;
   bool dra_service = true;
-  bool health_service = false;  // for drivers that call ReportHealth
+  bool health_service = false;  // required for ReportHealth
   bool dra_v1 = true;
   bool dra_v1beta1 = true;
-  // True: one call of the plugin at a time. False: calls for one claim take turns, and those for
-  // different claims run side by side, so that a long one keeps no other pod waiting.
+  // If true, the plugin handles one call at a time. If false, only calls for the same claim are
+  // serialized, so that a slow one does not delay other pods.
   bool serialize = false;
 
-  // With a key: a device that is reported unhealthy gets this taint in its slice, and loses it when
-  // it is reported otherwise. Needs the health service.
+  // If the key is set, a device that is reported unhealthy gets this taint in its slice until it is
+  // reported otherwise. Requires health_service.
   UnhealthyTaint unhealthy_taint;
-  Metrics* metrics = nullptr;  // null: none are kept
-  // The value of the driver's flag --enable-device-metadata (KEP-5304). Off: no files and no CDI
-  // specs are made; those made while it was on are removed when their claims are unprepared.
+  Metrics* metrics = nullptr;  // no metrics if null
+  // The driver's flag --enable-device-metadata (KEP-5304). If off, no files and no CDI specs are
+  // written; those written while it was on are removed when their claims are unprepared.
   bool device_metadata = false;
   std::string cdi_directory = "/var/run/cdi";
-  // Versions of the format in each file, newest first, and whose rules count where the KEP and
+  // Versions of the format in each file, newest first, and which rules apply where the KEP and
   // Kubernetes differ.
   std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
   metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
 };
 
-// A DRA driver: registers with the node, answers its calls through the plugin, publishes devices,
-// and tells containers about them.
+// A DRA driver: registers with the node, handles its calls through the plugin, publishes devices,
+// and writes their metadata for containers.
 //
-// Works under any node that speaks the plugin registration and DRA protocols. Loop-bound, and so
-// are the plugin's callbacks. What the options refer to must outlive it.
+// Works under any node that speaks the plugin registration and DRA protocols. Loop-bound, like the
+// plugin's callbacks. Everything that the options refer to must outlive it.
 class Driver final : public MetadataUpdater {
  public:
   // Opens the service socket, then the registration socket. On failure nothing is left open.
@@ -105,35 +106,36 @@ class Driver final : public MetadataUpdater {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Makes `resources` the complete published state of this driver on this node. Returns once it is
-  // accepted; what fails later reaches HandleError. Calling it again replaces the state.
+  // Makes `resources` the complete published state of this driver on this node. Returns once the
+  // state is accepted; later failures reach HandleError. Calling it again replaces the state.
   Result<void> PublishResources(const DriverResources& resources);
 
-  // News about devices; others keep their state. It is repeated to the node before it expires.
+  // Reports changes; devices that are not listed keep their state. The SDK repeats reports to the
+  // node before they expire.
   Result<void> ReportHealth(rpc::HealthReport report);
-  // Nothing is known of the device any more: nothing is repeated, and its taint goes.
+  // Stops repeating the health of the device and removes its taint.
   void ForgetHealth(const std::string& pool_name, const std::string& device_name);
 
-  // Tells about devices this driver was allocated in the claim's status (data, conditions, network
-  // data), see ClaimStatusWriter. `done` is not called after Stop.
+  // Sets data, conditions and network data of allocated devices in the claim's status, see
+  // ClaimStatusWriter. `done` is not called after Stop.
   void ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,
                         ClaimStatusWriter::Done done);
 
   Result<void> UpdateRequestMetadata(const RequestReference& request,
                                      const std::vector<PreparedDevice>& devices) override;
-  // The requests that have metadata files, of this or an earlier run of the driver.
+  // The requests that have metadata files, written by this or an earlier run of the driver.
   Result<std::vector<PreparedRequest>> PreparedRequests();
 
-  // For a driver that keeps something of its own for prepared claims, at its start: `remove` is
-  // called for each of `claims` that is gone, was replaced or deallocated, or is not reserved any
-  // more, in a turn of its own between the node's calls. Never for one that is prepared meanwhile;
-  // where the server cannot be reached it is asked again later. Only with the DRA service.
+  // For drivers that keep their own state for prepared claims; call it at start. Calls `remove` for
+  // each of `claims` that is gone, replaced, deallocated or no longer reserved, between the node's
+  // calls. Never calls it for a claim that is prepared in the meantime. If the server cannot be
+  // reached, retries later. Requires the DRA service.
   using RemoveLeftover =
       std::function<void(const rpc::ClaimReference& claim, const std::string& why)>;
   void RemoveLeftovers(const std::vector<rpc::ClaimReference>& claims,
                        const RemoveLeftover& remove);
 
-  // What the node said last; nothing if it has not called yet.
+  // The node's last response; none before its first call.
   std::optional<rpc::RegistrationStatus> registration_status() const;
   const std::string& registrar_socket_path() const { return registrar_path_; }
   const std::string& plugin_socket_path() const { return plugin_path_; }
@@ -168,12 +170,12 @@ class Driver final : public MetadataUpdater {
   std::unique_ptr<ClaimLeftovers> leftovers_;
   std::unique_ptr<HealthHub> health_;
   std::unique_ptr<Registrar> registrar_;
-  // Destroyed before what they serve.
+  // Destroyed before the services they expose.
   std::unique_ptr<rpc::Server> plugin_server_;
   std::unique_ptr<rpc::Server> registrar_server_;
   std::unique_ptr<SliceController> slices_;
   std::unique_ptr<ClaimStatusWriter> claim_status_;
-  DriverResources published_;  // as the driver asked for it; only with unhealthy_taint
+  DriverResources published_;  // the resources without taints; only with unhealthy_taint
   bool taints_are_due_ = false;
   bool stopped_ = false;
   Lifetime lifetime_;

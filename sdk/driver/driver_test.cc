@@ -475,7 +475,7 @@ TEST_F(DriverTest, ARefusedRegistrationIsReported) {
       kTimeout, [&](Result<void> answer) { error = answer.error().message; });
   loop_.RunUntilIdle();
   EXPECT_THAT(error, HasSubstr("failed registration process: no thanks"));
-  EXPECT_THAT(plugin_.errors, ElementsAre("the node refused the registration: no thanks"));
+  EXPECT_THAT(plugin_.errors, ElementsAre("the node rejected the registration: no thanks"));
   EXPECT_EQ(driver_->registration_status()->error, "no thanks");
 }
 

@@ -1,12 +1,14 @@
-// What device metadata costs (KEP-5304): metadata_latency DIRECTORY [ROUNDS]. Prints JSON lines:
+// Measures the cost of device metadata (KEP-5304): metadata_latency DIRECTORY [ROUNDS]. Prints JSON
+// lines:
 //
 //   {"operation": "call", "metadata": true, "devices": 8, "p50_us": X, "p99_us": Y}
-//       a node's NodePrepareResources over the driver's socket, with the flag on and off in turns;
-//       the claim comes from memory and the plugin does nothing, so that the difference is metadata
+//       NodePrepareResources over the driver's socket, alternating with the flag on and off. The
+//       claim comes from memory and the plugin does nothing, so the difference is the metadata.
 //   {"operation": "prepare", "devices": 8, "p50_us": X, "p99_us": Y, "syncs": 0}
-//       the same within the driver: what is added, and how often it waits for the disk; also for
-//       repeated_prepare, update and unprepare
-//   {"operation": "disk_sync", "devices": 0, ...}   what the disk needs to make 4 KiB durable
+//       the same inside the driver, with the number of disk syncs; also for repeated_prepare,
+//       update and unprepare
+//    {"operation": "disk_sync", "devices": 0, ...}
+//       the time the disk needs for a durable 4 KiB write
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +30,7 @@ namespace {
 constexpr char kDriver[] = "d.example.com";
 constexpr int kSyncRounds = 300;
 
-// The machine's files, counting how often the disk is waited for.
+// The real file system, counting syncs.
 class CountingFiles final : public FileSystem {
  public:
   int syncs = 0;
@@ -72,7 +74,7 @@ class CountingFiles final : public FileSystem {
   FileSystem& real_ = RealFileSystem();
 };
 
-// One request of that many devices, eight attributes each.
+// One request with `count` devices of eight attributes each.
 std::vector<PreparedDevice> MakeDevices(int count) {
   std::vector<PreparedDevice> devices;
   for (int i = 0; i < count; ++i) {
@@ -162,7 +164,7 @@ bool MeasureStore(const std::string& directory, int count, int rounds) {
     const std::vector<PreparedDevice> changed = devices;
     prepare.Measure([&] { return (*store)->Prepare(claim, devices); }, &files.syncs);
     repeat.Measure([&] { return (*store)->Prepare(claim, again); }, &files.syncs);
-    // Updates wait for the disk; a fifth of them is enough to know.
+    // Updates sync to disk; a fifth of the rounds is enough.
     if (round % 5 == 0) {
       update.Measure(
           [&] {
@@ -245,7 +247,7 @@ class CalledDriver {
   IdlePlugin plugin;
 
  private:
-  // Runs the loop until `work` calls what it is given.
+  // Runs the loop until `work` calls its argument.
   template <typename Work>
   void OnLoop(Work work) {
     loop_.Post([&] { work([this] { loop_.Stop(); }); });
@@ -286,7 +288,7 @@ bool MeasureCalls(CalledDriver& without, CalledDriver& with, int count, int roun
       driver->Put(claim);
       const auto prepare = [&] { return driver->Prepare(100'000 + round); };
       if (round < 0) {
-        static_cast<void>(prepare());  // connections, caches
+        static_cast<void>(prepare());  // warm up connections and caches
       } else {
         (driver == &with ? full : plain).Measure(prepare);
       }

@@ -20,23 +20,23 @@ class WorkerPool;
 
 namespace drakkar::driver {
 
-// What containers that use a device are told about it (KEP-5304). Nothing is added to it.
+// Metadata for the containers that use a device (KEP-5304), written as is.
 struct DeviceMetadata {
-  metadata::Attributes attributes;  // at most 32, names and values as in a ResourceSlice
+  metadata::Attributes attributes;  // at most 32, with names and values as in a ResourceSlice
   std::optional<metadata::NetworkDeviceData> network_data;
 
   bool operator==(const DeviceMetadata&) const = default;
 };
 
-// A device that is ready for containers.
+// A prepared device.
 struct PreparedDevice {
-  std::vector<std::string> request_names;  // empty: belongs to all requests of the claim
+  std::vector<std::string> request_names;  // if empty, all requests of the claim
   std::string pool_name;
   std::string device_name;
   std::vector<std::string> cdi_device_ids;
   std::optional<std::string> share_id;
-  // Nothing: not known yet. Containers then find an empty file until
-  // MetadataUpdater::UpdateRequestMetadata is called. Not looked at unless device metadata is on.
+  // If absent, the metadata is not known yet: containers find an empty file until
+  // MetadataUpdater::UpdateRequestMetadata is called. Ignored unless device metadata is on.
   std::optional<DeviceMetadata> metadata;
 
   bool operator==(const PreparedDevice&) const = default;
@@ -46,32 +46,32 @@ using PrepareResult = Result<std::vector<PreparedDevice>>;
 using PrepareResults = std::map<std::string, PrepareResult>;  // by claim UID
 using PrepareDone = absl::AnyInvocable<void(Result<PrepareResults>)>;
 
-// What the author of a driver implements. Everything is called on the driver's loop, which also
-// serves registration, health and the calls for other claims: no function may block it. Work that
-// takes long belongs elsewhere (BlockingPlugin has threads for it); `done` may be called, or
-// dropped, on any thread, as long as the loop exists. Calling it twice ends the process.
+// What the author of a driver implements. All functions are called on the driver's loop, which also
+// serves registration, health and calls for other claims, so they must not block. Slow work belongs
+// elsewhere (BlockingPlugin provides threads). `done` may be called or dropped on any thread while
+// the loop exists. Calling it twice aborts the process.
 class Plugin {
  public:
   virtual ~Plugin() = default;
 
-  // Makes the devices of the claims ready. The claims were read from the server and checked: they
-  // are allocated and have the UIDs the node asked for. `done` is called once, at once or later,
-  // with one result for each claim, by UID; an error fails all of them. A claim without a result
+  // Prepares the devices of the claims. The SDK has read the claims from the server and checked
+  // that they are allocated and have the UIDs the node asked for. Call `done` once, immediately or
+  // later, with one result per claim, by UID; an error fails all of them. A claim without a result
   // fails. Must be idempotent: a node repeats the call after a restart, and for every pod.
   virtual void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) = 0;
 
-  // Undoes it. The claims may be gone from the server, may have been prepared by another instance,
-  // or never: a claim that is not known has succeeded. Idempotent.
+  // Undoes the preparation. The claims may no longer exist on the server, and may have been
+  // prepared by another instance or never; an unknown claim counts as success. Must be idempotent.
   virtual void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
                                        rpc::UnprepareDone done) = 0;
 
-  // Something failed in the background. After an error that is not recoverable the driver does
-  // not work any more and should end. The default logs.
+  // Something failed in the background. After an error that is not recoverable the driver no longer
+  // works and should exit. Logs by default.
   virtual void HandleError(const Error& error, bool recoverable);
 };
 
-// For drivers that need not wait: one claim at a time, the answer is what is returned. All else
-// waits meanwhile, so a call should take milliseconds.
+// For drivers that prepare quickly: handles one claim at a time and returns the result. The loop is
+// blocked meanwhile, so a call should take milliseconds.
 class SynchronousPlugin : public Plugin {
  public:
   virtual Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object& claim) = 0;
@@ -82,10 +82,10 @@ class SynchronousPlugin : public Plugin {
                                rpc::UnprepareDone done) final;
 };
 
-// For drivers whose calls take long: each claim is prepared and unprepared on a thread of the
-// plugin's own, while the driver goes on with registration, health and other claims. The functions
-// below must be safe to call from several threads at once, though never for one claim, and have no
-// access to the loop. At most kMaxWaitingClaims wait for a thread; further ones fail.
+// For drivers that prepare slowly: handles each claim on one of the plugin's own threads, while the
+// driver continues with registration, health and other claims. The functions below must be
+// thread-safe, although they are never called concurrently for one claim, and must not use the
+// loop. At most kMaxWaitingClaims wait for a thread; further ones fail.
 class BlockingPlugin : public Plugin {
  public:
   static constexpr std::size_t kMaxWaitingClaims = 4'096;
@@ -101,8 +101,8 @@ class BlockingPlugin : public Plugin {
                                rpc::UnprepareDone done) final;
 
  protected:
-  // Finishes what was begun. Every destructor of a derived class begins with it: the threads use
-  // what it is about to destroy.
+  // Finishes started work. The destructor of every derived class must call it first, because the
+  // threads use its members.
   void Stop();
 
  private:

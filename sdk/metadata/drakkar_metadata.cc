@@ -14,7 +14,7 @@ namespace {
 
 namespace metadata = drakkar::metadata;
 
-// Everything a caller can point at is made when the metadata is read.
+// Everything that a caller can point to is created when the metadata is read.
 struct Attribute {
   std::string name;
   drakkar_metadata_type type;
@@ -142,7 +142,7 @@ extern "C" {
 drakkar_metadata_status drakkar_metadata_read_file(const char* path, int64_t timeout_ms,
                                                    drakkar_metadata** out, char** error) {
   if (!Begin(out, error) || path == nullptr) {
-    return Fail(drakkar::InvalidArgument("a path and a place for the result are needed"), error);
+    return Fail(drakkar::InvalidArgument("`path` and `metadata` must not be null"), error);
   }
   return Give(metadata::Reader().ReadFile(path, Milliseconds(timeout_ms)), out, error);
 }
@@ -151,7 +151,7 @@ drakkar_metadata_status drakkar_metadata_read(const char* claim, const char* req
                                               int64_t timeout_ms, drakkar_metadata** out,
                                               char** error) {
   if (!Begin(out, error) || claim == nullptr) {
-    return Fail(drakkar::InvalidArgument("a claim and a place for the result are needed"), error);
+    return Fail(drakkar::InvalidArgument("`claim` and `metadata` must not be null"), error);
   }
   return Give(metadata::Reader().ReadRequest(claim, request == nullptr ? "" : request,
                                              Milliseconds(timeout_ms)),
@@ -161,7 +161,7 @@ drakkar_metadata_status drakkar_metadata_read(const char* claim, const char* req
 drakkar_metadata_status drakkar_metadata_read_all(int64_t timeout_ms, drakkar_metadata** out,
                                                   char** error) {
   if (!Begin(out, error)) {
-    return Fail(drakkar::InvalidArgument("a place for the result is needed"), error);
+    return Fail(drakkar::InvalidArgument("`metadata` must not be null"), error);
   }
   return Give(metadata::Reader().ReadAll(Milliseconds(timeout_ms)), out, error);
 }
@@ -170,7 +170,7 @@ drakkar_metadata_status drakkar_metadata_read_available(const char* claim, const
                                                         int64_t timeout_ms, drakkar_metadata** out,
                                                         char** error) {
   if (!Begin(out, error)) {
-    return Fail(drakkar::InvalidArgument("a place for the result is needed"), error);
+    return Fail(drakkar::InvalidArgument("`metadata` must not be null"), error);
   }
   std::vector<std::string> pending;
   const drakkar::Duration timeout = Milliseconds(timeout_ms);

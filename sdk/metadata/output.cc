@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kJsonPath = "jsonpath=";
 
-// In single quotes, so that a shell takes every byte for what it is.
+// Single-quoted, so that a shell takes every byte literally.
 std::string ShellQuote(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -33,7 +33,7 @@ std::string ToJson(const DeviceMetadata& metadata) {
   return EncodeMetadata(metadata, std::vector{std::string(kV1alpha1)});
 }
 
-// One document, or for everything an object with the list of them.
+// One document, or an object with the list of documents.
 api::TreePtr ToTree(const std::vector<DeviceMetadata>& all, bool single) {
   api::Draft items = api::Draft::Array();
   for (const DeviceMetadata& metadata : all) {
@@ -89,7 +89,7 @@ Result<std::string> RunQuery(const Query& query, Reader& reader,
   const bool jsonpath = query.output.starts_with(kJsonPath);
   if (!jsonpath && query.output != "json" && query.output != "env") {
     return InvalidArgument(
-        StrCat("output ", Quote(query.output), " must be json, env or jsonpath=TEMPLATE"));
+        StrCat("--output must be json, env or jsonpath=TEMPLATE, not ", Quote(query.output)));
   }
   api::JsonPath path;
   if (jsonpath) {

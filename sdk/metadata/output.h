@@ -11,34 +11,33 @@
 
 namespace drakkar::metadata {
 
-// What `drakkar-metadata` and `drakkar metadata` are asked for.
+// The arguments of `drakkar-metadata` and `drakkar metadata`.
 struct Query {
-  std::string claim;            // empty: all
-  std::string request;          // empty: all of the claim
-  std::string file;             // not empty: this file instead
+  std::string claim;            // if empty, all
+  std::string request;          // if empty, the whole claim
+  std::string file;             // if set, only this file
   std::string output = "json";  // json, env, jsonpath=TEMPLATE
   Duration wait = Reader::kNoWait;
 };
 
-// The text to print.
+// The output.
 //
-// json: one document of version v1alpha1 whatever version the files have; without a claim, an
-// object
+// json: one v1alpha1 document, whichever version the files have; without a claim, an object
 //   whose `items` are such documents.
-// env: lines for `eval` in a shell, values quoted. For device number N of a request:
+// env: lines for `eval` in a shell, with quoted values. For device number N of a request:
 //     DRA_<CLAIM>_<REQUEST>_COUNT='1'            DRA_<CLAIM>_GENERATION='1'
 //     DRA_<CLAIM>_<REQUEST>_<N>_DEVICE='gpu-0'   _DRIVER, _POOL
-//     DRA_<CLAIM>_<REQUEST>_<N>_ATTR_<NAME>='x'  items of lists separated by spaces
+//     DRA_<CLAIM>_<REQUEST>_<N>_ATTR_<NAME>='x'  list items are separated by spaces
 //     DRA_<CLAIM>_<REQUEST>_<N>_INTERFACE, _IPS, _HARDWARE_ADDRESS
-//   with the claim's name in the pod if it has one; letters in upper case, all else than letters
-//   and digits as _.
+//   with the claim's name in the pod if it has one; letters in upper case, everything but letters
+//   and digits replaced by _.
 // jsonpath=...: as in kubectl, applied to the JSON.
 //
-// What is not there yet is left out and listed in `pending`, as Reader does; an error if nothing is
-// there.
+// Missing metadata is left out and listed in `pending`, as in Reader; fails if nothing is
+// available.
 Result<std::string> RunQuery(const Query& query, Reader& reader, std::vector<std::string>& pending);
-// The exit status of a query that had something to print: 3 if it was to wait for all and did not
-// get it, else 0. `note` is for standard error, and empty if nothing is missing.
+// The exit status of a query that printed something: 3 if it waited for all metadata and some is
+// still missing, otherwise 0. `note` is for standard error; empty if nothing is missing.
 int PartialExit(const Query& query, const std::vector<std::string>& pending, std::string& note);
 
 std::string ToEnvironment(const DeviceMetadata& metadata);

@@ -14,12 +14,11 @@
 namespace drakkar::metadata {
 namespace {
 
-// Drivers replace files as a whole. One that writes in place has a whole file again within well
-// under a millisecond.
+// Drivers replace files atomically. One that writes in place completes the file in well under a
+// millisecond.
 constexpr int kReadAttempts = 8;
 constexpr Duration kReadPause = std::chrono::milliseconds(1);
-// How often what is not there yet is looked for: where changes are told, as some file systems tell
-// none, and where they are not.
+// Poll intervals while waiting: with inotify, which some file systems do not support, and without.
 constexpr Duration kWatchedPause = std::chrono::seconds(1);
 constexpr Duration kWaitPause = std::chrono::milliseconds(20);
 
@@ -34,12 +33,12 @@ bool IsNotYet(const Error& error) {
 Result<void> CheckName(std::string_view what, std::string_view name) {
   if (name == "." || name == ".." || name.find('/') != std::string_view::npos ||
       name.find('\0') != std::string_view::npos) {
-    return InvalidArgument(StrCat(what, " ", Quote(name), " cannot be the name of one"));
+    return InvalidArgument(StrCat(what, " ", Quote(name), " is not a valid name"));
   }
   return Ok();
 }
 
-// `whole`, or what is there of it, with the paths of what is not.
+// Returns `whole`, or the available part with the paths of what is missing.
 template <typename T, typename Read>
 Result<T> OrPart(Result<T> whole, std::vector<std::string>& pending, const Read& read) {
   if (whole.ok() || !IsNotYet(whole.error())) return whole;
@@ -49,7 +48,7 @@ Result<T> OrPart(Result<T> whole, std::vector<std::string>& pending, const Read&
   return IsNotYet(part.error()) ? whole : part;
 }
 
-// The claim's own name, or the one in the pod where the file says nothing else.
+// The claim's own name, or the name in the pod if the file has no other.
 std::string ClaimKey(const DeviceMetadata& metadata) {
   return StrCat(metadata.claim_namespace, "/", metadata.claim_name, "/", metadata.claim_uid);
 }
@@ -85,7 +84,7 @@ Result<T> Reader::WaitFor(Duration timeout, Attempt attempt, Watched watched) {
       watch.reset();
       continue;
     }
-    // Looked at once more with the watch in place, so that nothing comes unseen in between.
+    // Check again with the watch in place, so that no change is missed.
     watch = pause_.WatchChanges(watched());
     if (watch == nullptr) pause_.For(std::min(left, kWaitPause));
   }
@@ -124,7 +123,7 @@ Result<DeviceMetadata> Reader::ReadOnce(const std::string& path) {
       if (text.error().code == ErrorCode::kNotFound) return NotYet(path);
       return std::move(text).error();
     }
-    // Empty may be a moment within an update; a second look tells.
+    // The file may be empty for a moment during an update, so look twice.
     if (text->empty() && before.empty() && attempt > 0) return NotYet(path);
     if (text->empty()) {
       before.clear();
@@ -133,15 +132,15 @@ Result<DeviceMetadata> Reader::ReadOnce(const std::string& path) {
     }
     Result<DeviceMetadata> decoded = DecodeMetadata(*text);
     if (decoded.ok()) {
-      // Parts of two texts, written in place, may look like a whole one. A second look tells: it is
-      // the same, or newer and whole.
+      // Parts of two documents, written in place, may look complete. Read again: the content is the
+      // same, or newer and complete.
       Result<std::string> again = files_.ReadFile(path);
       if (again.ok() && *again == *text) return decoded;
       if (again.ok()) {
         if (auto newer = DecodeMetadata(*again); newer.ok()) return newer;
       }
       before = std::move(*text);
-      outcome = Error{ErrorCode::kUnavailable, StrCat(path, ": it changes all the time")};
+      outcome = Error{ErrorCode::kUnavailable, StrCat(path, ": the file keeps changing")};
       continue;
     }
     const bool same = before == *text;
@@ -186,7 +185,7 @@ std::vector<Reader::Place> Reader::FindPlaces(const std::string& directory,
       for (const std::string& file : list(path, "")) {
         if (!file.ends_with(kFileSuffix)) continue;
         const std::string driver = file.substr(0, file.size() - kFileSuffix.size());
-        // Beside a file that is mounted by itself there may be a directory with the current one.
+        // Next to an individually mounted file there may be a directory with the current one.
         const std::string live =
             JoinPath(JoinPath(path, StrCat(driver, kLiveDirectorySuffix)), file);
         places.push_back(
@@ -202,13 +201,13 @@ Result<std::vector<Reader::Place>> Reader::FindRequest(const std::string& claim,
   const std::string ours = root_ + std::string(kContainerDirectory);
   const std::string kubernetes = root_ + std::string(kKubernetesContainerDirectory);
   const std::string base = BaseRequest(request);
-  // Each driver mounts its file at one of the paths or at several, so all of them count. A file is
-  // known by request and driver, and the first place of it is read.
+  // Each driver mounts its file at one or more of the paths, so search all of them. A file is
+  // identified by request and driver; the first one found is read.
   std::vector<Place> places;
   std::set<std::pair<std::string, std::string>> seen;
-  std::string uid;  // of the claim, once a file tells
+  std::string uid;  // of the claim, once a file has it
   const auto belongs = [&](const Result<DeviceMetadata>& file) {
-    if (!file.ok() || file->claim_uid.empty()) return true;  // it does not tell yet
+    if (!file.ok() || file->claim_uid.empty()) return true;  // unknown yet
     for (std::size_t i = 0; uid.empty() && i < places.size(); ++i) {
       if (const auto other = ReadOnce(places[i].path); other.ok()) uid = other->claim_uid;
     }
@@ -223,12 +222,12 @@ Result<std::vector<Reader::Place>> Reader::FindRequest(const std::string& claim,
     const bool is_first = places.empty();
     for (const Place& place : FindPlaces(directory, claim, base)) {
       if (seen.contains({place.request, place.driver})) continue;
-      // A claim of the pod may have the name that another has in the pod.
+      // One claim's name may equal another claim's name in the pod.
       if (is_first || belongs(ReadOnce(place.path))) add(place);
     }
   }
-  // A claim from a template has its own name in our directory and its name in the pod in that of
-  // Kubernetes; the files tell the other one.
+  // A claim from a template has its own name in our directory and its name in the pod in
+  // Kubernetes'. The files contain the other name.
   for (const std::string& directory : {ours, templates}) {
     for (const Place& place : FindPlaces(directory, "", base)) {
       if (place.claim == claim || seen.contains({place.request, place.driver})) continue;
@@ -256,7 +255,7 @@ Result<DeviceMetadata> Reader::ReadFile(const std::string& path, Duration timeou
 Result<DeviceMetadata> Reader::ReadRequest(const std::string& claim, const std::string& request,
                                            Duration timeout, std::vector<std::string>* pending) {
   if (pending != nullptr) pending->clear();
-  if (claim.empty()) return InvalidArgument("the name of the claim must be set");
+  if (claim.empty()) return InvalidArgument("the claim name must not be empty");
   RETURN_IF_ERROR(CheckName("claim", claim));
   RETURN_IF_ERROR(CheckName("request", BaseRequest(request)));
   const auto read = [&](std::vector<std::string>* missing) -> Result<DeviceMetadata> {
@@ -272,9 +271,9 @@ Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some,
                                                         std::vector<std::string>* pending) {
   const std::string kubernetes = root_ + std::string(kKubernetesContainerDirectory);
   std::map<std::string, std::vector<DeviceMetadata>> claims;
-  // A file is mounted at two paths: by driver and request it is one.
+  // A file may be mounted at two paths; driver and request identify it.
   std::set<std::string> seen;
-  std::set<std::string> missing;  // an empty file does not tell its claim
+  std::set<std::string> missing;  // an empty file does not name its claim
   for (const std::string& directory :
        {root_ + std::string(kContainerDirectory), JoinPath(kubernetes, kClaimsDirectory),
         JoinPath(kubernetes, kTemplatesDirectory)}) {

@@ -253,7 +253,7 @@ TEST_F(MetadataReaderTest, WaitsUntilItIsWritten) {
   EXPECT_TRUE(reader_.ReadAll(std::chrono::seconds(1)).ok());
 }
 
-// Where the system tells of changes nothing is looked at in between.
+// With inotify there is no polling.
 TEST_F(MetadataReaderTest, WaitsForWhatTheSystemTells) {
   Put(kFile, "");
   time_.watches = true;

@@ -15,12 +15,12 @@ bool IsSpecFile(std::string_view name) {
   return !name.starts_with('.') && (name.ends_with(".json") || name.ends_with(".yaml"));
 }
 
-// Enough to see that a file was written again; not a defence against someone who may write there.
+// Detects rewritten files; not a defence against someone who can write there.
 std::uint64_t Fingerprint(const std::string& text) {
   return (static_cast<std::uint64_t>(text.size()) << 32) | Crc32(text);
 }
 
-// What a driver puts there is not read if it is no file, or a larger one than a spec may be.
+// Rejects anything that is not a regular file, or is larger than a spec may be.
 Result<std::string> ReadText(FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(const FileInfo info, files.Stat(path));
   if (info.type != FileType::kRegular) return InvalidArgument("not a regular file");
@@ -74,7 +74,7 @@ void Cache::ReadDirectory(std::size_t priority, std::size_t* budget) {
     if (!IsSpecFile(name)) continue;
     if (*budget == 0) {
       errors_[directory].push_back(
-          StrCat("more than ", kMaxSpecFiles, " spec files; the rest is not read"));
+          StrCat("more than ", kMaxSpecFiles, " spec files; the rest is ignored"));
       return;
     }
     --*budget;
@@ -106,7 +106,7 @@ void Cache::AddDevices(const std::shared_ptr<const File>& file) {
       entry = Entry{.file = file, .device_index = i};
       continue;
     }
-    // Files are read in rising priority, so this is the same one.
+    // Files are read in ascending priority, so both have the same.
     entry.conflicted = true;
     const std::string text =
         StrCat("conflicting device ", id, " (specs ", entry.file->path, ", ", file->path, ")");
@@ -129,7 +129,8 @@ std::string Cache::DescribeBrokenFiles(const std::vector<std::string>& missing) 
   for (const std::string& id : missing) {
     vendors.insert(std::string_view(id).substr(0, id.find('/')));
   }
-  // Libraries begin the name of a spec file with its vendor, so those are most likely to be it.
+  // By convention the name of a spec file starts with its vendor, so such files are likely
+  // candidates.
   const auto is_likely = [&](const std::string& path) {
     return std::ranges::any_of(vendors, [&](std::string_view vendor) {
       return BaseName(path).find(vendor) != std::string_view::npos;
@@ -143,7 +144,7 @@ std::string Cache::DescribeBrokenFiles(const std::vector<std::string>& missing) 
     text += StrCat("; ", broken[i]->first, ": ", broken[i]->second.front());
   }
   if (broken.size() > kMaxNamedFiles) {
-    text += StrCat("; and ", broken.size() - kMaxNamedFiles, " more broken spec files");
+    text += StrCat("; and ", broken.size() - kMaxNamedFiles, " more invalid spec files");
   }
   return text;
 }

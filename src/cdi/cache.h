@@ -12,20 +12,20 @@
 
 namespace drakkar::cdi {
 
-// Where specs live, lowest priority first: static ones, then those made at run time.
+// Directories of specs, lowest priority first: static ones, then those generated at run time.
 std::vector<std::string> DefaultSpecDirectories();
 
-// Spec files beyond this many are not read, and that is recorded as an error.
+// Further spec files are not read, which is recorded as an error.
 constexpr std::size_t kMaxSpecFiles = 65'536;
 
-// Broken spec files that one error names; it has to fit into an event.
+// How many invalid spec files an error lists; it must fit into an event.
 constexpr std::size_t kMaxNamedFiles = 3;
 
-// The devices that the spec files in a list of directories define.
+// The devices defined by the spec files in a list of directories.
 //
-// Files are `*.json` and `*.yaml` directly in the directories; a later directory wins over an
-// earlier one. A device defined twice at the same priority is dropped, with an error recorded for
-// both files; a broken file disables only itself. Lives on one loop; calls read files.
+// Files are `*.json` and `*.yaml` directly in the directories; later directories take precedence. A
+// device defined twice with the same priority is dropped, with an error for both files; an invalid
+// file disables only itself. Lives on one loop; calls read files.
 class Cache {
  public:
   struct Options {
@@ -33,18 +33,17 @@ class Cache {
   };
   Cache(FileSystem& files, Options options);
 
-  // Reads all files anew.
+  // Reads all files again.
   void Refresh();
 
-  // What the container needs for `ids`, in that order: the edits of each spec file once, before
-  // those of its first device. An id given twice counts once. Scans again when an id is unknown or
-  // a file in use has changed; `unresolvable CDI devices a, b` if it does not help, followed by the
-  // files that could not be used and why (at most kMaxNamedFiles, those of a missing device's
-  // vendor first).
+  // The edits for `ids`, in order: those of each spec file once, before those of its first device.
+  // Duplicate ids count once. Rescans if an id is unknown or a file in use has changed. If that
+  // does not help, fails with `unresolvable CDI devices a, b`, followed by the invalid files and
+  // the reasons (at most kMaxNamedFiles, those of a missing device's vendor first).
   Result<ContainerEdits> Resolve(const std::vector<std::string>& ids);
 
   std::vector<std::string> ListDevices() const;  // qualified, sorted
-  // By file, or by directory if that cannot be listed. An absent directory is no error.
+  // By file, or by directory if that cannot be listed. A missing directory is not an error.
   const std::map<std::string, std::vector<std::string>>& errors() const { return errors_; }
 
  private:

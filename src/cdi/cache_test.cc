@@ -157,7 +157,7 @@ TEST_F(CacheTest, BrokenFilesOfTheMissingVendorAreNamedFirstAndFewOthers) {
   EXPECT_THAT(cache_.Resolve({"v.com/c=0"}).error().message,
               AllOf(StartsWith("unresolvable CDI devices v.com/c=0; /var/run/cdi/v.com-c_uid.yaml: "
                                "unknown field \"knid\"; /etc/cdi/a.json: "),
-                    EndsWith("; and 2 more broken spec files")));
+                    EndsWith("; and 2 more invalid spec files")));
 }
 
 TEST_F(CacheTest, AFileThatCannotBeReadIsRecorded) {

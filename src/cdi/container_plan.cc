@@ -33,7 +33,7 @@ std::string_view TypeLetter(DeviceNodeType type) {
   return "";
 }
 
-// "u" is another name of an (unbuffered) character device.
+// "u" is a synonym for a (unbuffered) character device.
 bool IsSameType(std::string_view declared, std::string_view found) {
   return declared == found || (declared == "u" && found == "c");
 }
@@ -46,7 +46,7 @@ Result<PlannedDevice> PlanDevice(const DeviceNode& node, DeviceNodeProbe& probe)
                        .file_mode = node.file_mode,
                        .uid = node.uid,
                        .gid = node.gid};
-  // A fifo has no number; anything else without one is looked up.
+  // A FIFO has no number; look up anything else without one.
   if (!device.type.empty() && (device.major != 0 || device.type == "p")) return device;
   const std::string& host_path = node.host_path.empty() ? node.path : node.host_path;
   const Result<DeviceNodeInfo> info = probe.Probe(host_path);
@@ -55,8 +55,8 @@ Result<PlannedDevice> PlanDevice(const DeviceNode& node, DeviceNodeProbe& probe)
   if (device.type.empty()) {
     device.type = std::string(found);
   } else if (!IsSameType(device.type, found)) {
-    return InvalidArgument(StrCat("CDI device ", node.path, ": the spec says type ", device.type,
-                                  ", ", host_path, " has type ", found));
+    return InvalidArgument(StrCat("CDI device ", node.path, ": the spec has type ", device.type,
+                                  ", but ", host_path, " has type ", found));
   }
   if (device.major == 0 && device.type != "p") {
     device.major = info->major;
@@ -70,7 +70,7 @@ void AddDevice(PlannedDevice device, const std::string& permissions, ContainerPl
   if (!device.gid.has_value() && plan->gid != 0) device.gid = plan->gid;
   std::erase_if(plan->devices,
                 [&](const PlannedDevice& existing) { return existing.path == device.path; });
-  // A fifo needs no cgroup rule, and a rule without access would grant nothing.
+  // A FIFO needs no cgroup rule, and a rule without access would grant nothing.
   if ((device.type == "b" || device.type == "c" || device.type == "u") && permissions != "none") {
     DeviceRule rule{.type = device.type == "b" ? "b" : "c",
                     .major = device.major,
@@ -84,7 +84,7 @@ void AddDevice(PlannedDevice device, const std::string& permissions, ContainerPl
   plan->devices.push_back(std::move(device));
 }
 
-// Adds idmap to bind mounts and ridmap to recursive ones, unless the spec says either.
+// Adds idmap to bind mounts and ridmap to recursive ones, unless the spec has either.
 void MapIds(PlannedMount* mount) {
   const auto has = [&](std::string_view option) {
     return std::find(mount->options.begin(), mount->options.end(), option) != mount->options.end();
@@ -109,7 +109,7 @@ void AddMount(const Mount& mount, ContainerPlan* plan) {
   plan->mounts.push_back(std::move(planned));
 }
 
-// How many directories deep, not counting empty, "." and ".." parts as Go's path cleaning does.
+// The depth of a path, without empty, "." and ".." parts, as Go's path cleaning does.
 std::size_t Depth(std::string_view path) {
   std::size_t depth = 0;
   for (const std::string_view part : Split(path, '/')) {
@@ -127,7 +127,7 @@ std::size_t Depth(std::string_view path) {
 
 Result<void> ApplyEdits(const ContainerEdits& edits, DeviceNodeProbe& probe, ContainerPlan* plan) {
   RETURN_IF_ERROR(ValidateEdits(edits));
-  // All lookups first: what can fail must not leave half of the edits behind.
+  // Do all lookups first, so that a failure does not leave half of the edits behind.
   std::vector<PlannedDevice> devices;
   for (const DeviceNode& node : edits.device_nodes) {
     ASSIGN_OR_RETURN(PlannedDevice device, PlanDevice(node, probe));

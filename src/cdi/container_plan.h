@@ -12,8 +12,8 @@
 
 namespace drakkar::cdi {
 
-// The parts of a container's OCI configuration that CDI edits touch. The runtime fills it with what
-// the pod asks for, applies edits, and turns it into config.json.
+// The parts of a container's OCI configuration that CDI edits touch. The runtime fills it from the
+// pod, applies edits, and turns it into config.json.
 
 struct PlannedMount {
   std::string destination;
@@ -42,7 +42,7 @@ struct DeviceRule {
   std::string type;
   std::int64_t major = 0;
   std::int64_t minor = 0;
-  std::string access;  // of "rwm"
+  std::string access;  // subset of "rwm"
 
   bool operator==(const DeviceRule&) const = default;
 };
@@ -57,27 +57,27 @@ struct PlannedHook {
 };
 
 struct ContainerPlan {
-  std::vector<std::string> env;        // "K=V", names are unique
-  std::vector<PlannedMount> mounts;    // destinations are unique
-  std::vector<PlannedDevice> devices;  // paths are unique
+  std::vector<std::string> env;        // "K=V" with unique names
+  std::vector<PlannedMount> mounts;    // with unique destinations
+  std::vector<PlannedDevice> devices;  // with unique paths
   std::vector<DeviceRule> device_rules;
   std::map<std::string, std::vector<PlannedHook>> hooks;  // by OCI hook name, in order
   std::vector<std::uint32_t> additional_gids;
   std::map<std::string, std::string> net_devices;  // host interface -> name in the container
   std::optional<IntelRdt> intel_rdt;
 
-  // What the container runs as: devices that name no owner get this one, unless it is root.
+  // The container's user: devices without an owner get this one, unless it is root.
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  // Bind mounts of edits are then mapped to the container's ids.
+  // If true, bind mounts from edits are mapped to the container's ids.
   bool has_user_namespace = false;
 
   bool operator==(const ContainerPlan&) const = default;
 };
 
-// Applies `edits` on top of `plan`: a variable, mount or device of the same name, destination or
-// path is replaced; mounts end up sorted by depth, so that parents come before what is below them.
-// Devices that leave out type or number are looked up on the host. On an error `plan` is unchanged.
+// Applies `edits` to `plan`. A variable, mount or device with the same name, destination or path is
+// replaced. Mounts are sorted by depth, so that parents precede their children. Devices without
+// type or number are looked up on the host. On error `plan` is unchanged.
 Result<void> ApplyEdits(const ContainerEdits& edits, DeviceNodeProbe& probe, ContainerPlan* plan);
 
 }  // namespace drakkar::cdi

@@ -116,7 +116,7 @@ TEST_F(ContainerPlanTest, AFailureLeavesThePlanAlone) {
                        probe_, &plan_)
                 .error()
                 .message,
-            "CDI device /dev/disk: the spec says type c, /dev/disk has type b");
+            "CDI device /dev/disk: the spec has type c, but /dev/disk has type b");
   EXPECT_FALSE(ApplyEdits({.env = {"broken"}}, probe_, &plan_).ok());
   EXPECT_EQ(plan_, before);
 }

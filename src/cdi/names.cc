@@ -5,7 +5,7 @@
 namespace drakkar::cdi {
 namespace {
 
-// ASCII only, whatever the locale.
+// ASCII only, independent of the locale.
 bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -15,7 +15,7 @@ bool IsLetterOrDigit(char c) {
 
 Result<void> ValidateName(std::string_view what, std::string_view name, bool starts_with_letter,
                           std::string_view inside) {
-  if (name.empty()) return InvalidArgument(StrCat("the ", what, " name is empty"));
+  if (name.empty()) return InvalidArgument(StrCat(what, " name must not be empty"));
   const bool good_start =
       starts_with_letter ? IsLetter(name.front()) : IsLetterOrDigit(name.front());
   if (!good_start) {

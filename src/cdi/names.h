@@ -19,12 +19,13 @@ struct QualifiedName {
 
 Result<QualifiedName> ParseQualifiedName(std::string_view text);
 
-// Vendor and class: a letter, then letters, digits, '.', '_', '-', ending in a letter or digit.
+// Vendor and class: start with a letter, contain letters, digits, '.', '_' and '-', and end with a
+// letter or digit.
 Result<void> ValidateVendor(std::string_view vendor);
 Result<void> ValidateClass(std::string_view device_class);
 // "<vendor>/<class>".
 Result<void> ValidateKind(std::string_view kind);
-// Device: begins and ends with a letter or digit, with ':' allowed inside as well.
+// Device: starts and ends with a letter or digit, and may also contain ':'.
 Result<void> ValidateDeviceName(std::string_view name);
 
 }  // namespace drakkar::cdi

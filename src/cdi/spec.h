@@ -8,17 +8,17 @@
 
 namespace drakkar::cdi {
 
-// A CDI specification (Container Device Interface 1.1.0) in plain types: what a runtime has to
-// change in a container so that it can use a device. Fields are named as in the file.
+// A CDI specification (Container Device Interface 1.1.0) in plain types: the changes that a runtime
+// makes to a container so that it can use a device. Fields are named as in the file.
 
 struct DeviceNode {
   std::string path;       // in the container
-  std::string host_path;  // empty: the same
-  std::string type;       // b, c, u, p; empty: as on the host
+  std::string host_path;  // if empty, the same as `path`
+  std::string type;       // b, c, u, p; if empty, as on the host
   std::int64_t major = 0;
   std::int64_t minor = 0;
   std::optional<std::uint32_t> file_mode;
-  std::string permissions;  // of "rwm", or "none"; empty: rwm
+  std::string permissions;  // subset of "rwm", or "none"; if empty, rwm
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
 
@@ -89,7 +89,7 @@ struct Spec {
   std::string kind;  // "<vendor>/<class>"
   std::map<std::string, std::string> annotations;
   std::vector<Device> devices;
-  ContainerEdits container_edits;  // once for a container that gets any of the devices
+  ContainerEdits container_edits;  // applied once to a container that gets any of the devices
 
   bool operator==(const Spec&) const = default;
 };

@@ -5,8 +5,8 @@
 #include "cdi/spec_reader.h"
 #include "cdi/spec_writer.h"
 
-// Any bytes are read or refused; what was read, as JSON or as YAML, is written and read back
-// unchanged by the JSON reader.
+// Any input is read or rejected; a spec read from JSON or YAML survives a round trip through the
+// JSON writer and reader.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const auto read : {drakkar::cdi::ReadSpecJson, drakkar::cdi::ReadSpecYaml}) {

@@ -87,8 +87,8 @@ TEST(SpecReader, NamesThePlaceOfWhatItRefuses) {
        "devices[0].containerEdits.additionalGids[0]: must be between 0 and 4294967295"},
       {WithEdits(R"({"intelRdt":{"enableMonitoring":"yes"}})"),
        "devices[0].containerEdits.intelRdt.enableMonitoring: must be true or false"},
-      {WithEdits("{}"), "device \"d\": its edits are empty"},
-      {WithEdits("null"), "device \"d\": its edits are empty"},
+      {WithEdits("{}"), "device \"d\" has no edits"},
+      {WithEdits("null"), "device \"d\" has no edits"},
   };
   for (const auto& [text, message] : cases) {
     const Result<Spec> spec = ReadSpecJson(text);

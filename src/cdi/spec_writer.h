@@ -6,9 +6,9 @@
 
 namespace drakkar::cdi {
 
-// The spec as a JSON file: two spaces of indentation, fields in the order of the specification,
-// empty ones left out, strings escaped as Go's encoder does, a line end at the end. Reading it back
-// gives the same spec, if that was valid UTF-8.
+// The spec as a JSON file: indented by two spaces, fields in the order of the specification,
+// without empty fields, strings escaped as by Go's encoder, with a final newline. Reading it back
+// gives the same spec if it was valid UTF-8.
 std::string WriteSpecJson(const Spec& spec);
 
 }  // namespace drakkar::cdi

@@ -9,12 +9,12 @@
 namespace drakkar::cdi {
 namespace {
 
-// In rising order.
+// Ascending.
 constexpr std::string_view kVersions[] = {"0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0",
                                           "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0"};
 constexpr std::string_view kHookNames[] = {"prestart",       "createRuntime", "createContainer",
                                            "startContainer", "poststart",     "poststop"};
-// All keys and values of one annotations map together, as for Kubernetes objects.
+// Limit for all keys and values of one annotations map together, as for Kubernetes objects.
 constexpr std::size_t kMaxAnnotationsBytes = 256u << 10;
 constexpr std::size_t kMaxClosIdBytes = 4'095;
 
@@ -28,7 +28,7 @@ bool Any(const Items& items, Predicate predicate) {
   return std::any_of(items.begin(), items.end(), predicate);
 }
 
-// One row per version that added something: whether edits, or the spec around them, use it.
+// One row per version that added something: whether the edits, or the spec around them, use it.
 struct Feature {
   std::string_view version;
   bool (*in_edits)(const ContainerEdits&);
@@ -83,20 +83,20 @@ Result<void> ValidateEnvironment(const std::vector<std::string>& env) {
 }
 
 Result<void> ValidateDeviceNode(const DeviceNode& node) {
-  if (node.path.empty()) return InvalidArgument("a device node has no path");
+  if (node.path.empty()) return InvalidArgument("device node without a path");
   const std::string what = StrCat("device node ", node.path);
   if (!node.type.empty() && (node.type.size() != 1 ||
                              std::string_view("bcup").find(node.type) == std::string_view::npos)) {
-    return InvalidArgument(StrCat(what, ": type ", Quote(node.type), " is none of b, c, u, p"));
+    return InvalidArgument(StrCat(what, ": type ", Quote(node.type), " must be b, c, u or p"));
   }
-  // Minus one would be a wildcard in a cgroup rule.
+  // -1 would be a wildcard in a cgroup rule.
   if (node.major < 0 || node.minor < 0) {
     return InvalidArgument(StrCat(what, ": negative device number ", node.major, ":", node.minor));
   }
   if (node.permissions != "none" &&
       node.permissions.find_first_not_of("rwm") != std::string::npos) {
     return InvalidArgument(StrCat(what, ": permissions ", Quote(node.permissions),
-                                  " are neither made of r, w, m nor none"));
+                                  " must be a combination of r, w and m, or none"));
   }
   return Ok();
 }
@@ -131,13 +131,13 @@ Result<void> ValidateNetDevices(const std::vector<NetDevice>& devices) {
   return Ok();
 }
 
-// A directory name of the resctrl file system; "/" is its root.
+// A directory name in the resctrl file system; "/" is its root.
 Result<void> ValidateIntelRdt(const IntelRdt& rdt) {
   const std::string& id = rdt.clos_id;
   if (id == "/") return Ok();
   if (id.size() > kMaxClosIdBytes || id == "." || id == ".." ||
       id.find_first_of("/\n") != std::string::npos) {
-    return InvalidArgument(StrCat("intelRdt: closID ", Quote(id), " is not a file name"));
+    return InvalidArgument(StrCat("intelRdt: closID ", Quote(id), " is not a valid file name"));
   }
   return Ok();
 }
@@ -166,7 +166,7 @@ Result<void> ValidateAnnotations(const std::map<std::string, std::string>& annot
 Result<void> ValidateDevice(const Device& device) {
   RETURN_IF_ERROR(ValidateDeviceName(device.name));
   const std::string what = StrCat("device ", Quote(device.name));
-  if (device.container_edits.IsEmpty()) return InvalidArgument(what + ": its edits are empty");
+  if (device.container_edits.IsEmpty()) return InvalidArgument(what + " has no edits");
   if (Result<void> valid = ValidateAnnotations(device.annotations); !valid.ok()) {
     return valid.error().Prefixed(what);
   }
@@ -222,7 +222,7 @@ Result<void> ValidateSpec(const Spec& spec) {
   for (const Device& device : spec.devices) {
     RETURN_IF_ERROR(ValidateDevice(device));
     if (!names.insert(device.name).second) {
-      return InvalidArgument(StrCat("device ", Quote(device.name), " is there twice"));
+      return InvalidArgument(StrCat("device ", Quote(device.name), " is defined twice"));
     }
   }
   return Ok();

@@ -7,10 +7,10 @@
 
 namespace drakkar::cdi {
 
-// The lowest version whose features cover `spec`; "0.3.0" at least.
+// The lowest version that has all features used by `spec`; at least "0.3.0".
 std::string_view MinimumVersion(const Spec& spec);
 
-// Names, versions and edits. A device must edit something; the spec as a whole need not.
+// Validates names, versions and edits. Each device must have edits; the spec itself need not.
 Result<void> ValidateSpec(const Spec& spec);
 Result<void> ValidateEdits(const ContainerEdits& edits);
 

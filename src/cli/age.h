@@ -7,8 +7,7 @@
 
 namespace drakkar::cli {
 
-// How long ago that was, as kubectl words it: "45s", "12m", "3h12m", "2d4h". "<unknown>" for no
-// time.
+// Age in kubectl's format: "45s", "12m", "3h12m", "2d4h"; "<unknown>" if `time` is empty.
 std::string AgeOf(std::string_view time, WallTime now);
 
 }  // namespace drakkar::cli

@@ -12,16 +12,18 @@ namespace {
 const std::vector<Flag>& ClusterFlags() {
   static const auto* const kFlags = new std::vector<Flag>{
       {"kubeconfig", 0, FlagType::kString,
-       "File with the server's address and our credentials. Without it: $KUBECONFIG, then "
+       "File with the server's address and credentials. If not given: $KUBECONFIG, then "
        "~/.kube/config, then /var/lib/drakkar/admin.kubeconfig.",
        "", "FILE"},
-      {"context", 0, FlagType::kString, "Context of the kubeconfig file, if not its current one.",
+      {"context", 0, FlagType::kString, "Use this context instead of the kubeconfig's current one.",
        "", "NAME"},
-      {"namespace", 'n', FlagType::kString, "Namespace, if not the context's.", "", "NAME"},
+      {"namespace", 'n', FlagType::kString, "Use this namespace instead of the context's.", "",
+       "NAME"},
       {"progress", 0, FlagType::kBool,
-       "Say what is being waited for after two seconds, also when standard error is no terminal.",
+       "Report progress if a call takes longer than two seconds, even if standard error is not a "
+       "terminal.",
        "false"},
-      {"v", 'v', FlagType::kInt, "From 6 on, each request is shown on standard error.", "0",
+      {"v", 'v', FlagType::kInt, "Log level; from 6 on, print each request to standard error.", "0",
        "LEVEL"},
   };
   return *kFlags;
@@ -49,16 +51,16 @@ std::optional<bool> ReadBool(std::string_view text) {
   return std::nullopt;
 }
 
-// Why `value` is no value of the flag; empty if it is one.
+// Returns what is wrong with `value`, or an empty string.
 std::string WrongValue(const Flag& flag, const std::string& value) {
   const std::string start = StrCat("invalid value ", Quote(value), " for --", flag.name, ": ");
   switch (flag.type) {
     case FlagType::kInt:
-      return ParseInt64(value) ? "" : start + "it must be a whole number";
+      return ParseInt64(value) ? "" : start + "must be an integer";
     case FlagType::kBool:
-      return ReadBool(value) ? "" : start + "it must be true or false";
+      return ReadBool(value) ? "" : start + "must be true or false";
     case FlagType::kDuration:
-      return ReadDuration(value).ok() ? "" : start + "it must be a duration such as 30s, 5m or 1h";
+      return ReadDuration(value).ok() ? "" : start + "must be a duration such as 30s, 5m or 1h";
     case FlagType::kString:
     case FlagType::kRepeated:
       return "";
@@ -66,7 +68,7 @@ std::string WrongValue(const Flag& flag, const std::string& value) {
   return "";
 }
 
-// Words of `text` in lines of at most `width`, each after `indent` spaces.
+// Breaks `text` into lines of at most `width` characters, each after `indent` spaces.
 std::string Wrap(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
   std::size_t column = 0;
@@ -115,7 +117,7 @@ void AppendFlags(std::string& out, const std::vector<Flag>& flags) {
   }
 }
 
-// How many letters differ, are missing, too many or swapped with their neighbour.
+// Insertions, deletions, substitutions and swaps of neighbours.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -170,7 +172,7 @@ std::vector<Flag> AllFlags(const Command& command) {
 }
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  // A third of the letters may be wrong: more is another word.
+  // With more than a third of its letters wrong it is another word.
   const std::size_t limit = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::size_t best = limit;
   std::string nearest;
@@ -205,22 +207,23 @@ const Command* App::FindCommand(const std::vector<std::string>& words, std::size
 
 int App::ReportUnknownCommand(const std::vector<std::string>& words, Console& console) const {
   std::vector<std::string> names;
-  std::string group;  // "image" of "image import", when that is what was asked for
+  std::string group;  // the commands of the group, if only its name was given
   for (const Command& command : commands_) {
     names.push_back(command.name);
     if (command.name.starts_with(words[0] + " "))
       group += (group.empty() ? "" : ", ") + command.name;
   }
   if (!group.empty() && words.size() == 1) {
-    console.Error(StrCat(Quote(words[0]), " needs one more word: ", group));
+    console.Error(StrCat(Quote(words[0]), " needs a subcommand: ", group));
     return kExitUsage;
   }
   const std::string asked =
       group.empty() || words.size() < 2 ? words[0] : StrCat(words[0], " ", words[1]);
   const std::string nearest = Nearest(asked, names);
-  console.Error(StrCat("unknown command ", Quote(asked),
-                       nearest.empty() ? "" : StrCat(", did you mean ", Quote(nearest), "?"),
-                       nearest.empty() ? StrCat(": `", program_, " --help` lists them") : ""));
+  console.Error(
+      StrCat("unknown command ", Quote(asked),
+             nearest.empty() ? "" : StrCat(", did you mean ", Quote(nearest), "?"),
+             nearest.empty() ? StrCat(": `", program_, " --help` lists the commands") : ""));
   return kExitUsage;
 }
 
@@ -242,10 +245,10 @@ Result<Arguments> App::Parse(const Command& command, const std::vector<std::stri
     std::vector<std::string> names;
     for (const Flag& flag : flags) names.push_back("--" + flag.name);
     const std::string nearest = word.starts_with("--") ? Nearest(word, names) : "";
-    return InvalidArgument(
-        StrCat("unknown flag ", word, " for ", Quote(command.name),
-               nearest.empty() ? StrCat(": `", program_, " ", command.name, " --help` lists them")
-                               : StrCat(", did you mean ", nearest, "?")));
+    return InvalidArgument(StrCat(
+        "unknown flag ", word, " for ", Quote(command.name),
+        nearest.empty() ? StrCat(": `", program_, " ", command.name, " --help` lists the flags")
+                        : StrCat(", did you mean ", nearest, "?")));
   }
   for (const Flag& flag : flags) {
     const auto given = parsed.given.find(flag.name);
@@ -259,7 +262,7 @@ Result<Arguments> App::Parse(const Command& command, const std::vector<std::stri
   const std::string usage = StrCat("`", program_, " ", command.name,
                                    command.arguments.empty() ? "" : " ", command.arguments, "`");
   if (count < command.min_arguments) {
-    return InvalidArgument(StrCat(Quote(command.name), " needs more arguments: ", usage));
+    return InvalidArgument(StrCat(Quote(command.name), " needs more arguments; usage: ", usage));
   }
   if (count > command.max_arguments) {
     return InvalidArgument(StrCat("unexpected argument ",
@@ -272,7 +275,7 @@ Result<Arguments> App::Parse(const Command& command, const std::vector<std::stri
 }
 
 int App::Run(const std::vector<std::string>& all_words, Console& console) const {
-  // Cluster flags may come before the command, as in `-n x get pods`: they are moved behind it.
+  // Cluster flags may precede the command, as in `-n x get pods`. Move them behind it.
   std::vector<std::string> words = all_words;
   std::vector<std::string> leading;
   while (!words.empty() && words[0].size() > 1 && words[0][0] == '-') {
@@ -288,8 +291,8 @@ int App::Run(const std::vector<std::string>& all_words, Console& console) const 
       return name == "--" + f.name || (f.short_name != 0 && name == StrCat("-", f.short_name));
     });
     if (flag == ClusterFlags().end()) {
-      console.Error(StrCat("unknown flag ", name, ": name a command first, `", program_,
-                           " --help` lists them"));
+      console.Error(StrCat("unknown flag ", name, ": give a command first; `", program_,
+                           " --help` lists the commands"));
       return kExitUsage;
     }
     const std::size_t taken =
@@ -349,7 +352,7 @@ std::string App::Help() const {
                     command.summary, "\n");
     }
   }
-  out += StrCat("\n`", program_, " COMMAND --help` explains one and has examples.\n");
+  out += StrCat("\n`", program_, " COMMAND --help` describes a command and shows examples.\n");
   return out;
 }
 
@@ -368,7 +371,7 @@ std::string App::HelpFor(const Command& command) const {
   out += "\nFlags:\n";
   AppendFlags(out, own);
   if (command.group == FlagGroup::kCluster) {
-    out += "\nFlags of all commands that talk to a server:\n";
+    out += "\nFlags for all commands that talk to a server:\n";
     AppendFlags(out, ClusterFlags());
   }
   return out;

@@ -119,24 +119,27 @@ TEST_F(AppTest, MistakesGiveOneSentenceWithTheNearestWord) {
   EXPECT_EQ(Run({"gte", "pods"}), kExitUsage);
   EXPECT_EQ(console_.err, "error: unknown command \"gte\", did you mean \"get\"?\n");
   EXPECT_EQ(Run({"frobnicate"}), kExitUsage);
-  EXPECT_EQ(console_.err, "error: unknown command \"frobnicate\": `program --help` lists them\n");
+  EXPECT_EQ(console_.err,
+            "error: unknown command \"frobnicate\": `program --help` lists the commands\n");
   EXPECT_EQ(Run({"image"}), kExitUsage);
-  EXPECT_EQ(console_.err, "error: \"image\" needs one more word: image import\n");
+  EXPECT_EQ(console_.err, "error: \"image\" needs a subcommand: image import\n");
   EXPECT_EQ(Run({"image", "improt"}), kExitUsage);
   EXPECT_EQ(console_.err,
             "error: unknown command \"image improt\", did you mean \"image import\"?\n");
   EXPECT_EQ(Run({"get", "pods", "--ouptut", "x"}), kExitUsage);
   EXPECT_EQ(console_.err, "error: unknown flag --ouptut for \"get\", did you mean --output?\n");
   EXPECT_EQ(Run({"get", "pods", "-x"}), kExitUsage);
-  EXPECT_EQ(console_.err, "error: unknown flag -x for \"get\": `program get --help` lists them\n");
+  EXPECT_EQ(console_.err,
+            "error: unknown flag -x for \"get\": `program get --help` lists the flags\n");
   EXPECT_EQ(Run({"get", "pods", "-o"}), kExitUsage);
   EXPECT_EQ(console_.err, "error: flag --output needs a value\n");
   EXPECT_EQ(Run({"get", "pods", "--tail", "many"}), kExitUsage);
-  EXPECT_EQ(console_.err, "error: invalid value \"many\" for --tail: it must be a whole number\n");
+  EXPECT_EQ(console_.err, "error: invalid value \"many\" for --tail: must be an integer\n");
   EXPECT_EQ(Run({"get", "pods", "--wait=maybe"}), kExitUsage);
   EXPECT_EQ(Run({"get", "pods", "--timeout=soon"}), kExitUsage);
   EXPECT_EQ(Run({"get"}), kExitUsage);
-  EXPECT_EQ(console_.err, "error: \"get\" needs more arguments: `program get TYPE [NAME...]`\n");
+  EXPECT_EQ(console_.err,
+            "error: \"get\" needs more arguments; usage: `program get TYPE [NAME...]`\n");
   EXPECT_EQ(Run({"get", "a", "b", "c", "d"}), kExitUsage);
   EXPECT_EQ(console_.out, "");
 }

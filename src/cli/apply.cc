@@ -21,7 +21,7 @@ using api::Value;
 
 enum class DryRun { kNone, kClient, kServer };
 
-// How often a patch is made anew when somebody else was faster.
+// Attempts to rebuild a patch after a conflict.
 constexpr int kMaxConflicts = 5;
 
 Result<DryRun> ReadDryRun(const std::string& text) {
@@ -29,7 +29,7 @@ Result<DryRun> ReadDryRun(const std::string& text) {
   if (text == "client") return DryRun::kClient;
   if (text == "server") return DryRun::kServer;
   return InvalidArgument(
-      StrCat("invalid value ", Quote(text), " for --dry-run: it must be none, client or server"));
+      StrCat("invalid value ", Quote(text), " for --dry-run: must be none, client or server"));
 }
 
 Result<api::Strictness> ReadValidate(const std::string& text) {
@@ -37,10 +37,10 @@ Result<api::Strictness> ReadValidate(const std::string& text) {
   if (text == "warn") return api::Strictness::kWarn;
   if (text == "ignore" || text == "false") return api::Strictness::kIgnore;
   return InvalidArgument(
-      StrCat("invalid value ", Quote(text), " for --validate: it must be strict, warn or ignore"));
+      StrCat("invalid value ", Quote(text), " for --validate: must be strict, warn or ignore"));
 }
 
-// What apply and create have in common: reading, the namespace, telling what happened.
+// What apply and create share: reading manifests, choosing the namespace, printing results.
 class ManifestRun {
  public:
   ManifestRun(const Arguments& arguments, Console& console)
@@ -89,7 +89,7 @@ class ManifestRun {
     exit_code_ = kExitFailure;
   }
 
-  // "error when applying ... :" is kubectl's; a server's words stay first, the place follows.
+  // Appends where the object is in the manifests. The server's message stays first.
   void FailFor(const ManifestObject& object, Error error) {
     error.message += StrCat(" (", object.source, ")");
     Fail(error);
@@ -138,7 +138,7 @@ class ManifestRun {
   Result<void> Prepare() {
     if (arguments_.List("filename").empty()) {
       return InvalidArgument(
-          "name the manifests with -f: a file, a directory, or - for standard input");
+          "no manifest given; use -f with a file, a directory, or - for standard input");
     }
     ASSIGN_OR_RETURN(dry_run_, ReadDryRun(arguments_.Text("dry-run")));
     ASSIGN_OR_RETURN(strictness_, ReadValidate(arguments_.Text("validate")));
@@ -146,7 +146,7 @@ class ManifestRun {
     return Ok();
   }
 
-  // The manifest with the namespace it goes to.
+  // Returns the manifest with its target namespace filled in.
   Result<TreePtr> Place(const ManifestObject& object) {
     const Value metadata = object.tree->root()["metadata"];
     Draft draft(object.tree);
@@ -158,9 +158,9 @@ class ManifestRun {
     if (own.empty()) {
       draft["metadata"]["namespace"] = session_->namespace_();
     } else if (arguments_.Has("namespace") && own != session_->namespace_()) {
-      return InvalidArgument(StrCat("the object's namespace ", Quote(own), " is not ",
-                                    Quote(session_->namespace_()), ": pass --namespace=", own,
-                                    " or leave it out"));
+      return InvalidArgument(StrCat("the manifest's namespace ", Quote(own),
+                                    " does not match --namespace ", Quote(session_->namespace_()),
+                                    "; use --namespace=", own, " or omit --namespace"));
     }
     return draft.Freeze();
   }
@@ -177,7 +177,7 @@ class ApplyRun final : public ManifestRun {
   void Do(const ManifestObject& object, TreePtr tree) override {
     if (tree->root()["metadata"]["name"].str().empty()) {
       return Fail(InvalidArgument(StrCat(
-          object.source, ": apply needs metadata.name, generateName works only with create")));
+          object.source, ": apply requires metadata.name; generateName works only with create")));
     }
     if (arguments_.Bool("server-side")) return ServerSide(object, tree);
     for (int attempt = 1;; ++attempt) {
@@ -197,7 +197,7 @@ class ApplyRun final : public ManifestRun {
     Done(object, (*result)->root(), "serverside-applied");
   }
 
-  // False: somebody else changed the object meanwhile.
+  // Returns false if someone else changed the object in the meantime.
   bool TryApply(const ManifestObject& object, const TreePtr& tree, Error& conflict) {
     const client::ResourceRef ref = RefOf(object, tree->root(), false);
     const TreePtr modified = WithLastApplied(tree->root());
@@ -213,10 +213,9 @@ class ApplyRun final : public ManifestRun {
              ->root()["metadata"]["annotations"]
              .Entry(api::kLastAppliedAnnotation)
              .exists()) {
-      console_.Err(
-          StrCat("Warning: ", ObjectName(*object.kind, ref.name),
-                 " was not made by apply: fields that are not in the manifest stay as they "
-                 "are\n"));
+      console_.Err(StrCat("Warning: ", ObjectName(*object.kind, ref.name),
+                          " was not created by apply; fields that are not in the manifest are left "
+                          "unchanged\n"));
     }
     Result<std::string> patch =
         CreateApplyPatch((*current)->root(), modified->root(), *object.kind->schema);
@@ -270,7 +269,7 @@ class ApplyRun final : public ManifestRun {
       FailFor(object, error);
       return true;
     }
-    // --force: what cannot be changed is deleted and made anew.
+    // --force: delete and recreate an object that cannot be changed.
     client::DeleteOptions options;
     options.propagation_policy = "Background";
     Result<api::ObjectPtr> deleted = session_->Delete(ref, options);
@@ -308,17 +307,17 @@ std::vector<Flag> ManifestFlags() {
   return {
       {"filename", 'f', FlagType::kRepeated,
        "A file, a directory, or - for standard input. May be repeated.", "", "FILE"},
-      {"recursive", 'R', FlagType::kBool, "Look into directories of directories too.", "false"},
+      {"recursive", 'R', FlagType::kBool, "Process subdirectories as well.", "false"},
       {"dry-run", 0, FlagType::kString,
-       "Change nothing: client only says what would be done, server has the server check it.",
+       "client: only print what would be done; server: validate on the server without saving.",
        "none", "MODE", "client"},
-      {"output", 'o', FlagType::kString, "Print the objects: yaml, json, name, jsonpath=...", "",
-       "FORMAT"},
+      {"output", 'o', FlagType::kString, "Print the objects as yaml, json, name or jsonpath=...",
+       "", "FORMAT"},
       {"validate", 0, FlagType::kString,
-       "Fields that a kind does not have: strict refuses, warn warns, ignore says nothing.",
-       "strict", "MODE", "strict"},
-      {"field-manager", 0, FlagType::kString, "Name under which the server notes the change.", "",
-       "NAME"},
+       "Unknown fields: strict rejects them, warn warns, ignore accepts them silently.", "strict",
+       "MODE", "strict"},
+      {"field-manager", 0, FlagType::kString,
+       "Name under which the server records field ownership.", "", "NAME"},
   };
 }
 
@@ -328,12 +327,12 @@ Command ApplyCommand() {
   Command command;
   command.name = "apply";
   command.arguments = "-f FILE|DIRECTORY|-";
-  command.summary = "Create or change objects so that they are as manifests say";
+  command.summary = "Create or update objects from manifests";
   command.help =
-      "Manifests are YAML or JSON, several documents to a file. What a manifest had when it was "
-      "last "
-      "applied and has no more is removed; fields it never had are left alone. Each object that "
-      "cannot be applied gives one line that says where in which file, and the others are applied.";
+      "Manifests are YAML or JSON, with several documents per file. Fields that were in the last "
+      "applied manifest and are missing now are removed; fields that were never in a manifest are "
+      "left alone. If an object cannot be applied, an error gives its file and line, and the "
+      "other objects are still applied.";
   command.examples =
       "  # everything in a directory\n"
       "  drakkar apply -f examples/hello-device/\n"
@@ -348,11 +347,11 @@ Command ApplyCommand() {
   command.group = FlagGroup::kCluster;
   command.flags = ManifestFlags();
   command.flags.push_back({"server-side", 0, FlagType::kBool,
-                           "Let the server merge, by who owns which field.", "false"});
+                           "Let the server merge, based on field ownership.", "false"});
   command.flags.push_back({"force-conflicts", 0, FlagType::kBool,
-                           "With --server-side: take fields over that others own.", "false"});
-  command.flags.push_back(
-      {"force", 0, FlagType::kBool, "Delete and recreate what cannot be changed.", "false"});
+                           "With --server-side: take over fields that others own.", "false"});
+  command.flags.push_back({"force", 0, FlagType::kBool,
+                           "Delete and recreate objects that cannot be updated.", "false"});
   command.run = [](const Arguments& arguments, Console& console) {
     return ApplyRun(arguments, console).Run();
   };
@@ -363,11 +362,10 @@ Command CreateCommand() {
   Command command;
   command.name = "create";
   command.arguments = "-f FILE|DIRECTORY|-";
-  command.summary = "Create objects from manifests; it fails if they exist";
+  command.summary = "Create objects from manifests; fail if they exist";
   command.help =
-      "Manifests are YAML or JSON, several documents to a file. Unlike apply, "
-      "metadata.generateName "
-      "works, and an object that exists already is an error.";
+      "Manifests are YAML or JSON, with several documents per file. Unlike apply, create supports "
+      "metadata.generateName and fails if an object already exists.";
   command.examples =
       "  drakkar create -f claim.yaml\n"
       "  drakkar create -f job-pod.yaml -o name\n";
@@ -375,9 +373,9 @@ Command CreateCommand() {
   command.max_arguments = 0;
   command.group = FlagGroup::kCluster;
   command.flags = ManifestFlags();
-  command.flags.push_back({"save-config", 0, FlagType::kBool,
-                           "Keep the manifest in an annotation, so that apply can change it later.",
-                           "false"});
+  command.flags.push_back(
+      {"save-config", 0, FlagType::kBool,
+       "Store the manifest in an annotation so that apply can update the object later.", "false"});
   command.run = [](const Arguments& arguments, Console& console) {
     return CreateRun(arguments, console).Run();
   };

@@ -14,7 +14,7 @@ using api::Draft;
 using api::TreePtr;
 using api::Value;
 
-// What tools leave in manifests and nobody means.
+// Drops fields that tools leave in manifests unintentionally.
 Draft Meaningful(Value manifest) {
   Draft draft(manifest);
   const Value created = manifest["metadata"]["creationTimestamp"];
@@ -23,7 +23,7 @@ Draft Meaningful(Value manifest) {
   return draft;
 }
 
-// Same object to the server, however quantities and times are written.
+// Whether the server would treat both as the same object, however quantities and times are written.
 bool SameMeaning(Value a, Value b, const api::StructSchema& schema) {
   api::ObjectReadOptions options;
   options.strictness = api::Strictness::kIgnore;
@@ -50,15 +50,15 @@ TreePtr WithLastApplied(Value manifest) {
 
 Result<std::string> CreateApplyPatch(Value current, Value modified,
                                      const api::StructSchema& schema) {
-  // Three objects (last applied, manifest, current) and patches between two: first what changed
-  // from the last manifest to this one, deletions among it, is done to the current object; then the
-  // whole manifest is laid over it, which undoes what others changed in the fields it has. The
-  // patch is the difference of that to where we started.
+  // Three-way merge of the last applied manifest, this manifest and the current object. First apply
+  // the changes from the last manifest to this one, including deletions, to the current object.
+  // Then overlay the whole manifest, which reverts changes that others made to its fields. The
+  // patch is the difference from the current object.
   TreePtr target;
   const Value last = current["metadata"]["annotations"].Entry(api::kLastAppliedAnnotation);
   TreePtr original;
   if (last.is_string()) {
-    // An annotation that somebody broke counts as none.
+    // Ignore an annotation that does not parse.
     if (Result<TreePtr> parsed = api::ParseJson(last.str()); parsed.ok()) original = *parsed;
   }
   Value start = current;

@@ -9,13 +9,13 @@
 
 namespace drakkar::cli {
 
-// The manifest with itself, as one line of JSON, in kLastAppliedAnnotation, which kubectl uses too.
+// The manifest with a copy of itself, as one line of JSON, in kLastAppliedAnnotation, which kubectl
+// uses too.
 api::TreePtr WithLastApplied(api::Value manifest);
 
-// The strategic merge patch that brings `current` (as the server has it) to `modified` (the
-// manifest made by WithLastApplied): fields of the manifest are set, fields that were in the
-// manifest applied last and are no more are removed, everything else stays. "{}" if nothing is to
-// be done.
+// The strategic merge patch that turns `current` (from the server) into `modified` (from
+// WithLastApplied). It sets the fields of the manifest, removes fields that the last applied
+// manifest had and this one lacks, and leaves everything else alone. "{}" if nothing changes.
 Result<std::string> CreateApplyPatch(api::Value current, api::Value modified,
                                      const api::StructSchema& schema);
 

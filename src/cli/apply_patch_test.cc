@@ -21,8 +21,7 @@ const api::StructSchema& PodSchema() {
   return *api::FindKind("", "v1", "Pod")->schema;
 }
 
-// What is there after the manifest `first` was applied, the server and others changed it by
-// `changes` (a strategic patch), and `second` is applied.
+// The patch for `second` after `first` was applied and others made `changes` (a strategic patch).
 std::string PatchFor(std::string_view first, std::string_view changes, std::string_view second) {
   const TreePtr applied = WithLastApplied(Yaml(first)->root());
   const TreePtr current =

@@ -1,4 +1,4 @@
-// Whatever stands in a template or a manifest: an answer or an error, never a crash.
+// Any template or manifest yields a result or an error, never a crash.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -26,20 +26,20 @@ struct Flag {
   char short_name = 0;
   FlagType type = FlagType::kString;
   std::string help;           // one sentence
-  std::string default_value;  // "" for none; "false" for a switch
-  std::string placeholder;    // "FILE"; what help shows for the value
-  // What the flag means without a value. Such a flag takes its value only after "=".
+  std::string default_value;  // "" if there is none; "false" for a bool
+  std::string placeholder;    // the value's name in help, "FILE"
+  // The value if the flag is given without one. Such a flag accepts a value only after "=".
   std::string implied_value;
   bool hidden = false;
 };
 
-// What was on the command line: checked, every number a number.
+// The parsed command line; values have been checked against their flag types.
 class Arguments {
  public:
   const std::vector<std::string>& positionals() const { return positionals_; }
-  // Given on the command line, rather than its default.
+  // Whether the flag was given on the command line.
   bool Has(std::string_view flag) const { return given_.contains(flag); }
-  // The readings below need a flag of that name and type to be declared; else it is a bug.
+  // CHECK-fails unless a flag with that name and type is declared.
   const std::string& Text(std::string_view flag) const;
   std::int64_t Int(std::string_view flag) const;
   bool Bool(std::string_view flag) const;
@@ -54,13 +54,13 @@ class Arguments {
   std::map<std::string, FlagType, std::less<>> types_;
 };
 
-// Flags that several commands share in help and meaning.
+// Sets of flags that several commands share.
 enum class FlagGroup { kNone, kCluster };
 
 struct Command {
   std::string name;       // "get", "image import"
-  std::string arguments;  // "TYPE [NAME...]", for help
-  std::string summary;    // one line for the list of commands
+  std::string arguments;  // for usage: "TYPE [NAME...]"
+  std::string summary;    // one line, for the list of commands
   std::string help;       // paragraphs
   std::string examples;   // "  # what it does\n  drakkar ...\n"
   std::vector<Flag> flags;
@@ -69,28 +69,29 @@ struct Command {
   // kCluster adds --kubeconfig, --context, --namespace, --server, --token ...
   FlagGroup group = FlagGroup::kNone;
   std::string section;  // the heading in the list of commands
-  // The process exit code. Errors have been printed.
+  // Returns the exit code, after printing any errors.
   std::function<int(const Arguments& arguments, Console& console)> run;
 };
 
-// Exit codes, as kubectl has them, and 2 for a command line that makes no sense.
+// Exit codes as in kubectl, and 2 for an invalid command line.
 constexpr int kExitOk = 0;
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
-// The binary as a whole: its commands, their help, and choosing the one to run. Flags and arguments
-// may come in any order, `--flag value` or `--flag=value`, short ones together (-Rf dir).
+// The whole program: its commands, their help, and dispatch. Flags and arguments may come in any
+// order, as `--flag value` or `--flag=value`; short flags may be combined (-Rf dir).
 class App {
  public:
   App(std::string program, std::string summary)
       : program_(std::move(program)), summary_(std::move(summary)) {}
 
-  // Two commands of one name are a bug.
+  // CHECK-fails if the name is taken.
   void Add(Command command);
   const std::vector<Command>& commands() const { return commands_; }
   const std::string& program() const { return program_; }
 
-  // Without the program's name. Prints help where asked for; a mistake gives one sentence.
+  // `words` excludes the program's name. Prints help if asked for, and one error message on a
+  // mistake.
   int Run(const std::vector<std::string>& words, Console& console) const;
 
   std::string Help() const;
@@ -106,10 +107,10 @@ class App {
   std::vector<Command> commands_;
 };
 
-// The flags of a command, those of its group included.
+// A command's own flags and those of its group.
 std::vector<Flag> AllFlags(const Command& command);
 
-// The one of `candidates` that was probably meant by `word`; empty if none is near.
+// The candidate that was probably meant by `word`; empty if none is close.
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace drakkar::cli

@@ -4,11 +4,11 @@
 
 namespace drakkar::cli {
 
-// The commands about objects of a server: get, describe, apply, create, delete, logs, wait.
+// Commands on objects: get, describe, apply, create, delete, logs, wait.
 void AddClusterCommands(App& app);
 // features discover, require and needs.
 void AddFeatureCommands(App& app);
-// version and completion, which come last in help. `app` must outlive its commands.
+// version and completion, listed last in help. `app` must outlive its commands.
 void AddOtherCommands(App& app);
 
 Command GetCommand();

@@ -164,7 +164,7 @@ TEST_F(CommandTest, ServerThatIsNotThereIsSaidSo) {
   kubeconfig_ = apiserver::MakeKubeconfig("https://127.0.0.1:1", "", {}, "nobody");
   Outcome outcome = Run("get pods");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, StartsWith("error: cannot reach the server https://127.0.0.1:1 ("));
+  EXPECT_THAT(outcome.err, StartsWith("error: cannot reach server https://127.0.0.1:1 ("));
 }
 
 TEST_F(CommandTest, ServerWithAForeignCertificateIsNotTrusted) {
@@ -338,13 +338,13 @@ TEST_F(CommandTest, ForgetDriverWritesTheNodesListAndWarns) {
       done.err,
       HasSubstr(
           "warning: claims of pods that end on node n1 are now given up without gpu.example.com"));
-  EXPECT_EQ(done.out, "node/n1 has forgotten gpu.example.com\n");
+  EXPECT_EQ(done.out, "node/n1: driver gpu.example.com forgotten\n");
   EXPECT_EQ(Run("node forget-driver n1 gpu.example.com").out,
-            "node/n1 has forgotten gpu.example.com already\n");
+            "node/n1: driver gpu.example.com is already forgotten\n");
   Run("node forget-driver n1 a.example.com");
   EXPECT_THAT(Run(path).out, HasSubstr("a.example.com,gpu.example.com"));
   EXPECT_EQ(Run("node forget-driver n1 a.example.com --undo").out,
-            "node/n1 waits for a.example.com again\n");
+            "node/n1: driver a.example.com is expected again\n");
   EXPECT_THAT(Run(path).out, ::testing::Not(HasSubstr("a.example.com,")));
   EXPECT_EQ(Run("node forget-driver nope gpu.example.com").code, 1);
 }

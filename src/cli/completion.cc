@@ -8,7 +8,7 @@
 namespace drakkar::cli {
 namespace {
 
-// What follows the words of a command: flags, and types or names of objects.
+// Whether resource types or object names follow the command.
 bool TakesTypes(const Command& command) {
   return command.arguments.starts_with("TYPE");
 }
@@ -21,7 +21,7 @@ std::vector<std::string> FlagWords(const Command& command) {
   return words;
 }
 
-// Flags whose value is the next word: the word after them is no argument.
+// Flags that take the next word as their value.
 std::vector<std::string> ValueFlags(const App& app) {
   std::set<std::string> words;
   for (const Command& command : app.commands()) {
@@ -42,11 +42,11 @@ std::vector<std::string> FirstWords(const App& app) {
   return {words.begin(), words.end()};
 }
 
-// bash and zsh share it: zsh can run completions of bash.
+// For bash and zsh; zsh can run bash completions.
 std::string BashScript(const App& app) {
   const std::string& name = app.program();
   std::string out = StrCat(
-      "# Completion of ", name, " for bash: source <(", name, " completion bash)\n", "_", name,
+      "# Completion for ", name, " in bash: source <(", name, " completion bash)\n", "_", name,
       "() {\n"
       "  local current=\"${COMP_WORDS[COMP_CWORD]}\" words=() word skip=\n"
       "  COMPREPLY=()\n"
@@ -65,7 +65,7 @@ std::string BashScript(const App& app) {
       "  case \"${words[*]}\" in\n"
       "    '') next='",
       Join(FirstWords(app), " "), " help' ;;\n");
-  // Longer names first: "image import" before "image".
+  // Longer names first, so that "image import" is matched before "image".
   std::vector<const Command*> commands;
   for (const Command& command : app.commands()) commands.push_back(&command);
   std::ranges::stable_sort(commands, std::greater<>(),
@@ -118,7 +118,7 @@ std::string FishQuote(std::string_view text) {
 std::string FishScript(const App& app) {
   const std::string& name = app.program();
   std::string out =
-      StrCat("# Completion of ", name, " for fish: ", name, " completion fish | source\n");
+      StrCat("# Completion for ", name, " in fish: ", name, " completion fish | source\n");
   for (const Command& command : app.commands()) {
     const std::size_t space = command.name.find(' ');
     const std::string first = command.name.substr(0, space);
@@ -151,7 +151,7 @@ Command CompletionCommand(const App& app) {
   Command command;
   command.name = "completion";
   command.arguments = "bash|zsh|fish";
-  command.summary = "Print a script that lets your shell complete commands, flags and names";
+  command.summary = "Print a shell completion script";
   command.examples =
       "  # in ~/.bashrc\n"
       "  source <(drakkar completion bash)\n"
@@ -176,8 +176,7 @@ Command CompletionCommand(const App& app) {
     } else if (shell == "fish") {
       console.Out(FishScript(app));
     } else {
-      console.Error(
-          StrCat("there is no completion for ", Quote(shell), ": bash, zsh and fish have one"));
+      console.Error(StrCat("unknown shell ", Quote(shell), ": must be bash, zsh or fish"));
       return kExitUsage;
     }
     return kExitOk;

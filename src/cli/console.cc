@@ -11,7 +11,7 @@
 namespace drakkar::cli {
 namespace {
 
-// Manifests are small; what is larger is a mistake.
+// Far more than any manifest needs; larger input is a mistake.
 constexpr std::size_t kMaxInputBytes = 256u << 20;
 
 }  // namespace

@@ -9,20 +9,20 @@
 
 namespace drakkar::cli {
 
-// What a command sees of the process it runs in: the standard streams, the environment, the files.
+// A command's view of its process: standard streams, environment and files.
 class Console {
  public:
   virtual ~Console() = default;
 
   virtual void Out(std::string_view text) = 0;
   virtual void Err(std::string_view text) = 0;
-  // Everything up to the end of standard input.
+  // Reads standard input to its end.
   virtual Result<std::string> ReadInput() = 0;
   virtual std::optional<std::string> Environment(const std::string& name) const = 0;
   virtual FileSystem& files() = 0;
-  // Whether somebody looks at standard error: progress is shown only then.
+  // Whether standard error is a terminal; progress is shown only then.
   virtual bool err_is_terminal() const = 0;
-  // Where standard input can be read as it comes; -1: only by ReadInput.
+  // Descriptor for reading standard input incrementally; -1 if only ReadInput works.
   virtual int input_descriptor() const { return -1; }
   virtual bool in_is_terminal() const { return false; }
   // Whether somebody looks at standard output, and how large the terminal is; 80 by 24 if unknown.
@@ -33,12 +33,12 @@ class Console {
   };
   virtual Size size() const { return {}; }
 
-  // "error: <message>" and a line feed.
+  // Prints "error: <message>" and a newline.
   void Error(std::string_view message);
 };
 
-// The streams of this process. Standard output that cannot be written (a closed pipe, a full disk)
-// ends in had_write_error.
+// The streams of this process. A failed write to standard output (closed pipe, full disk) sets
+// had_write_error.
 class ProcessConsole final : public Console {
  public:
   void Out(std::string_view text) override;

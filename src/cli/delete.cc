@@ -13,7 +13,7 @@ using api::Value;
 
 struct Target {
   client::ResourceRef ref;
-  std::string uid;  // of what was deleted: a new object of the same name is another one
+  std::string uid;  // the deleted object's; a new object with the same name has another one
 };
 
 Result<std::string> PropagationOf(const std::string& cascade) {
@@ -21,7 +21,7 @@ Result<std::string> PropagationOf(const std::string& cascade) {
   if (cascade == "foreground") return std::string("Foreground");
   if (cascade == "orphan" || cascade == "false") return std::string("Orphan");
   return InvalidArgument(StrCat("invalid value ", Quote(cascade),
-                                " for --cascade: it must be background, foreground or orphan"));
+                                " for --cascade: must be background, foreground or orphan"));
 }
 
 class DeleteRun {
@@ -56,25 +56,25 @@ class DeleteRun {
     const bool has_selector = !arguments_.Text("selector").empty() ||
                               !arguments_.Text("field-selector").empty() || arguments_.Bool("all");
     if (has_files && (!arguments_.positionals().empty() || has_selector)) {
-      return InvalidArgument("-f and a resource type exclude each other");
+      return InvalidArgument("-f and a resource type cannot be combined");
     }
     if (!has_files) {
       ASSIGN_OR_RETURN(selection_, ParseSelection(arguments_.positionals()));
       if (selection_.names_given && has_selector) {
         return InvalidArgument(
-            "names and --selector, --field-selector or --all exclude each other");
+            "names cannot be combined with --selector, --field-selector or --all");
       }
       if (!selection_.names_given && !has_selector) {
-        return InvalidArgument("name what to delete: NAMEs, --selector or --all");
+        return InvalidArgument("nothing to delete; give names, --selector or --all");
       }
     }
     if (arguments_.Bool("now") && arguments_.Has("grace-period")) {
-      return InvalidArgument("--now and --grace-period exclude each other");
+      return InvalidArgument("--now and --grace-period cannot be combined");
     }
     const std::string& dry_run = arguments_.Text("dry-run");
     if (dry_run != "none" && dry_run != "client") {
       return InvalidArgument(
-          StrCat("invalid value ", Quote(dry_run), " for --dry-run: it must be none or client"));
+          StrCat("invalid value ", Quote(dry_run), " for --dry-run: must be none or client"));
     }
     is_dry_run_ = dry_run == "client";
     ASSIGN_OR_RETURN(options_.propagation_policy, PropagationOf(arguments_.Text("cascade")));
@@ -82,14 +82,14 @@ class DeleteRun {
     if (arguments_.Bool("now")) grace = 1;
     if (arguments_.Bool("force")) {
       if (grace > 0)
-        return InvalidArgument("--force and a --grace-period above 0 exclude each other");
+        return InvalidArgument("--force cannot be combined with a --grace-period above 0");
       grace = 0;
       console_.Err(
           "Warning: Immediate deletion does not wait for confirmation that the running "
           "resource has been terminated. The resource may continue to run on the cluster "
           "indefinitely.\n");
     } else if (grace == 0) {
-      // As kubectl: without --force nobody gets less than a second.
+      // Like kubectl: without --force, the minimum is one second.
       grace = 1;
     }
     if (grace >= 0) options_.grace_period_seconds = grace;
@@ -197,11 +197,10 @@ Command DeleteCommand() {
   Command command;
   command.name = "delete";
   command.arguments = "TYPE NAME... | TYPE/NAME... | -f FILE";
-  command.summary = "Delete objects and wait until they are gone";
+  command.summary = "Delete objects and wait until they are deleted";
   command.help =
-      "A pod gets its grace period to end by itself. The command returns when the objects are "
-      "gone; "
-      "--wait=false returns at once.";
+      "Pods terminate within their grace period. The command returns when the objects are "
+      "deleted; with --wait=false it returns immediately.";
   command.examples =
       "  drakkar delete pod web\n"
       "  drakkar delete -f examples/hello-device/\n"
@@ -210,27 +209,27 @@ Command DeleteCommand() {
   command.section = "Objects";
   command.group = FlagGroup::kCluster;
   command.flags = {
-      {"filename", 'f', FlagType::kRepeated, "Delete what these manifests name.", "", "FILE"},
-      {"recursive", 'R', FlagType::kBool, "Look into directories of directories too.", "false"},
-      {"selector", 'l', FlagType::kString, "Delete the objects with these labels.", "", "SELECTOR"},
-      {"field-selector", 0, FlagType::kString, "Delete the objects with these fields.", "",
-       "SELECTOR"},
+      {"filename", 'f', FlagType::kRepeated, "Delete the objects in these manifests.", "", "FILE"},
+      {"recursive", 'R', FlagType::kBool, "Process subdirectories as well.", "false"},
+      {"selector", 'l', FlagType::kString, "Select objects by label.", "", "SELECTOR"},
+      {"field-selector", 0, FlagType::kString, "Select objects by field.", "", "SELECTOR"},
       {"all", 0, FlagType::kBool, "Delete all objects of the type in the namespace.", "false"},
-      {"all-namespaces", 'A', FlagType::kBool, "With a selector or --all: of all namespaces.",
+      {"all-namespaces", 'A', FlagType::kBool, "With a selector or --all: use all namespaces.",
        "false"},
       {"grace-period", 0, FlagType::kInt,
-       "Seconds a pod has to end by itself; -1 is what the pod says.", "-1", "SECONDS"},
+       "Seconds to terminate gracefully; -1 uses the pod's own setting.", "-1", "SECONDS"},
       {"now", 0, FlagType::kBool, "The same as --grace-period=1.", "false"},
       {"force", 0, FlagType::kBool,
-       "With a grace period of 0: take the object away without waiting for the node.", "false"},
-      {"wait", 0, FlagType::kBool, "Wait until the objects are gone.", "true"},
-      {"timeout", 0, FlagType::kDuration, "How long to wait; 0 is for as long as it takes.", "0s",
+       "With --grace-period=0: delete the object without waiting for the node.", "false"},
+      {"wait", 0, FlagType::kBool, "Wait until the objects are deleted.", "true"},
+      {"timeout", 0, FlagType::kDuration, "How long to wait; 0 waits indefinitely.", "0s",
        "DURATION"},
       {"cascade", 0, FlagType::kString,
-       "What happens to dependents: background, foreground or orphan.", "background", "MODE",
+       "How to delete dependents: background, foreground or orphan.", "background", "MODE",
        "background"},
-      {"ignore-not-found", 0, FlagType::kBool, "It is fine if an object does not exist.", "false"},
-      {"dry-run", 0, FlagType::kString, "client: only say what would be deleted.", "none", "MODE",
+      {"ignore-not-found", 0, FlagType::kBool, "Succeed even if an object does not exist.",
+       "false"},
+      {"dry-run", 0, FlagType::kString, "client: only print what would be deleted.", "none", "MODE",
        "client"},
       {"output", 'o', FlagType::kString, "name: print only the names.", "", "FORMAT"},
   };

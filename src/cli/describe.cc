@@ -95,7 +95,7 @@ class DescribeRun {
         if (member.name == "apiVersion" || member.name == "kind" || member.name == "metadata") {
           continue;
         }
-        // What is secret is counted, not shown.
+        // Secrets show their size only.
         if (kind.kind == "Secret" && (member.name == "data" || member.name == "stringData")) {
           Entry& data = description.Add("Data");
           for (const auto& secret : member.value.members()) {
@@ -120,7 +120,7 @@ class DescribeRun {
     const Value metadata = object["metadata"];
     std::string fields =
         StrCat("involvedObject.kind=", kind.kind, ",involvedObject.name=", metadata["name"].str());
-    // Nodes are named by their name in the events of the node agent, others by their uid.
+    // The node agent's events reference nodes by name, others by UID.
     if (kind.kind != "Node" && !metadata["uid"].str().empty()) {
       fields += StrCat(",involvedObject.uid=", metadata["uid"].str());
     }
@@ -142,7 +142,7 @@ int RunDescribe(const Arguments& arguments, Console& console) {
     return kExitFailure;
   }
   if (selection->names_given && !arguments.Text("selector").empty()) {
-    console.Error("a selector and names exclude each other");
+    console.Error("a selector and names cannot be combined");
     return kExitUsage;
   }
   Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
@@ -159,11 +159,11 @@ Command DescribeCommand() {
   Command command;
   command.name = "describe";
   command.arguments = "TYPE [NAME...] | TYPE/NAME...";
-  command.summary = "Explain objects to people: state, devices, conditions, events";
+  command.summary = "Show details of objects: state, devices, conditions, events";
   command.help =
-      "A pod is shown with its containers, the claims it uses and the devices they have; a claim "
-      "with its requests, its devices and who reserves it; a node with its devices and pods. The "
-      "events at the end say what happened to the object, the last one last.";
+      "For a pod: its containers, claims and allocated devices. For a claim: its requests, "
+      "devices and reservations. For a node: its devices and pods. Events are listed last, oldest "
+      "first.";
   command.examples =
       "  drakkar describe pod web\n"
       "  drakkar describe resourceclaim/gpu\n"
@@ -172,8 +172,8 @@ Command DescribeCommand() {
   command.min_arguments = 1;
   command.group = FlagGroup::kCluster;
   command.flags = {
-      {"selector", 'l', FlagType::kString, "Only objects with these labels.", "", "SELECTOR"},
-      {"all-namespaces", 'A', FlagType::kBool, "Objects of all namespaces.", "false"},
+      {"selector", 'l', FlagType::kString, "Select objects by label.", "", "SELECTOR"},
+      {"all-namespaces", 'A', FlagType::kBool, "Use all namespaces.", "false"},
       {"show-events", 0, FlagType::kBool, "Show the object's events.", "true"},
   };
   command.run = RunDescribe;

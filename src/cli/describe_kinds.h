@@ -10,8 +10,8 @@
 
 namespace drakkar::cli {
 
-// Gets an object or a list that belongs to the one described; absent if there is none or it may not
-// be read: a description says what it can.
+// Fetches an object or list related to the described one; absent if it does not exist or may not be
+// read.
 struct RelatedObjects {
   std::function<api::Value(std::string_view type, std::string_view namespace_,
                            std::string_view name)>
@@ -22,7 +22,7 @@ struct RelatedObjects {
   WallTime now;
 };
 
-// The descriptions of kinds that have one of their own. Each adds what comes after the metadata.
+// Descriptions for kinds with a special format. Each adds what follows the metadata.
 void DescribePod(Description& out, api::Value pod, const RelatedObjects& related);
 void DescribeNode(Description& out, api::Value node, const RelatedObjects& related);
 void DescribeResourceClaim(Description& out, api::Value claim, const RelatedObjects& related);

@@ -116,7 +116,7 @@ void AddContainers(Description& out, std::string label, Value specs, Value statu
   }
 }
 
-// Which claim each of the pod's claims became, and what devices it has.
+// The claim behind each of the pod's claim references, and its devices.
 void AddClaims(Description& out, Value pod, const RelatedObjects& related) {
   if (pod["spec"]["resourceClaims"].empty()) return;
   Entry& section = out.Add("Resource Claims");

@@ -57,7 +57,7 @@ std::string TextList(Value list) {
 }
 
 std::string AttributeText(Value value) {
-  // One of bool, int, string, version or a list of them.
+  // An attribute has exactly one member: bool, int, string, version or a list of these.
   for (const auto& member : value.members()) return PlainText(member.value);
   return "";
 }
@@ -148,7 +148,7 @@ void DescribeResourceSlice(Description& out, Value slice, const RelatedObjects&)
   } else if (spec["allNodes"].boolean()) {
     out.Add("Node", "all");
   } else if (spec["perDeviceNodeSelection"].boolean()) {
-    out.Add("Node", "as each device says");
+    out.Add("Node", "set per device");
   } else {
     DescribeAny(out, "nodeSelector", spec["nodeSelector"]);
   }
@@ -160,7 +160,7 @@ void DescribeResourceSlice(Description& out, Value slice, const RelatedObjects&)
   if (spec["devices"].empty()) devices.value = "<none>";
   for (Value device : spec["devices"].elements()) {
     Entry entry{std::string(device["name"].str()), ""};
-    // v1beta1 has them one level deeper.
+    // v1beta1 nests these under "basic".
     const Value body = device["basic"].exists() ? device["basic"] : device;
     std::vector<std::string> lines;
     for (const auto& attribute : body["attributes"].members()) {

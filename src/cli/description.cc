@@ -14,9 +14,9 @@ namespace {
 using api::Value;
 
 constexpr std::size_t kIndent = 2;
-// Texts that only programs read are cut off.
+// Long values are meant for programs and are truncated.
 constexpr std::size_t kMaxValueBytes = 200;
-// Nested values of a description without a special form.
+// Depth limit for nested values without a special format.
 constexpr int kMaxDepth = 20;
 
 std::string Shortened(std::string text) {

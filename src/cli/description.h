@@ -9,37 +9,37 @@
 
 namespace drakkar::cli {
 
-// A readable description: labels with values, and sections of them.
+// A human-readable description: labelled values and nested sections.
 struct Entry {
   std::string label;
-  std::string value;                                 // lines after the first stand under it
-  std::vector<Entry> entries = {};                   // the section's
-  std::vector<std::vector<std::string>> table = {};  // rows of a section that is a table
+  std::string value;                                 // further lines are aligned under the first
+  std::vector<Entry> entries = {};                   // of a section
+  std::vector<std::vector<std::string>> table = {};  // rows, if the section is a table
 };
 
 struct Description {
   std::vector<Entry> entries;
 
   Entry& Add(std::string label, std::string_view value = {});
-  // Not if the value is empty.
+  // Adds nothing if `value` is empty.
   void AddIfAny(std::string label, std::string_view value);
 };
 
-// Values of one section start in one column; sections are two spaces further in.
+// Values within a section are aligned; nested sections are indented by two spaces.
 std::string PrintDescription(const Description& description);
 
-// Name, namespace, labels, annotations, owner: what all objects have.
+// Adds name, namespace, labels, annotations and owner.
 void DescribeMetadata(Description& out, api::Value object);
-// Any value, by its own names: what no special description knows.
+// Adds any value under its own field names; for kinds without a special format.
 void DescribeAny(Description& out, std::string_view name, api::Value value);
 void DescribeAnyInto(Entry& section, std::string_view name, api::Value value);
 // "a=1\nb=2", or "<none>".
 std::string MapText(api::Value map, std::string_view separator = "=");
-// Conditions as a table: TYPE, STATUS, and what else there is.
+// Conditions as a table: TYPE, STATUS and the other fields.
 Entry ConditionsEntry(api::Value conditions);
-// Events as a table, the oldest first.
+// Events as a table, oldest first.
 Entry EventsEntry(api::Value events, WallTime now);
-// "spec.nodeName" -> "Node Name" of its last part.
+// "spec.nodeName" becomes "Node Name".
 std::string TitleOf(std::string_view field);
 
 }  // namespace drakkar::cli

@@ -71,9 +71,8 @@ Command ExecCommand() {
   command.arguments = "POD [-c CONTAINER] [-i] [-t] -- COMMAND [ARGUMENT...]";
   command.summary = "Run a command in a pod's container";
   command.help =
-      "Its output is the command's output and its exit code the command's exit code. -i hands "
-      "standard "
-      "input over, -t gives the command a terminal; both together make a shell usable.";
+      "Prints the command's output and exits with its exit code. -i passes standard input, -t "
+      "allocates a terminal; use both for an interactive shell.";
   command.examples =
       "  drakkar exec hello -- ls /dev\n"
       "  drakkar exec -it hello -c main -- sh\n"
@@ -82,9 +81,9 @@ Command ExecCommand() {
   command.min_arguments = 1;
   command.group = FlagGroup::kCluster;
   command.flags = {
-      {"container", 'c', FlagType::kString, "Container to run it in.", "", "NAME"},
-      {"stdin", 'i', FlagType::kBool, "Hand standard input over.", "false"},
-      {"tty", 't', FlagType::kBool, "Give the command a terminal.", "false"},
+      {"container", 'c', FlagType::kString, "Container to run the command in.", "", "NAME"},
+      {"stdin", 'i', FlagType::kBool, "Pass standard input to the command.", "false"},
+      {"tty", 't', FlagType::kBool, "Allocate a terminal for the command.", "false"},
   };
   command.run = RunExec;
   return command;

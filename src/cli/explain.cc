@@ -1,5 +1,5 @@
-// drakkar explain: why a pod or a claim does or does not fit, node by node, plugin by plugin and
-// rule by rule. It reads the cluster and asks the scheduler's own plugins; nothing is written.
+// drakkar explain: reports why a pod or claim fits or not, per node, plugin and rule. It reads the
+// cluster and runs the scheduler's own plugins; it writes nothing.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ using api::Value;
 
 constexpr std::string_view kGroup = "resource.k8s.io";
 
-// Everything the scheduler looks at, as the server has it now.
+// Everything the scheduler considers, as currently on the server.
 class Cluster {
  public:
   explicit Cluster(Session& session) : session_(session) {}
@@ -33,7 +33,7 @@ class Cluster {
     RETURN_IF_ERROR(List(kGroup, "v1", "ResourceSlice", simulation.slices));
     RETURN_IF_ERROR(List(kGroup, "v1", "DeviceClass", simulation.classes));
     RETURN_IF_ERROR(List(kGroup, "v1", "ResourceClaim", simulation.claims));
-    // A server need not have these, and a user need not see them.
+    // Optional: a server may lack these kinds, and the user may not be allowed to read them.
     for (const std::string_view version : {"v1", "v1beta2", "v1alpha3"}) {
       if (api::FindKind(kGroup, version, "DeviceTaintRule") == nullptr) continue;
       (void)List(kGroup, version, "DeviceTaintRule", simulation.taint_rules).ok();
@@ -43,7 +43,7 @@ class Cluster {
     return Ok();
   }
 
-  // How the scheduler is set up, if it says so; else the defaults and a remark.
+  // The scheduler's published settings; otherwise the defaults, with a note in `remark`.
   scheduler::Settings ReadSettings(std::string& remark) {
     client::ResourceRef ref =
         session_.Ref(*api::FindKind("", "v1", "ConfigMap"), scheduler::kSettingsName);
@@ -52,13 +52,13 @@ class Cluster {
     if (map.ok()) {
       Result<scheduler::Settings> settings = scheduler::SettingsFromConfigMap(**map);
       if (settings.ok()) return std::move(*settings);
-      remark = StrCat("the scheduler's settings (configmap ", ref.namespace_, "/", ref.name,
-                      ") cannot be read: ", settings.error().message);
+      remark = StrCat("could not read the scheduler's settings (ConfigMap ", ref.namespace_, "/",
+                      ref.name, "): ", settings.error().message);
     } else {
-      remark = StrCat("the scheduler does not say how it is set up (configmap ", ref.namespace_,
+      remark = StrCat("the scheduler has not published its settings (ConfigMap ", ref.namespace_,
                       "/", ref.name, ")");
     }
-    remark += "; its defaults are assumed";
+    remark += "; assuming the defaults";
     return {};
   }
 
@@ -79,7 +79,7 @@ class Cluster {
   Session& session_;
 };
 
-// A pod that asks for nothing but the claim.
+// A pod that needs only the claim.
 api::ObjectPtr PodForClaim(const api::Object& claim) {
   api::Draft pod{{"apiVersion", "v1"}, {"kind", "Pod"}};
   pod["metadata"]["name"] = claim.name();
@@ -144,7 +144,7 @@ api::Draft ToDraft(const scheduler::NodeExplanation& explanation) {
   return node;
 }
 
-// What is said of a node, without its name.
+// The result for one node, without the node's name.
 std::string ToText(const scheduler::NodeExplanation& explanation) {
   std::string text = explanation.fits() ? "fits" : "does not fit";
   if (!explanation.waits_for.empty()) {
@@ -173,7 +173,7 @@ Result<scheduler::PodExplanation> Explain(Session& session, bool is_pod, const s
     ASSIGN_OR_RETURN(cluster.simulation.pod, get("", "Pod"));
     const std::string_view bound = cluster.simulation.pod->root()["spec"]["nodeName"].str();
     if (!bound.empty()) {
-      return FailedPrecondition(StrCat("the pod is on node ", bound, " already"));
+      return FailedPrecondition(StrCat("the pod is already on node ", bound));
     }
   } else {
     ASSIGN_OR_RETURN(const api::ObjectPtr claim, get(kGroup, "ResourceClaim"));
@@ -187,7 +187,8 @@ Result<scheduler::PodExplanation> Explain(Session& session, bool is_pod, const s
                                     [&](const auto& each) { return each.name == wanted; });
   if (profile == settings.profiles.end()) {
     scheduler::PodExplanation nobody;
-    nobody.blocked = StrCat("no scheduler calls itself ", Quote(wanted), " (spec.schedulerName)");
+    nobody.blocked =
+        StrCat("no scheduler profile is named ", Quote(wanted), " (spec.schedulerName)");
     return nobody;
   }
   if (cluster.simulation.nodes.empty()) return NotFound("the cluster has no nodes");
@@ -203,7 +204,7 @@ Result<scheduler::PodExplanation> Explain(Session& session, bool is_pod, const s
   if (only_node.empty()) return explanation;
   std::erase_if(explanation.nodes, [&](const auto& each) { return each.node != only_node; });
   if (explanation.blocked.empty() && explanation.nodes.empty()) {
-    return NotFound(StrCat("there is no node ", Quote(only_node)));
+    return NotFound(StrCat("node ", Quote(only_node), " not found"));
   }
   return explanation;
 }
@@ -214,7 +215,7 @@ int Run(const Arguments& arguments, Console& console) {
   const bool is_pod = type == "pod" || type == "pods" || type == "po";
   const bool is_claim = type == "claim" || type == "resourceclaim" || type == "resourceclaims";
   if (!is_pod && !is_claim) {
-    console.Error(StrCat("explain takes a pod or a claim, not ", Quote(type)));
+    console.Error(StrCat("explain works for a pod or a claim, not ", Quote(type)));
     return kExitUsage;
   }
   Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
@@ -243,10 +244,10 @@ int Run(const Arguments& arguments, Console& console) {
   }
   if (!remark.empty()) console.Out(StrCat("note: ", remark, "\n"));
   if (!explanation->blocked.empty()) {
-    console.Out(StrCat("fits nowhere: ", explanation->blocked, "\n"));
+    console.Out(StrCat("does not fit on any node: ", explanation->blocked, "\n"));
     return code;
   }
-  // Nodes with the same answer are told together.
+  // Group nodes with the same result.
   std::map<std::string, std::vector<std::string>> by_text;
   std::vector<std::string> order;
   for (const scheduler::NodeExplanation& each : explanation->nodes) {
@@ -272,20 +273,20 @@ int Run(const Arguments& arguments, Console& console) {
 Command ExplainCommand() {
   return {.name = "explain",
           .arguments = "pod|claim NAME",
-          .summary = "Say why a pod or a claim does or does not fit, node by node",
+          .summary = "Show why a pod or a claim fits or does not fit on each node",
           .help =
-              "Asks the scheduler's own plugins, set up as the scheduler says it is, with the "
-              "cluster as it is now: which nodes would take the pod (or a pod with nothing but the "
-              "claim), what it would wait for there, which plugins refuse it elsewhere, and which "
-              "rules refuse how many devices. Nothing is changed. The exit code is 1 if nothing "
-              "fits.",
+              "Runs the scheduler's own plugins with the scheduler's settings against the current "
+              "cluster. It shows the nodes where the pod (or a pod that needs only the claim) "
+              "fits, what the pod would wait for there, the plugins that reject the other nodes, "
+              "and how many devices each rule rejects. Nothing is changed. Exits with 1 if "
+              "nothing fits.",
           .examples =
               "  drakkar explain pod train-0\n"
               "  drakkar explain claim gpu -n team --node worker-3 -o json\n",
-          .flags = {{.name = "node", .help = "Only this node.", .placeholder = "NAME"},
+          .flags = {{.name = "node", .help = "Check only this node.", .placeholder = "NAME"},
                     {.name = "output",
                      .short_name = 'o',
-                     .help = "text or json.",
+                     .help = "Output format: text or json.",
                      .default_value = "text",
                      .placeholder = "FORMAT"}},
           .min_arguments = 2,

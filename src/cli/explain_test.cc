@@ -100,14 +100,14 @@ TEST_F(ExplainTest, UsesTheSettingsThatTheSchedulerPublishes) {
   const Outcome told = Run("explain claim c");
   EXPECT_EQ(told.code, 1);
   EXPECT_EQ(told.out,
-            "fits nowhere: no scheduler calls itself \"default-scheduler\" "
+            "does not fit on any node: no scheduler profile is named \"default-scheduler\" "
             "(spec.schedulerName)\n");
 }
 
 TEST_F(ExplainTest, BadInputGetsOneSentence) {
   EXPECT_THAT(Run("explain pod nobody").err, HasSubstr("pods \"nobody\" not found"));
   EXPECT_EQ(Run("explain spaceship x").err,
-            "error: explain takes a pod or a claim, not \"spaceship\"\n");
+            "error: explain works for a pod or a claim, not \"spaceship\"\n");
   CreateClaim("c", 1, 1);
   EXPECT_THAT(Run("explain claim c --node n9").err, HasSubstr("there is no node \"n9\""));
 }

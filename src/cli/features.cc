@@ -1,5 +1,5 @@
-// drakkar features: what nodes declare, what pods need, and what a feature depends on (KEP-5328).
-// Pure: no server is asked, and equal input gives equal bytes.
+// drakkar features: what nodes declare, what pods require, and what a feature depends on
+// (KEP-5328). Pure: contacts no server, and equal input gives identical output.
 #include "cli/features.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace drakkar::cli {
 namespace {
 
-constexpr char kSection[] = "Features of nodes";
+constexpr char kSection[] = "Node features";
 
 int Fail(Console& console, const Error& error) {
   console.Error(error.message);
@@ -29,12 +29,12 @@ int Fail(Console& console, const Error& error) {
 Flag OutputFlag() {
   return {.name = "output",
           .short_name = 'o',
-          .help = "text or json.",
+          .help = "Output format: text or json.",
           .default_value = "text",
           .placeholder = "FORMAT"};
 }
 
-// False after a complaint.
+// Prints an error and returns false if --output is invalid.
 bool CheckOutput(const Arguments& arguments, Console& console) {
   const std::string& output = arguments.Text("output");
   if (output == "text" || output == "json") return true;
@@ -48,7 +48,7 @@ void Print(Console& console, const api::TreePtr& tree) {
 
 Flag CatalogFlag() {
   return {.name = "catalog",
-          .help = "Whose names and rules: kep (the proposals) or kubernetes (release 1.37).",
+          .help = "Feature names and rules: kep (the proposals) or kubernetes (release 1.37).",
           .default_value = "kep",
           .placeholder = "NAME"};
 }
@@ -99,7 +99,7 @@ int RunRequire(const Arguments& arguments, Console& console) {
   }
   const std::vector<std::string> paths = arguments.List("filename");
   if (paths.empty()) {
-    console.Error("-f is needed: a file with the pod, and its resource claims if it has any");
+    console.Error("no pod given; use -f with a file that has the pod and its ResourceClaims");
     return kExitUsage;
   }
   const Manifests manifests = ReadManifests(console, paths, {});
@@ -111,21 +111,21 @@ int RunRequire(const Arguments& arguments, Console& console) {
       claims.push_back(&object);
     } else if (object.kind->kind != "Pod") {
       console.Error(
-          StrCat(object.source, ": a Pod or a ResourceClaim is needed, not a ", object.kind->kind));
+          StrCat(object.source, ": expected a Pod or a ResourceClaim, not ", object.kind->kind));
       return kExitFailure;
     } else if (pod != nullptr) {
       console.Error(
-          StrCat(object.source, ": one pod at a time, please; the first is at ", pod->source));
+          StrCat(object.source, ": only one pod is allowed; the first one is at ", pod->source));
       return kExitFailure;
     } else {
       pod = &object;
     }
   }
   if (pod == nullptr) {
-    console.Error(StrCat(Join(paths, ", "), ": there is no Pod"));
+    console.Error(StrCat(Join(paths, ", "), ": no Pod found"));
     return kExitFailure;
   }
-  // Claims that the pod does not use ask nothing of its node.
+  // Only the claims that the pod uses matter.
   std::vector<api::Value> used;
   const api::Value root = pod->tree->root();
   const std::vector<std::string> pod_claims = claims::ListClaimNames(root);
@@ -155,7 +155,7 @@ int RunRequire(const Arguments& arguments, Console& console) {
   return kExitOk;
 }
 
-// The gates of a release: what is on by default, what is locked, what needs what.
+// The gates of a release: defaults, locks and dependencies.
 int RunGates(const Arguments& arguments, Console& console) {
   if (!CheckOutput(arguments, console)) return kExitUsage;
   ReleaseVersion release = kOurVersion;
@@ -201,7 +201,7 @@ int RunNeeds(const Arguments& arguments, Console& console) {
   if (!framework.ok()) return Fail(console, framework.error());
   const features::Registry& registry = (*framework)->registry();
   if (arguments.positionals().empty()) {
-    // Which there are.
+    // List all features.
     for (std::size_t i = 0; i < registry.size(); ++i) {
       console.Out(StrCat(registry.feature(i).Name(), "\n"));
     }
@@ -217,7 +217,7 @@ int RunNeeds(const Arguments& arguments, Console& console) {
     }
     const std::string near = Nearest(name, names);
     console.Error(StrCat(report.error().message,
-                         near.empty() ? "; `drakkar features needs` lists those that are"
+                         near.empty() ? "; `drakkar features needs` lists the known ones"
                                       : StrCat("; did you mean ", near, "?")));
     return kExitFailure;
   }
@@ -232,22 +232,23 @@ int RunNeeds(const Arguments& arguments, Console& console) {
 }  // namespace
 
 std::vector<Flag> NodeDescriptionFlags() {
-  return {
-      {.name = "kubelet-config",
-       .help = "A KubeletConfiguration file; - reads standard input.",
-       .placeholder = "FILE"},
-      {.name = "feature-gates",
-       .help = "Gates of the node, over those of the file: A=true,B=false.",
-       .placeholder = "GATES"},
-      {.name = "runtime-features",
-       .help = "What its container runtime has: UserNamespacesHostNetwork, MountOptions.",
-       .placeholder = "NAMES"},
-      {.name = "version", .help = "The node's version; default: ours.", .placeholder = "VERSION"},
-      {.name = "agent",
-       .help = "What runs on the node: kubelet, or drakkar for our node agent, which declares only "
-               "what it does.",
-       .default_value = "kubelet",
-       .placeholder = "NAME"}};
+  return {{.name = "kubelet-config",
+           .help = "A KubeletConfiguration file; - reads standard input.",
+           .placeholder = "FILE"},
+          {.name = "feature-gates",
+           .help = "Feature gates of the node; override those in the file: A=true,B=false.",
+           .placeholder = "GATES"},
+          {.name = "runtime-features",
+           .help = "Features of the container runtime: UserNamespacesHostNetwork, MountOptions.",
+           .placeholder = "NAMES"},
+          {.name = "version",
+           .help = "Version of the node; defaults to this program's.",
+           .placeholder = "VERSION"},
+          {.name = "agent",
+           .help = "Node agent: kubelet, or drakkar for our own, which declares only what it "
+                   "implements.",
+           .default_value = "kubelet",
+           .placeholder = "NAME"}};
 }
 
 Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console& console) {
@@ -264,7 +265,7 @@ Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console&
   Result<std::vector<api::TreePtr>> documents = api::ParseYaml(*text);
   if (!documents.ok()) return std::move(documents).error().Prefixed(path);
   if (documents->size() != 1 || !documents->front()->root().is_object()) {
-    return InvalidArgument(StrCat(path, ": one KubeletConfiguration is needed"));
+    return InvalidArgument(StrCat(path, ": expected exactly one KubeletConfiguration"));
   }
   node.kept = documents->front();
   const auto settings = features::ReadKubeletConfiguration(node.kept->root());
@@ -278,11 +279,10 @@ void AddFeatureCommands(App& app) {
   discover_flags.push_back(CatalogFlag());
   discover_flags.push_back(OutputFlag());
   app.Add({.name = "features discover",
-           .summary = "Say what a node with a given configuration will declare",
-           .help =
-               "Prints the features that a node would put into status.declaredFeatures, found "
-               "from its version, feature gates, static settings and runtime alone: the node need "
-               "not exist. Gates that are not given have the default of the version.",
+           .summary = "Show what a node with a given configuration declares",
+           .help = "Prints what a node would put into status.declaredFeatures, computed from its "
+                   "version, feature gates, static settings and runtime. The node need not exist. "
+                   "Gates that are not given have the defaults of that version.",
            .examples = "  drakkar features discover --kubelet-config kubelet.yaml --version 1.36\n"
                        "  drakkar features discover --feature-gates "
                        "UserNamespacesHostNetworkSupport=true \\\n"
@@ -291,36 +291,38 @@ void AddFeatureCommands(App& app) {
            .max_arguments = 0,
            .section = kSection,
            .run = RunDiscover});
-  app.Add({.name = "features require",
-           .summary = "Say what a pod needs of its node",
-           .help = "Prints the features a node must declare to take the pod. What the pod's claims "
-                   "ask for is in their allocation: give them in the same files.",
-           .examples = "  drakkar features require -f pod.yaml\n"
-                       "  drakkar features require -f pod.yaml -f claim.yaml --why\n",
-           .flags = {{.name = "filename",
-                      .short_name = 'f',
-                      .type = FlagType::kRepeated,
-                      .help = "The pod and its claims; - reads standard input.",
-                      .placeholder = "FILE"},
-                     {.name = "why",
-                      .type = FlagType::kBool,
-                      .help = "Say because of which field.",
-                      .default_value = "false"},
-                     {.name = "version",
-                      .help = "The version of whoever asks (scheduler, autoscaler); default: ours.",
-                      .placeholder = "VERSION"},
-                     CatalogFlag(),
-                     OutputFlag()},
-           .max_arguments = 0,
-           .section = kSection,
-           .run = RunRequire});
+  app.Add(
+      {.name = "features require",
+       .summary = "Show which features a pod requires",
+       .help = "Prints the features that a node must declare to run the pod. Requirements of "
+               "claims come from their allocation, so pass the claims as well.",
+       .examples = "  drakkar features require -f pod.yaml\n"
+                   "  drakkar features require -f pod.yaml -f claim.yaml --why\n",
+       .flags = {{.name = "filename",
+                  .short_name = 'f',
+                  .type = FlagType::kRepeated,
+                  .help = "The pod and its claims; - reads standard input.",
+                  .placeholder = "FILE"},
+                 {.name = "why",
+                  .type = FlagType::kBool,
+                  .help = "Also print the field that causes each requirement.",
+                  .default_value = "false"},
+                 {.name = "version",
+                  .help =
+                      "Version of the caller (scheduler, autoscaler); defaults to this program's.",
+                  .placeholder = "VERSION"},
+                 CatalogFlag(),
+                 OutputFlag()},
+       .max_arguments = 0,
+       .section = kSection,
+       .run = RunRequire});
   app.Add({.name = "features gates",
            .summary = "List the feature gates of a release",
-           .help = "Prints the feature gates that a release knows, what they are without "
-                   "--feature-gates, whether that is locked, and which other gates they need.",
+           .help = "Prints the feature gates of a release with their defaults, whether they are "
+                   "locked, and which other gates they depend on.",
            .examples = "  drakkar features gates --version 1.36\n",
            .flags = {{.name = "version",
-                      .help = "The release; default: ours.",
+                      .help = "The release; defaults to this program's.",
                       .placeholder = "VERSION"},
                      OutputFlag()},
            .max_arguments = 0,
@@ -328,10 +330,9 @@ void AddFeatureCommands(App& app) {
            .run = RunGates});
   app.Add({.name = "features needs",
            .arguments = "[FEATURE]",
-           .summary = "Say what a feature depends on",
-           .help =
-               "Prints the feature gates, settings and runtime features that a node must have to "
-               "declare the feature. Without a name, lists all features that are known.",
+           .summary = "Show what a feature depends on",
+           .help = "Prints the feature gates, settings and runtime features that a node needs to "
+                   "declare the feature. Without a name, lists all known features.",
            .examples = "  drakkar features needs\n"
                        "  drakkar features needs UserNamespacesHostNetworkSupport\n",
            .flags = {CatalogFlag(), OutputFlag()},

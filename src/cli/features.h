@@ -7,7 +7,7 @@
 
 namespace drakkar::cli {
 
-// A node as flags describe it; `kept` owns what `input` points into.
+// A node described by flags; `kept` owns the data that `input` points to.
 struct NodeDescription {
   features::NodeInput input;
   api::TreePtr kept;

@@ -65,7 +65,7 @@ TEST_F(FeatureCommands, GatesAreThoseOfTheRelease) {
 TEST_F(FeatureCommands, MistakesAreOneSentence) {
   Write("/pod.yaml", "kind: Pod\n");
   EXPECT_EQ(Run({"features", "discover", "--kubelet-config", "/pod.yaml"}), kExitFailure);
-  EXPECT_THAT(console_.err, HasSubstr("kind is \"Pod\", a KubeletConfiguration is needed"));
+  EXPECT_THAT(console_.err, HasSubstr("kind is \"Pod\", but must be KubeletConfiguration"));
   EXPECT_EQ(Run({"features", "discover", "--kubelet-config", "/missing.yaml"}), kExitFailure);
   EXPECT_THAT(console_.err, HasSubstr("/missing.yaml"));
   EXPECT_EQ(Run({"features", "discover", "--runtime-features", "Magic"}), kExitFailure);
@@ -74,7 +74,7 @@ TEST_F(FeatureCommands, MistakesAreOneSentence) {
   EXPECT_EQ(Run({"features", "discover", "--agent", "other"}), kExitUsage);
   EXPECT_EQ(Run({"features", "discover", "-o", "yaml"}), kExitUsage);
   EXPECT_EQ(Run({"features", "require"}), kExitUsage);
-  EXPECT_THAT(console_.err, HasSubstr("-f is needed"));
+  EXPECT_THAT(console_.err, HasSubstr("no pod given; use -f"));
   EXPECT_EQ(Run({"features", "needs", "UserNamespaceHostNetworkSupport"}), kExitFailure);
   EXPECT_THAT(console_.err, HasSubstr("did you mean UserNamespacesHostNetworkSupport?"));
 }

@@ -5,7 +5,7 @@
 namespace drakkar::cli {
 namespace {
 
-// Between a watch that ended and the next list.
+// Delay between the end of a watch and the next list.
 constexpr Duration kPause = std::chrono::milliseconds(200);
 
 }  // namespace

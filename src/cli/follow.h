@@ -9,9 +9,9 @@
 
 namespace drakkar::cli {
 
-// Looks at one object, now and after each change, until `check` is satisfied: true; false if time
-// is up before. `check` gets an absent value while there is no such object. `ref` has a name.
-// `timeout`: none for ever, zero for one look.
+// Checks one object now and after each change until `check` returns true; returns false if
+// `timeout` passes first. `check` gets an absent value if the object does not exist. `ref` must
+// have a name. Without a `timeout` it waits indefinitely; zero checks once.
 Result<bool> Follow(Session& session, const client::ResourceRef& ref,
                     std::optional<Duration> timeout, std::string_view what,
                     std::function<bool(api::Value object)> check);

@@ -9,7 +9,7 @@
 namespace drakkar::cli {
 namespace {
 
-// What the node agent follows (node/status/forgotten_drivers.h).
+// Read by the node agent (node/status/forgotten_drivers.h).
 constexpr char kAnnotation[] = "node.drakkar.io/forgotten-drivers";
 constexpr int kMostAttempts = 5;
 
@@ -18,7 +18,7 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
   const std::string& driver = arguments.positionals()[1];
   const bool undo = arguments.Bool("undo");
   if (driver.find(',') != std::string::npos) {
-    console.Error("name one driver at a time");
+    console.Error("give exactly one driver name");
     return kExitUsage;
   }
   Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
@@ -40,8 +40,8 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
     }
     const bool changed = undo ? drivers.erase(driver) > 0 : drivers.insert(driver).second;
     if (!changed) {
-      console.Out(StrCat("node/", node_name, undo ? " has not forgotten " : " has forgotten ",
-                         driver, undo ? "\n" : " already\n"));
+      console.Out(StrCat("node/", node_name, ": driver ", driver,
+                         undo ? " was not forgotten\n" : " is already forgotten\n"));
       return kExitOk;
     }
     std::string value = "null";
@@ -50,7 +50,7 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
       api::AppendJsonString(value,
                             Join(std::vector<std::string>(drivers.begin(), drivers.end()), ","));
     }
-    // With the version read: a list somebody else has changed meanwhile is not overwritten.
+    // Includes the resourceVersion, so that a concurrent change of the list is not overwritten.
     Result<api::ObjectPtr> patched = (*session)->Patch(
         ref, client::PatchType::kMerge,
         StrCat(R"({"metadata":{"resourceVersion":")", (**node)["metadata"]["resourceVersion"].str(),
@@ -63,13 +63,12 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
     }
   }
   if (undo) {
-    console.Out(StrCat("node/", node_name, " waits for ", driver, " again\n"));
+    console.Out(StrCat("node/", node_name, ": driver ", driver, " is expected again\n"));
     return kExitOk;
   }
-  console.Err(StrCat("warning: claims of pods that end on node ", node_name,
-                     " are now given up without ", driver,
-                     ": what the driver has set up for them stays as it is\n"));
-  console.Out(StrCat("node/", node_name, " has forgotten ", driver, "\n"));
+  console.Err(StrCat("warning: node ", node_name, " now releases claims without calling ", driver,
+                     "; anything the driver set up for them stays\n"));
+  console.Out(StrCat("node/", node_name, ": driver ", driver, " forgotten\n"));
   return kExitOk;
 }
 
@@ -79,16 +78,15 @@ Command ForgetDriverCommand() {
   Command command;
   command.name = "node forget-driver";
   command.arguments = "NODE DRIVER";
-  command.summary = "Let pods go although their DRA driver will not come back";
+  command.summary = "Release claims held by a driver that is gone, so that its pods can terminate";
   command.help =
-      "A pod with a device stays Terminating until its driver has taken the device back. When the "
-      "driver is gone for good (uninstalled, replaced by one of another name), say so here: the "
-      "node "
-      "then gives its claims up without it and records an event. Nothing undoes what the driver "
-      "had "
-      "set up on the node. A driver that registers again is called again and taken off the list.";
+      "A pod with a device stays Terminating until its driver has unprepared the claim. If the "
+      "driver will not come back (uninstalled, or replaced by one with another name), run this "
+      "command: the node then releases the claims without the driver and emits an event. Anything "
+      "the driver set up on the node stays. If the driver registers again, it is called again and "
+      "removed from the list.";
   command.examples = "  drakkar node forget-driver node-1 gpu.example.com\n";
-  command.flags = {{"undo", 0, FlagType::kBool, "Take the driver off the list.", "false"}};
+  command.flags = {{"undo", 0, FlagType::kBool, "Wait for the driver again.", "false"}};
   command.min_arguments = 2;
   command.max_arguments = 2;
   command.group = FlagGroup::kCluster;

@@ -28,7 +28,7 @@ using api::Value;
 constexpr std::string_view kAcceptTable =
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-// The columns every kind has, for a server that makes no tables.
+// A table with the columns that every kind has, for servers that do not render tables.
 TreePtr MakeTable(Value answer, WallTime now) {
   Draft table = {{"kind", "Table"}, {"rows", Draft::Array()}};
   table["columnDefinitions"] =
@@ -57,7 +57,7 @@ class GetRun {
   int Run(const ResourceSelection& selection) {
     const bool watches = arguments_.Bool("watch") || arguments_.Bool("watch-only");
     if (watches && (selection.kinds.size() > 1 || selection.items.size() > 1)) {
-      console_.Error("a watch follows one resource type, or one object: name only one");
+      console_.Error("--watch supports only one resource type or object");
       return kExitUsage;
     }
     if (watches)
@@ -114,7 +114,7 @@ class GetRun {
                                  NeedsObject() ? "Object" : ""));
   }
 
-  // The rows of a kind: its collection, or the objects named.
+  // The rows of a kind: the whole collection, or the named objects.
   Result<TreePtr> Table(const KindSchema& kind, const ResourceSelection& selection) {
     if (!selection.names_given) return TableOf(Ref(kind));
     Draft merged = {{"kind", "Table"}, {"rows", Draft::Array()}};
@@ -153,7 +153,7 @@ class GetRun {
     return options;
   }
 
-  // The order that --sort-by asks for; empty without it.
+  // The row order for --sort-by; empty if it is not given.
   std::vector<std::size_t> SortedRows(Value table) {
     if (!NeedsObject()) return {};
     std::vector<Value> objects;
@@ -316,7 +316,7 @@ int RunGet(const Arguments& arguments, Console& console) {
     return kExitFailure;
   }
   if (selection->names_given && !arguments.Text("selector").empty()) {
-    console.Error("a selector and names exclude each other");
+    console.Error("a selector and names cannot be combined");
     return kExitUsage;
   }
   if (selection->names_given && arguments.Bool("all-namespaces")) {
@@ -343,17 +343,17 @@ Command GetCommand() {
   Command command;
   command.name = "get";
   command.arguments = "TYPE[,TYPE...] [NAME...] | TYPE/NAME...";
-  command.summary = "Show objects as a table, as YAML or JSON, or parts of them";
+  command.summary = "Show objects as a table, YAML or JSON";
   command.help =
-      "TYPE is a plural, a singular or a short name: pods, pod, po. `all` is the types most people "
-      "look for. The columns are the server's choice; -o wide shows more of them.";
+      "TYPE is a plural, singular or short name: pods, pod, po. `all` selects the most common "
+      "types. The server chooses the columns; -o wide shows more of them.";
   command.examples =
-      "  # pods of the current namespace, of all namespaces, and as they change\n"
+      "  # pods in the current namespace, in all namespaces, and their changes\n"
       "  drakkar get pods\n"
       "  drakkar get pods -A\n"
       "  drakkar get pods -w\n"
       "\n"
-      "  # what devices there are and who has them\n"
+      "  # everything about devices\n"
       "  drakkar get nodes,resourceslices,resourceclaims,pods\n"
       "\n"
       "  # the state and health of devices and their holders; labels of a device are its "
@@ -361,7 +361,7 @@ Command GetCommand() {
       "  drakkar get devices -o wide\n"
       "  drakkar get devices -l model=A100 --field-selector state=Free\n"
       "\n"
-      "  # one object in full, one field of it, a field of many\n"
+      "  # a whole object, one of its fields, a field of many objects\n"
       "  drakkar get resourceclaim/gpu -o yaml\n"
       "  drakkar get pod web -o jsonpath='{.status.phase}'\n"
       "  drakkar get pods -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n";
@@ -372,20 +372,20 @@ Command GetCommand() {
       {"output", 'o', FlagType::kString,
        "Format: wide, yaml, json, name, jsonpath=TEMPLATE, custom-columns=HEADER:PATH,...", "",
        "FORMAT"},
-      {"all-namespaces", 'A', FlagType::kBool, "Objects of all namespaces.", "false"},
-      {"selector", 'l', FlagType::kString, "Only objects with these labels: a=b,c!=d,e in (f,g).",
-       "", "SELECTOR"},
+      {"all-namespaces", 'A', FlagType::kBool, "Use all namespaces.", "false"},
+      {"selector", 'l', FlagType::kString, "Select objects by label: a=b,c!=d,e in (f,g).", "",
+       "SELECTOR"},
       {"field-selector", 0, FlagType::kString,
-       "Only objects with these fields: status.phase=Running,metadata.name!=x.", "", "SELECTOR"},
-      {"watch", 'w', FlagType::kBool, "Show the objects, then each change, until interrupted.",
+       "Select objects by field: status.phase=Running,metadata.name!=x.", "", "SELECTOR"},
+      {"watch", 'w', FlagType::kBool, "Show the objects, then each change until interrupted.",
        "false"},
-      {"watch-only", 0, FlagType::kBool, "Only the changes.", "false"},
-      {"show-labels", 0, FlagType::kBool, "A last column with all labels.", "false"},
-      {"show-kind", 0, FlagType::kBool, "Names with their type, as in pod/web.", "false"},
-      {"no-headers", 0, FlagType::kBool, "Tables without the line of column names.", "false"},
-      {"sort-by", 0, FlagType::kString, "Rows by this field: .metadata.creationTimestamp.", "",
-       "PATH"},
-      {"ignore-not-found", 0, FlagType::kBool, "It is fine if a named object does not exist.",
+      {"watch-only", 0, FlagType::kBool, "Show only changes.", "false"},
+      {"show-labels", 0, FlagType::kBool, "Add a column with all labels.", "false"},
+      {"show-kind", 0, FlagType::kBool, "Prefix names with their type, as in pod/web.", "false"},
+      {"no-headers", 0, FlagType::kBool, "Omit the column headers.", "false"},
+      {"sort-by", 0, FlagType::kString,
+       "Sort by this field, for example .metadata.creationTimestamp.", "", "PATH"},
+      {"ignore-not-found", 0, FlagType::kBool, "Succeed even if a named object does not exist.",
        "false"},
       {"show-managed-fields", 0, FlagType::kBool, "Keep metadata.managedFields in YAML and JSON.",
        "false"},

@@ -200,7 +200,7 @@ std::string OrNone(const std::string& text) {
   return text.empty() ? "<none>" : text;
 }
 
-// Prints rows, aligned with those before them.
+// Prints rows aligned with the previous ones.
 class Printer {
  public:
   Printer(const Arguments& arguments, Console& console, Session& session,

@@ -40,7 +40,7 @@ class LogsRun {
       return code;
     }
     if (!wanted.empty() && std::ranges::find(containers, wanted) == containers.end()) {
-      console_.Error(StrCat("container ", wanted, " is not valid for pod ", name, ": it has ",
+      console_.Error(StrCat("container ", wanted, " is not valid for pod ", name, ": valid are ",
                             Join(containers, ", ")));
       return kExitFailure;
     }
@@ -98,14 +98,14 @@ int RunLogs(const Arguments& arguments, Console& console) {
   const std::string& selector = arguments.Text("selector");
   const std::vector<std::string>& words = arguments.positionals();
   if (words.empty() == selector.empty()) {
-    console.Error("name one pod, or several with --selector");
+    console.Error("give one pod name, or use --selector for several");
     return kExitUsage;
   }
   std::string name = words.empty() ? "" : words[0];
   if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
     Result<const api::KindSchema*> kind = FindType(name.substr(0, slash));
     if (!kind.ok() || *kind != &pods) {
-      console.Error(kind.ok() ? StrCat("only pods have logs, ", (*kind)->plural, " have none")
+      console.Error(kind.ok() ? StrCat("only pods have logs, not ", (*kind)->plural)
                               : kind.error().message);
       return kExitFailure;
     }
@@ -132,7 +132,7 @@ int RunLogs(const Arguments& arguments, Console& console) {
     return kExitFailure;
   }
   if (arguments.Bool("follow") && (*list)->root()["items"].size() > 1) {
-    console.Error("--follow shows one pod at a time, and the selector finds several");
+    console.Error("--follow supports one pod, but the selector matches several");
     return kExitUsage;
   }
   if ((*list)->root()["items"].empty()) {
@@ -149,9 +149,9 @@ Command LogsCommand() {
   Command command;
   command.name = "logs";
   command.arguments = "POD | -l SELECTOR";
-  command.summary = "Show what a pod's containers print";
+  command.summary = "Show the logs of a pod's containers";
   command.help =
-      "Without -c the pod's first container is shown. -f goes on until the container ends or you "
+      "Without -c, shows the first container. -f follows the log until the container exits or you "
       "interrupt it.";
   command.examples =
       "  drakkar logs hello\n"
@@ -163,19 +163,18 @@ Command LogsCommand() {
   command.group = FlagGroup::kCluster;
   command.flags = {
       {"container", 'c', FlagType::kString, "Container to show.", "", "NAME"},
-      {"all-containers", 0, FlagType::kBool, "All containers, one after the other.", "false"},
-      {"follow", 'f', FlagType::kBool, "Go on with what is printed from now on.", "false"},
-      {"previous", 'p', FlagType::kBool, "What the container printed before its last restart.",
+      {"all-containers", 0, FlagType::kBool, "Show all containers, one after the other.", "false"},
+      {"follow", 'f', FlagType::kBool, "Follow the log.", "false"},
+      {"previous", 'p', FlagType::kBool, "Show the log of the previous run of the container.",
        "false"},
-      {"tail", 0, FlagType::kInt, "Only that many lines from the end; -1 is all.", "-1", "LINES"},
-      {"since", 0, FlagType::kDuration, "Only what was printed in that time until now.", "",
-       "DURATION"},
-      {"since-time", 0, FlagType::kString, "Only what was printed after that time (RFC 3339).", "",
-       "TIME"},
-      {"timestamps", 0, FlagType::kBool, "Each line with its time.", "false"},
-      {"limit-bytes", 0, FlagType::kInt, "At most that many bytes.", "0", "BYTES"},
-      {"prefix", 0, FlagType::kBool, "Each line with its pod and container.", "false"},
-      {"selector", 'l', FlagType::kString, "The pods with these labels.", "", "SELECTOR"},
+      {"tail", 0, FlagType::kInt, "Number of lines from the end; -1 shows all.", "-1", "LINES"},
+      {"since", 0, FlagType::kDuration, "Only lines newer than this duration.", "", "DURATION"},
+      {"since-time", 0, FlagType::kString, "Only lines after this time (RFC 3339).", "", "TIME"},
+      {"timestamps", 0, FlagType::kBool, "Prefix each line with its timestamp.", "false"},
+      {"limit-bytes", 0, FlagType::kInt, "Maximum number of bytes; 0 means no limit.", "0",
+       "BYTES"},
+      {"prefix", 0, FlagType::kBool, "Prefix each line with its pod and container.", "false"},
+      {"selector", 'l', FlagType::kString, "Select pods by label.", "", "SELECTOR"},
   };
   command.run = RunLogs;
   return command;

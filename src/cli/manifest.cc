@@ -14,11 +14,11 @@ using api::Value;
 
 struct Document {
   std::string_view text;
-  std::size_t first_line = 1;  // in its file
+  std::size_t first_line = 1;  // in the file
 };
 
-// At lines that start with "---", as kubectl does: so what is wrong in one document is told apart
-// from the others.
+// Splits at lines that start with "---", as kubectl does, so that an error affects only its own
+// document.
 std::vector<Document> SplitDocuments(std::string_view text) {
   std::vector<Document> documents;
   std::size_t line = 1;
@@ -59,7 +59,7 @@ std::size_t FirstContentLine(std::string_view text) {
   return 1;
 }
 
-// The key that a line starts with, after any dashes, and its column.
+// The key at the start of a line, after any dashes, and its column.
 struct LineKey {
   std::string_view key;
   std::size_t column = 0;
@@ -87,8 +87,8 @@ LineKey ReadLineKey(std::string_view line) {
   return result;
 }
 
-// `line 3, column 7` at the end of a YAML error is within its document; in messages it is within
-// the file, and stands in front.
+// Moves `line 3, column 7` from the end of a YAML error to the front, relative to the file instead
+// of the document.
 struct Located {
   std::size_t line = 0;
   std::string message;
@@ -150,14 +150,14 @@ class DocumentReader {
     const std::string dot = at.empty() ? "" : at + ".";
     const std::size_t start = at.empty() ? FirstContentLine(document_.text) : LineOf(at);
     if (!object.is_object()) {
-      return Problem(start, "it is no object: a manifest has apiVersion, kind and metadata");
+      return Problem(start, "not an object; a manifest has apiVersion, kind and metadata");
     }
     const std::string_view version = object["apiVersion"].str();
     const std::string_view kind_name = object["kind"].str();
     if (version.empty()) return Problem(start, "apiVersion is missing");
     if (kind_name.empty()) return Problem(start, "kind is missing");
     if (kind_name.ends_with("List") && object["items"].is_array()) {
-      // Lists in lists are nobody's manifest.
+      // Nested lists are not valid manifests.
       if (depth > 0) return Problem(start, "a list inside a list");
       std::size_t index = 0;
       for (Value item : object["items"].elements()) {
@@ -198,7 +198,7 @@ class DocumentReader {
             StrCat("no matches for kind ", Quote(kind_name), " in version ", Quote(version), hint));
   }
 
-  // False if the object cannot be used.
+  // Returns false if the object cannot be used.
   bool CheckFields(Value object, const api::KindSchema& kind, const std::string& dot,
                    std::size_t start) {
     api::ObjectReadOptions options;
@@ -221,7 +221,8 @@ class DocumentReader {
     return read->warnings.empty() || strictness_ == api::Strictness::kWarn;
   }
 
-  // "json: cannot unmarshal string into Go struct field Pod.spec.x of type int32", for people.
+  // Rewrites "json: cannot unmarshal string into Go struct field Pod.spec.x of type int32" for
+  // users.
   void WrongType(const std::string& message, const std::string& dot, std::size_t start) {
     const std::string_view found = Between(message, "cannot unmarshal ", " into");
     const std::string_view field = Between(message, "Go struct field ", " of type");
@@ -250,7 +251,7 @@ bool IsManifestName(std::string_view name) {
   return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
 }
 
-// Directories in directories; more is a loop of links.
+// Deeper nesting is a symlink loop.
 constexpr int kMaxDirectoryDepth = 32;
 
 void ReadPath(Console& console, const std::string& path, const ManifestOptions& options, int depth,
@@ -288,8 +289,8 @@ void ReadPath(Console& console, const std::string& path, const ManifestOptions& 
   }
   if (depth == 0 && out.objects.size() + out.problems.size() == before) {
     out.problems.push_back(InvalidArgument(
-        StrCat("the directory ", Quote(path), " has no objects in *.yaml, *.yml or *.json files",
-               options.recursive ? "" : "; -R looks into its directories too")));
+        StrCat("directory ", Quote(path), " has no objects in *.yaml, *.yml or *.json files",
+               options.recursive ? "" : "; use -R to include subdirectories")));
   }
 }
 
@@ -297,9 +298,9 @@ void ReadPath(Console& console, const std::string& path, const ManifestOptions& 
 
 std::size_t FindFieldLine(std::string_view document, std::string_view path) {
   const std::vector<std::string_view> lines = Split(document, '\n');
-  std::size_t at = 0;  // where to look from
+  std::size_t at = 0;  // where the search starts
   std::size_t found = FirstContentLine(document) - 1;
-  std::size_t min_column = 0;  // a child stands to the right of its parent
+  std::size_t min_column = 0;  // children are indented further than their parent
   std::string plain;
   for (char c : path) {
     if (c == '[') {
@@ -360,14 +361,14 @@ Manifests ReadManifests(Console& console, const std::vector<std::string>& paths,
       }
     } else if (path.starts_with("http://") || path.starts_with("https://")) {
       manifests.problems.push_back(
-          InvalidArgument(StrCat(path, ": manifests are not fetched from the network; use `curl ",
+          InvalidArgument(StrCat(path, ": fetching manifests by URL is not supported; use `curl ",
                                  path, " | drakkar apply -f -`")));
     } else {
       ReadPath(console, path, options, 0, manifests);
     }
   }
   if (manifests.objects.empty() && manifests.problems.empty()) {
-    manifests.problems.push_back(InvalidArgument("no objects in what -f names"));
+    manifests.problems.push_back(InvalidArgument("no objects found in the files given with -f"));
   }
   return manifests;
 }

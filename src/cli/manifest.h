@@ -15,14 +15,14 @@ struct KindSchema;
 
 namespace drakkar::cli {
 
-// One object of a manifest, as written.
+// One object of a manifest, unmodified.
 struct ManifestObject {
   std::string source;  // "pod.yaml: document 2, line 7"
   const api::KindSchema* kind = nullptr;
   api::TreePtr tree;
 };
 
-// What could be read, and a sentence for each thing that could not.
+// The objects that could be read, and an error for each that could not.
 struct Manifests {
   std::vector<ManifestObject> objects;
   std::vector<Error> problems;
@@ -31,19 +31,19 @@ struct Manifests {
 
 struct ManifestOptions {
   bool recursive = false;
-  // What happens to fields that the kind does not have.
+  // How to treat unknown fields.
   api::Strictness strictness = api::Strictness::kStrict;
 };
 
-// Files, directories (their *.yaml, *.yml and *.json) and "-" for standard input.
+// Reads files, directories (*.yaml, *.yml and *.json) and "-" for standard input.
 Manifests ReadManifests(Console& console, const std::vector<std::string>& paths,
                         const ManifestOptions& options);
 
-// One stream of YAML or JSON documents; lists are taken apart. `name` is what errors start with.
+// Reads a stream of YAML or JSON documents and flattens lists. Errors start with `name`.
 Manifests ParseManifests(std::string_view text, std::string_view name, api::Strictness strictness);
 
-// The line, from 1, of a field such as `spec.containers[0].image` in one YAML or JSON document:
-// that of the deepest part of the path which is found. For people, not for machines.
+// The line, counted from 1, of a field such as `spec.containers[0].image` in a YAML or JSON
+// document, or of its deepest parent that can be found. Best effort, for error messages.
 std::size_t FindFieldLine(std::string_view document, std::string_view path);
 
 }  // namespace drakkar::cli

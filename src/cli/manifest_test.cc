@@ -49,7 +49,7 @@ TEST(Manifest, MistakesNameTheirLine) {
   EXPECT_EQ(problem("apiVersion: v1\n"), "f.yaml: document 1, line 1: kind is missing");
   EXPECT_EQ(
       problem("- 1\n"),
-      "f.yaml: document 1, line 1: it is no object: a manifest has apiVersion, kind and metadata");
+      "f.yaml: document 1, line 1: not an object; a manifest has apiVersion, kind and metadata");
   EXPECT_EQ(
       problem("apiVersion: v2\nkind: Pod\nmetadata: {name: x}\n"),
       "f.yaml: document 1, line 1: no matches for kind \"Pod\" in version \"v2\", it is in v1");

@@ -22,7 +22,7 @@ Result<OutputFormat> ParseColumns(std::string_view text) {
   for (std::string_view part : Split(text, ',')) {
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos || colon == 0) {
-      return InvalidArgument(StrCat("custom-columns: ", Quote(part), " is no HEADER:PATH"));
+      return InvalidArgument(StrCat("custom-columns: ", Quote(part), " is not HEADER:PATH"));
     }
     ASSIGN_OR_RETURN(JsonPath path, JsonPath::ParsePath(part.substr(colon + 1)));
     format.columns.emplace_back(part.substr(0, colon), std::move(path));
@@ -30,7 +30,7 @@ Result<OutputFormat> ParseColumns(std::string_view text) {
   return format;
 }
 
-// Without metadata.managedFields, which nobody wants to read.
+// Drops metadata.managedFields unless it was asked for.
 api::TreePtr Clean(Value object, bool keep_managed_fields) {
   api::Draft draft(object);
   if (!keep_managed_fields && object["metadata"]["managedFields"].exists()) {
@@ -67,7 +67,7 @@ Result<OutputFormat> ParseOutputFormat(const std::string& text) {
   const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
   if (name == "jsonpath" || name == "custom-columns") {
     if (value.empty())
-      return InvalidArgument(StrCat("-o ", name, " needs a template: ", name, "=..."));
+      return InvalidArgument(StrCat("-o ", name, " needs a template, as in -o ", name, "=..."));
     if (name == "custom-columns") return ParseColumns(value);
     format.kind = OutputFormat::Kind::kJsonPath;
     ASSIGN_OR_RETURN(format.path, JsonPath::Parse(value));
@@ -83,8 +83,7 @@ Result<OutputFormat> ParseOutputFormat(const std::string& text) {
   } else if (text == "name") {
     format.kind = OutputFormat::Kind::kName;
   } else {
-    return InvalidArgument(
-        StrCat("unknown output format ", Quote(text), ": it must be ", kFormats));
+    return InvalidArgument(StrCat("unknown output format ", Quote(text), ": must be ", kFormats));
   }
   return format;
 }

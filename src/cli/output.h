@@ -10,7 +10,7 @@
 
 namespace drakkar::cli {
 
-// How -o wants objects printed.
+// The value of -o.
 struct OutputFormat {
   enum class Kind { kTable, kWide, kYaml, kJson, kName, kJsonPath, kCustomColumns };
   Kind kind = Kind::kTable;
@@ -27,12 +27,12 @@ struct PrintOptions {
   bool show_managed_fields = false;
 };
 
-// Objects in every form but tables. One object alone is printed as it is, several (or `as_list`)
-// as a v1 List.
+// Prints objects in every format but tables: one object as is, several (or with `as_list`) as a v1
+// List.
 std::string PrintObjects(const OutputFormat& format, const std::vector<api::Value>& objects,
                          bool as_list, const PrintOptions& options = {});
 
-// "pod/x" of an object, by its kind; the lower-cased kind if we do not know it.
+// "pod/x" for an object; uses the lower-cased kind if the kind is unknown.
 std::string NameOf(api::Value object);
 
 }  // namespace drakkar::cli

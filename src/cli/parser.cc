@@ -1,4 +1,4 @@
-// The only file that includes CLI11: it takes seconds to compile.
+// The only file that includes CLI11, because it takes seconds to compile.
 #include <CLI/CLI.hpp>
 
 #include "base/text/text.h"
@@ -18,8 +18,8 @@ const Flag* FindShort(const std::vector<Flag>& flags, char name) {
   return nullptr;
 }
 
-// CLI11 takes "-o=wide" for the value "=wide", and "--output=" for a flag without a value: such
-// words are brought into a form that it reads as everybody else does.
+// CLI11 reads "-o=wide" as the value "=wide", and "--output=" as a flag without a value. Rewrite
+// such words into a form that it parses as other tools do.
 std::vector<std::string> Normalize(const std::vector<Flag>& flags,
                                    const std::vector<std::string>& words) {
   std::vector<std::string> normal;
@@ -63,7 +63,7 @@ Result<ParsedWords> ParseWords(const std::vector<Flag>& flags,
       options.emplace_back(&flag, option);
     }
     std::vector<std::string> normal = Normalize(flags, words);
-    std::reverse(normal.begin(), normal.end());  // CLI11 wants the first word last
+    std::reverse(normal.begin(), normal.end());  // CLI11 expects the words in reverse order
     parser.parse(std::move(normal));
   } catch (const CLI::ArgumentMismatch& mismatch) {
     for (const auto& [flag, option] : options) {

@@ -7,8 +7,8 @@
 
 namespace drakkar::cli {
 
-// The container meant when none is named: the annotation's, else the first regular one, said on
-// standard error where there was a choice.
+// The container to use if none is given: the annotation's, otherwise the first regular one. If
+// there is a choice, prints it to standard error.
 std::string DefaultContainer(api::Value pod, Console& console);
 
 }  // namespace drakkar::cli

@@ -22,12 +22,12 @@ namespace {
 
 namespace ws = net::websocket;
 
-// What is read ahead of a slow server.
+// How much input is read ahead of a slow server.
 constexpr std::size_t kMaxPending = 256 << 10;
 constexpr std::size_t kChunkBytes = 32 << 10;
 constexpr Duration kPingEvery = std::chrono::seconds(5);
 
-// The terminal hands every key over as it is, until this is destroyed.
+// Puts the terminal into raw mode until destroyed.
 class RawMode {
  public:
   explicit RawMode(int descriptor) : descriptor_(descriptor) {
@@ -93,7 +93,7 @@ class Running final : public RemoteCommand, private ws::Session::Events {
     ArmPing();
     if (options_.standard_input) {
       if (input < 0) {
-        // A console without a descriptor: all of it at once.
+        // No descriptor: read everything at once.
         Result<std::string> text = console_.ReadInput();
         if (text.ok()) unsent_ = std::move(*text);
       }
@@ -120,16 +120,16 @@ class Running final : public RemoteCommand, private ws::Session::Events {
       }
       if (!watch_ && !is_file_) {
         watch_ = WatchReadable(loop_, input, [this] { ReadOnce(); });
-        // Files cannot be waited for, and need not be.
+        // Regular files cannot be polled, and are always readable.
         is_file_ = watch_ == nullptr;
       }
       if (!is_file_) return;
       if (!ReadOnce()) return;
     }
-    watch_.reset();  // goes on once the server has taken what there is
+    watch_.reset();  // resumes once the server has consumed the data
   }
 
-  // False at the end.
+  // Returns false at the end of input.
   bool ReadOnce() {
     char space[kChunkBytes];
     const ssize_t size = ::read(console_.input_descriptor(), space, sizeof(space));
@@ -189,8 +189,8 @@ class Running final : public RemoteCommand, private ws::Session::Events {
   void OnClose(std::uint16_t code, std::string_view reason) override {
     Flush();
     if (!status_.empty()) return End(ExitCodeOf(status_));
-    End(Unavailable(StrCat("the server ended the conversation (", code, " ", reason,
-                           ") without saying how the command ended")));
+    End(Unavailable(StrCat("the server closed the connection (", code, " ", reason,
+                           ") without the command's exit status")));
   }
 
   void Flush() {
@@ -240,7 +240,7 @@ std::unique_ptr<RemoteCommand> RemoteCommand::Start(UvLoop& loop, net::HttpClien
 Result<int> ExitCodeOf(std::string_view status_json) {
   Result<api::TreePtr> tree = api::ParseJson(status_json);
   if (!tree.ok())
-    return Unavailable(StrCat("the command ended with an unreadable status: ", status_json));
+    return Unavailable(StrCat("cannot parse the command's exit status: ", status_json));
   const api::Value root = (*tree)->root();
   if (root["status"].str() == "Success") return 0;
   if (root["reason"].str() == "NonZeroExitCode") {

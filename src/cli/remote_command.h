@@ -16,15 +16,15 @@ struct RemoteCommandOptions {
   bool terminal = false;
 };
 
-// A command in a container, over a WebSocket: the console's streams are its streams. Made, used and
-// destroyed on its loop; `done` is called there once, with the command's exit code or what
-// prevented one. A refusal of the server is handed to `refused` as it came.
+// Runs a command in a container over a WebSocket, connected to the console's streams. Created, used
+// and destroyed on its loop. Calls `done` there once, with the exit code or an error; if the server
+// rejects the request, passes its response to `refused`.
 class RemoteCommand {
  public:
   using Done = std::function<void(Result<int>)>;
   using Refused = std::function<Error(int status, const std::string& body)>;
 
-  // `request` has the address and who asks; the handshake is added.
+  // `request` has the address and credentials; the handshake headers are added.
   static std::unique_ptr<RemoteCommand> Start(UvLoop& loop, net::HttpClient& http, Console& console,
                                               net::ClientRequest request,
                                               const RemoteCommandOptions& options, Refused refused,
@@ -32,7 +32,7 @@ class RemoteCommand {
   virtual ~RemoteCommand() = default;
 };
 
-// The exit code in the Status that ends a command, or the error it tells of.
+// The exit code from the Status that ends a command, or its error.
 Result<int> ExitCodeOf(std::string_view status_json);
 
 }  // namespace drakkar::cli

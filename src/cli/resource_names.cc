@@ -36,7 +36,7 @@ Result<const KindSchema*> FindType(std::string_view word) {
       if (rest != kind.group && rest != versioned && StrCat(rest, ".") != versioned) continue;
       if (rest != kind.group) return &kind;
     }
-    // The version objects are stored in is the one servers prefer; core comes before other groups.
+    // Prefer the storage version, as servers do, and core over other groups.
     if (found == nullptr ||
         (kind.group == found->group && kind.storage == &kind && found->storage != found)) {
       found = &kind;
@@ -55,8 +55,7 @@ Result<std::vector<const KindSchema*>> FindTypes(std::string_view word) {
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   };
   for (std::string_view part : Split(word, ',')) {
-    if (part.empty())
-      return InvalidArgument(StrCat("there is an empty resource type in ", Quote(word)));
+    if (part.empty()) return InvalidArgument(StrCat("empty resource type in ", Quote(word)));
     bool is_category = false;
     for (const KindSchema& kind : api::AllKinds()) {
       if (std::ranges::find(kind.categories, part) == kind.categories.end()) continue;
@@ -89,7 +88,7 @@ std::vector<std::string> AllTypeNames() {
 Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words) {
   ResourceSelection selection;
   if (words.empty()) {
-    return InvalidArgument("name a resource type, as in `pods` or `pod/NAME`");
+    return InvalidArgument("no resource type given; use for example `pods` or `pod/NAME`");
   }
   const bool has_slash = words[0].find('/') != std::string::npos;
   if (has_slash) {
@@ -98,8 +97,8 @@ Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words) 
       const std::size_t slash = word.find('/');
       if (slash == std::string::npos || slash == 0 || slash + 1 == word.size() ||
           word.find('/', slash + 1) != std::string::npos) {
-        return InvalidArgument(StrCat("there is no need to mix TYPE/NAME with other forms: ",
-                                      Quote(word), " is no TYPE/NAME"));
+        return InvalidArgument(StrCat("TYPE/NAME cannot be mixed with other forms: ", Quote(word),
+                                      " is not TYPE/NAME"));
       }
       ASSIGN_OR_RETURN(const KindSchema* kind, FindType(std::string_view(word).substr(0, slash)));
       if (std::ranges::find(selection.kinds, kind) == selection.kinds.end()) {
@@ -111,10 +110,9 @@ Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words) 
   }
   ASSIGN_OR_RETURN(selection.kinds, FindTypes(words[0]));
   for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i].empty()) return InvalidArgument("a resource name may not be empty");
+    if (words[i].empty()) return InvalidArgument("a resource name must not be empty");
     if (words[i].find('/') != std::string::npos) {
-      return InvalidArgument(
-          StrCat(Quote(words[i]), " is no name: after a TYPE only names follow"));
+      return InvalidArgument(StrCat(Quote(words[i]), " is not a name; only names may follow TYPE"));
     }
     selection.names_given = true;
     for (const KindSchema* kind : selection.kinds) selection.items.push_back({kind, words[i]});

@@ -13,12 +13,12 @@ struct KindSchema;
 
 namespace drakkar::cli {
 
-// "pods", "pod", "po", "Pod", "resourceclaims.resource.k8s.io", "pods.v1." and the like. Without a
-// version the one that a server prefers.
+// Resolves "pods", "pod", "po", "Pod", "resourceclaims.resource.k8s.io", "pods.v1." and so on.
+// Without a version, returns the one that servers prefer.
 Result<const api::KindSchema*> FindType(std::string_view word);
-// "pods,nodes", "all": types with a comma between them, and categories.
+// Resolves "pods,nodes", "all": comma-separated types and categories.
 Result<std::vector<const api::KindSchema*>> FindTypes(std::string_view word);
-// Every word that names a type: plurals first, for completion.
+// All type names, plurals first; for completion.
 std::vector<std::string> AllTypeNames();
 
 struct NamedResource {
@@ -26,17 +26,18 @@ struct NamedResource {
   std::string name;
 };
 
-// What the words after a command name: whole collections (`names_given` false), or objects.
+// The objects that a command's arguments select: whole collections (`names_given` is false), or
+// named objects.
 struct ResourceSelection {
   std::vector<const api::KindSchema*> kinds;
   std::vector<NamedResource> items;
   bool names_given = false;
 };
 
-// `TYPE[,TYPE...] [NAME...]` or `TYPE/NAME ...`.
+// Parses `TYPE[,TYPE...] [NAME...]` or `TYPE/NAME ...`.
 Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words);
 
-// "pod", "resourceclaim.resource.k8s.io": the type in messages about one object.
+// "pod", "resourceclaim.resource.k8s.io": the type, for messages about one object.
 std::string SingularName(const api::KindSchema& kind);
 // "pods", "resourceclaims.resource.k8s.io".
 std::string PluralName(const api::KindSchema& kind);

@@ -35,19 +35,21 @@ constexpr std::string_view kDataDirectoryKubeconfig = "/var/lib/drakkar/admin.ku
 constexpr Duration kProgressAfter = std::chrono::seconds(2);
 constexpr Duration kProgressEvery = std::chrono::seconds(10);
 constexpr Duration kCallTimeout = std::chrono::seconds(60);
-// One line of a watch; longer ones cannot come from a server that limits its objects.
+// Servers limit object sizes, so a longer watch line cannot be valid.
 constexpr std::size_t kMaxLineBytes = 64u << 20;
 constexpr std::string_view kServerError = "Error from server";
 
-// The file to use: an error only if one was named and is not there, or none is there at all.
+// The kubeconfig to use. Fails if the given file does not exist, or if none is given and no default
+// exists.
 Result<std::string> ChooseKubeconfig(const Arguments& arguments, Console& console) {
   if (arguments.Has("kubeconfig")) return arguments.Text("kubeconfig");
   if (const auto named = console.Environment("KUBECONFIG"); named && !named->empty()) {
-    // A list of files is kubectl's way of merging; the first that exists is taken.
+    // kubectl merges the files of a list; we use the first that exists.
     for (std::string_view path : Split(*named, ':')) {
       if (!path.empty() && console.files().Exists(std::string(path))) return std::string(path);
     }
-    return InvalidArgument(StrCat("$KUBECONFIG names ", Quote(*named), ", which does not exist"));
+    return InvalidArgument(
+        StrCat("the kubeconfig file ", Quote(*named), " from $KUBECONFIG does not exist"));
   }
   std::string home_file;
   if (const auto home = console.Environment("HOME")) {
@@ -57,12 +59,12 @@ Result<std::string> ChooseKubeconfig(const Arguments& arguments, Console& consol
   if (console.files().Exists(std::string(kDataDirectoryKubeconfig))) {
     return std::string(kDataDirectoryKubeconfig);
   }
-  return InvalidArgument(StrCat("no kubeconfig: neither ", home_file,
+  return InvalidArgument(StrCat("no kubeconfig found: neither ", home_file,
                                 home_file.empty() ? "" : " nor ", kDataDirectoryKubeconfig,
-                                " exists; `drakkar up` writes one, --kubeconfig names another"));
+                                " exists; run `drakkar up`, or use --kubeconfig"));
 }
 
-// A Status as kubectl shows it.
+// Formats a Status as kubectl does.
 Error FromStatus(const api::Status& status) {
   Error error = api::ErrorFromStatus(status);
   if (status.reason == "Invalid" || (status.reason.empty() && status.code == 422)) {
@@ -77,11 +79,11 @@ Error FromStatus(const api::Status& status) {
 
 Error FromTransport(Error error, const std::string& server) {
   if (error.message.find("TLS: certificate") != std::string::npos) {
-    error.message = StrCat("the server ", server, " is not one that the kubeconfig trusts (",
-                           error.message, "): check its certificate-authority");
+    error.message = StrCat("the kubeconfig does not trust the certificate of server ", server, " (",
+                           error.message, "); check its certificate-authority");
   } else if (error.code == ErrorCode::kUnavailable) {
-    error.message = StrCat("cannot reach the server ", server, " (", error.message,
-                           "): is it running? `drakkar up` starts one");
+    error.message = StrCat("cannot reach server ", server, " (", error.message,
+                           "); is it running? `drakkar up` starts one");
   }
   return error;
 }
@@ -108,8 +110,9 @@ struct Session::Impl {
     });
   }
 
-  // Waits, and says what for when it takes long. `what` empty: the server's answer. The callback
-  // that brought the answer has returned by then, so that what it refers to may go.
+  // Waits for the result and reports what it waits for if that takes long; an empty `what` means
+  // the server's response. The callback that delivered the result has returned by then, so what it
+  // refers to may be destroyed.
   template <typename T>
   T Await(std::future<T> future, std::string_view what) {
     if (shows_progress) ShowProgress(future, what);
@@ -125,7 +128,7 @@ struct Session::Impl {
     while (future.wait_for(step) != std::future_status::ready) {
       waited += step;
       step = kProgressEvery;
-      console.Err(StrCat("waiting for ", what.empty() ? "the server's answer" : what, " (",
+      console.Err(StrCat("waiting for ", what.empty() ? "the server's response" : what, " (",
                          std::chrono::duration_cast<std::chrono::seconds>(waited).count(), "s)\n"));
     }
   }
@@ -170,7 +173,7 @@ struct Session::Impl {
       return FromStatus(api::Status::FromTree((*tree)->root()));
     }
     return Error{http_status == 404 ? ErrorCode::kNotFound : ErrorCode::kInternal,
-                 StrCat(kServerError, ": it answered ", http_status, " ",
+                 StrCat(kServerError, ": unexpected status ", http_status, " ",
                         Trim(std::string_view(body).substr(0, 200)))};
   }
 
@@ -318,7 +321,7 @@ WatchEnd Session::Watch(const client::ResourceRef& ref, client::WatchOptions opt
   impl_->Trace("WATCH", client::PathOf(ref));
   std::promise<WatchEnd> promise;
   auto future = promise.get_future();
-  bool ended = false;  // touched on the loop only
+  bool ended = false;  // accessed only on the loop
   auto end = [&](WatchEnd how) {
     if (std::exchange(ended, true)) return;
     promise.set_value(how);
@@ -399,7 +402,7 @@ Result<void> Session::Stream(const std::string& path, std::string_view accept,
   std::unique_ptr<net::RequestHandle> handle;
   impl_->thread.RunSync(
       [&] { handle = impl_->http->Stream(impl_->MakeRequest(path, accept), sink); });
-  // A stream is as long as it is: no progress lines between what it brings.
+  // Streams print no progress lines between their data.
   Result<void> result = future.get();
   impl_->thread.RunSync([&] { handle.reset(); });
   if (sink.status() >= 400) return impl_->FromResponse(sink.status(), sink.body());

@@ -21,32 +21,32 @@ namespace drakkar::cli {
 
 struct RemoteCommandOptions;
 
-// How a watch came to its end.
+// How a watch ended.
 enum class WatchEnd {
-  kDone,  // the callback said so
+  kDone,  // the callback returned true
   kTimeout,
-  kClosed,  // the server or the connection: list again and go on
+  kClosed,  // by the server or the connection: list again and resume
 };
 
-// A conversation with an API server, for commands that do one thing after the other: each call
-// waits for its answer, which arrives on a loop of the session's own. Calls that take long say what
-// they wait for, if somebody looks.
+// Blocking access to an API server, for commands that do one thing after the other. Responses
+// arrive on the session's own loop. Slow calls report what they wait for if standard error is a
+// terminal.
 //
-// Errors are worded as kubectl words them (`Error from server (NotFound): ...`); print them with
-// Report. Used from one thread; callbacks run on the loop while the caller waits.
+// Errors are worded as in kubectl (`Error from server (NotFound): ...`); print them with Report.
+// Used from one thread; callbacks run on the loop while the caller waits.
 class Session {
  public:
-  // By --kubeconfig, --context and --namespace.
+  // Uses --kubeconfig, --context and --namespace.
   static Result<std::unique_ptr<Session>> Open(const Arguments& arguments, Console& console);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // From -n, else from the context.
+  // From -n, otherwise from the context.
   const std::string& namespace_() const;
   const std::string& server() const;
   const Clock& clock() const;
-  // `kind` in the session's namespace, or in none if it is of the cluster; `all`: of all
+  // `kind` in the session's namespace, or without one if it is cluster-scoped; with `all`, in all
   // namespaces.
   client::ResourceRef Ref(const api::KindSchema& kind, std::string name = {},
                           bool all = false) const;
@@ -57,31 +57,31 @@ class Session {
   Result<api::ObjectPtr> Patch(const client::ResourceRef& ref, client::PatchType type,
                                std::string body, client::WriteOptions options);
   Result<api::ObjectPtr> Delete(const client::ResourceRef& ref, client::DeleteOptions options);
-  // GET of any path, with its query; `accept` empty: JSON.
+  // GET of any path with its query. An empty `accept` means JSON.
   Result<api::TreePtr> GetPath(const std::string& path_and_query, std::string_view accept = {});
-  // The same for many paths, up to kMaxParallelGets of them at once; answers in their order.
+  // The same for many paths, at most kMaxParallelGets at a time; results in the same order.
   std::vector<Result<api::TreePtr>> GetPaths(const std::vector<std::string>& paths);
   static constexpr std::size_t kMaxParallelGets = 64;
-  // Runs `work` on the session's loop and waits for it to return. For what lives there: informers.
+  // Runs `work` on the session's loop and waits for it; for objects that live there, like informers.
   void OnLoop(const std::function<void(EventLoop&, client::Client&)>& work);
-  // The list as it came, all of it.
+  // The complete list.
   Result<api::TreePtr> List(const client::ResourceRef& ref, std::string_view label_selector = {},
                             std::string_view field_selector = {}, std::string_view accept = {},
                             std::string_view include_object = {});
 
-  // Follows `ref`'s collection until `on_event` returns true. No `timeout`: for as long as it
-  // takes. `what` is for the progress line, "pod/x to be deleted".
+  // Watches `ref`'s collection until `on_event` returns true, indefinitely without a `timeout`.
+  // `what` is for the progress line: "pod/x to be deleted".
   WatchEnd Watch(const client::ResourceRef& ref, client::WatchOptions options,
                  std::optional<Duration> timeout, std::string_view what,
                  std::function<bool(const client::WatchEvent&)> on_event);
-  // Lets time pass, before something is tried again.
+  // Waits before a retry.
   void Pause(Duration duration);
-  // A GET whose answer is handed on as it comes, until it ends or `on_data` returns false.
+  // A GET whose response is passed on as it arrives, until it ends or `on_data` returns false.
   Result<void> Stream(const std::string& path_and_query, std::string_view accept,
                       std::function<bool(std::string_view)> on_data);
-  // Runs a command over a WebSocket, with the console's streams; gives its exit code.
+  // Runs a command over a WebSocket, connected to the console's streams, and returns its exit code.
   Result<int> RunCommand(const std::string& path_and_query, const RemoteCommandOptions& options);
-  // Lines of `Stream`.
+  // Like Stream, line by line.
   Result<void> StreamLines(const std::string& path_and_query, std::string_view accept,
                            std::function<bool(std::string_view)> on_line);
 
@@ -91,10 +91,10 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
-// "?a=b&c=d" of the parameters that have a value.
+// "?a=b&c=d" from the parameters that have a value.
 std::string QueryText(const std::vector<std::pair<std::string, std::string>>& parameters);
 
-// Prints what a session's call or a command's own check came to.
+// Prints an error of a session's call or of a command's own check.
 void Report(Console& console, const Error& error);
 
 }  // namespace drakkar::cli

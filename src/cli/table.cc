@@ -12,7 +12,7 @@ using api::Value;
 
 constexpr std::size_t kColumnGap = 3;
 
-// How many columns of a terminal a text takes, roughly: one for each code point.
+// The approximate width of a text on a terminal: one column per code point.
 std::size_t DisplayWidth(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
@@ -21,7 +21,7 @@ std::size_t DisplayWidth(std::string_view text) {
 std::string CellText(Value cell) {
   if (!cell.has_value()) return "<none>";
   std::string text = PlainText(cell);
-  // A cell is one line.
+  // A cell is a single line.
   if (const std::size_t end = text.find_first_of("\r\n"); end != std::string::npos) {
     text = text.substr(0, end) + "...";
   }

@@ -11,19 +11,19 @@ namespace drakkar::cli {
 struct TableOptions {
   bool wide = false;
   bool no_headers = false;
-  bool with_namespace = false;  // a first column with the object's namespace
-  bool show_labels = false;     // a last column with the object's labels
-  std::string name_prefix;      // "pod/": put before names
+  bool with_namespace = false;  // add a first column with the object's namespace
+  bool show_labels = false;     // add a last column with the object's labels
+  std::string name_prefix;      // prefix for names: "pod/"
 };
 
-// Prints meta/v1 Tables: columns as wide as what came so far, so that the rows of a watch stay in
-// line with those of the list before.
+// Prints meta/v1 Tables. Columns never shrink, so that rows from a watch stay aligned with those of
+// the list before.
 class TablePrinter {
  public:
   explicit TablePrinter(TableOptions options) : options_(std::move(options)) {}
 
-  // The rows of a table, in the given order if there is one; headers before the first ones. Later
-  // tables may leave their column definitions out.
+  // Prints the rows of a table, in the given order if there is one, with headers before the first
+  // rows. Later tables may omit their column definitions.
   std::string Print(api::Value table, const std::vector<std::size_t>& order = {});
 
  private:
@@ -39,8 +39,8 @@ class TablePrinter {
   bool printed_headers_ = false;
 };
 
-// Rows of cells in columns, three spaces between them; nothing follows the last cell of a row.
-// `widths` has what columns have been so far, and grows.
+// Lays cells out in columns separated by three spaces, without trailing spaces. `widths` holds the
+// column widths so far and grows.
 std::string LayOut(const std::vector<std::vector<std::string>>& rows,
                    std::vector<std::size_t>& widths);
 

@@ -49,14 +49,14 @@ int RunVersion(const Arguments& arguments, Console& console) {
 Command VersionCommand() {
   Command command;
   command.name = "version";
-  command.summary = "Show the versions of this program and of the server";
-  command.help = "--client does not ask the server.";
+  command.summary = "Show the versions of this program and the server";
+  command.help = "With --client the server is not contacted.";
   command.examples = "  drakkar version\n  drakkar version --client -o json\n";
   command.section = "Other";
   command.max_arguments = 0;
   command.group = FlagGroup::kCluster;
   command.flags = {
-      {"client", 0, FlagType::kBool, "Only this program's version.", "false"},
+      {"client", 0, FlagType::kBool, "Show only this program's version.", "false"},
       {"output", 'o', FlagType::kString, "Format: yaml or json.", "", "FORMAT"},
   };
   command.run = RunVersion;

@@ -11,13 +11,13 @@ namespace {
 
 using api::Value;
 
-// What is waited for.
+// The condition to wait for.
 struct Goal {
   enum class Kind { kCondition, kDelete, kCreate, kJsonPath };
   Kind kind = Kind::kDelete;
   std::string condition;
   std::optional<JsonPath> path;
-  std::optional<std::string> value;  // nothing: the path leads to something
+  std::optional<std::string> value;  // if unset, the path must exist
 
   bool IsMet(Value object) const {
     switch (kind) {
@@ -28,7 +28,7 @@ struct Goal {
       case Kind::kCondition:
         for (Value entry : object["status"]["conditions"].elements()) {
           if (ToLower(entry["type"].str()) != condition) continue;
-          // A condition about an older version of the object says nothing about this one.
+          // Ignore a condition that describes an older generation of the object.
           const std::optional<std::int64_t> seen = entry["observedGeneration"].optional_integer();
           if (seen && *seen < object["metadata"]["generation"].integer()) return false;
           return ToLower(entry["status"].str()) == *value;
@@ -76,8 +76,8 @@ Result<Goal> ParseGoal(const std::string& text) {
     ASSIGN_OR_RETURN(goal.path, JsonPath::ParsePath(rest));
     return goal;
   }
-  return InvalidArgument(StrCat("unknown goal ", Quote(text),
-                                " for --for: it must be delete, create, condition=TYPE[=VALUE] or "
+  return InvalidArgument(StrCat("invalid value ", Quote(text),
+                                " for --for: must be delete, create, condition=TYPE[=VALUE] or "
                                 "jsonpath=PATH[=VALUE]"));
 }
 
@@ -87,7 +87,7 @@ int RunWait(const Arguments& arguments, Console& console) {
     return kExitUsage;
   };
   if (!arguments.Has("for")) {
-    return usage("say what to wait for with --for, as in --for=condition=Ready");
+    return usage("--for is required, for example --for=condition=Ready");
   }
   Result<Goal> goal = ParseGoal(arguments.Text("for"));
   if (!goal.ok()) return usage(goal.error().message);
@@ -95,7 +95,7 @@ int RunWait(const Arguments& arguments, Console& console) {
   if (!selection.ok()) return usage(selection.error().message);
   const bool selects = !arguments.Text("selector").empty() || arguments.Bool("all");
   if (!selection->names_given && !selects) {
-    return usage("name what to wait for: NAMEs, --selector or --all");
+    return usage("nothing to wait for; give names, --selector or --all");
   }
   Result<std::unique_ptr<Session>> opened = Session::Open(arguments, console);
   if (!opened.ok()) {
@@ -131,7 +131,7 @@ int RunWait(const Arguments& arguments, Console& console) {
     }
   }
 
-  // One time for all of them together. A negative one is for ever.
+  // One deadline for all objects. A negative timeout waits indefinitely.
   const MonotonicTime start = session.clock().Monotonic();
   const Duration timeout = arguments.Time("timeout");
   int exit_code = kExitOk;
@@ -141,7 +141,7 @@ int RunWait(const Arguments& arguments, Console& console) {
       left = std::max(Duration{0}, timeout - (session.clock().Monotonic() - start));
     }
     const std::string name = ObjectName(*ref.kind, ref.name);
-    // An object that does not exist is waited for only if that is the goal.
+    // Wait for a missing object only if the goal is create or delete.
     bool missing = false;
     Result<bool> met =
         Follow(session, ref, left, StrCat(name, ": ", arguments.Text("for")), [&](Value object) {
@@ -173,9 +173,9 @@ Command WaitCommand() {
   Command command;
   command.name = "wait";
   command.arguments = "TYPE/NAME... | TYPE NAME... | TYPE -l SELECTOR";
-  command.summary = "Wait until objects have a condition, a value, exist, or are gone";
+  command.summary = "Wait until objects have a condition or value, exist, or are deleted";
   command.help =
-      "Returns as soon as it is so, without polling. Exit code 1 if the time is up before.";
+      "Returns as soon as the condition is met, without polling. Exits with 1 on timeout.";
   command.examples =
       "  drakkar wait --for=condition=Ready pod/web --timeout=60s\n"
       "  drakkar wait --for=jsonpath='{.status.phase}'=Succeeded pod/hello\n"
@@ -190,11 +190,11 @@ Command WaitCommand() {
        "jsonpath=PATH[=VALUE].",
        "", "GOAL"},
       {"timeout", 0, FlagType::kDuration,
-       "How long to wait; 0 looks once, a negative one waits for ever.", "30s", "DURATION"},
-      {"selector", 'l', FlagType::kString, "The objects with these labels.", "", "SELECTOR"},
-      {"field-selector", 0, FlagType::kString, "The objects with these fields.", "", "SELECTOR"},
-      {"all", 0, FlagType::kBool, "All objects of the type in the namespace.", "false"},
-      {"all-namespaces", 'A', FlagType::kBool, "With a selector or --all: of all namespaces.",
+       "How long to wait; 0 checks once, a negative value waits indefinitely.", "30s", "DURATION"},
+      {"selector", 'l', FlagType::kString, "Select objects by label.", "", "SELECTOR"},
+      {"field-selector", 0, FlagType::kString, "Select objects by field.", "", "SELECTOR"},
+      {"all", 0, FlagType::kBool, "Wait for all objects of the type in the namespace.", "false"},
+      {"all-namespaces", 'A', FlagType::kBool, "With a selector or --all: use all namespaces.",
        "false"},
   };
   command.run = RunWait;

@@ -20,7 +20,7 @@ struct drakkar_features {
 namespace drakkar::features {
 namespace {
 
-// Allocated with malloc, since C frees it; null when there is no memory.
+// Allocated with malloc, because C frees it; null if out of memory.
 char* CopyForC(const std::string& text) {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
@@ -35,13 +35,13 @@ char* Answer(const Result<api::TreePtr>& result, char** error) {
 }
 
 Result<api::TreePtr> ReadObject(const char* json) {
-  if (json == nullptr) return InvalidArgument("the input is missing");
+  if (json == nullptr) return InvalidArgument("the input must not be null");
   ASSIGN_OR_RETURN(api::TreePtr tree, api::ParseJson(json));
   if (!tree->root().is_object()) return InvalidArgument("the input must be a JSON object");
   return tree;
 }
 
-// An object with no other keys than these.
+// An object with only these keys.
 Result<api::TreePtr> ReadInput(const char* json, std::span<const std::string_view> keys) {
   ASSIGN_OR_RETURN(api::TreePtr tree, ReadObject(json));
   RETURN_IF_ERROR(CheckKeys(tree->root(), keys));
@@ -145,7 +145,7 @@ Result<api::TreePtr> Match(const Framework& framework, const char* json) {
 }
 
 Result<api::TreePtr> Needs(const Framework& framework, const char* name) {
-  if (name == nullptr) return InvalidArgument("the name is missing");
+  if (name == nullptr) return InvalidArgument("`name` must not be null");
   ASSIGN_OR_RETURN(const NeedsReport report, ReportNeeds(framework, name));
   return ToTree(report);
 }

@@ -84,7 +84,7 @@ TEST_F(FeaturesC, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(require("{}"), "error: pod is missing");
   EXPECT_EQ(require(R"({"pod":[]})"), "error: pod must be an object");
   EXPECT_EQ(require(R"({"pod":{"kind":"Node","spec":{}}})"),
-            "error: pod.kind is \"Node\", a Pod is needed");
+            "error: pod.kind is \"Node\", but must be Pod");
   EXPECT_EQ(require(R"({"pod":{"spec":{"hostUsers":"false"}}})"),
             "error: pod.spec.hostUsers must be true or false");
   EXPECT_EQ(require(R"({"pod":{"spec":{"containers":{}}}})"),
@@ -132,7 +132,7 @@ TEST_F(FeaturesC, TakesFieldsOfKubernetesThatItHasNoUseFor) {
 }
 
 TEST_F(FeaturesC, FailsWithASentence) {
-  EXPECT_EQ(Ask(drakkar_features_discover, nullptr), "error: the input is missing");
+  EXPECT_EQ(Ask(drakkar_features_discover, nullptr), "error: the input must not be null");
   EXPECT_EQ(Ask(drakkar_features_discover, "[]"), "error: the input must be a JSON object");
   EXPECT_EQ(Ask(drakkar_features_require, R"({"pod":{}})"), "error: pod has no spec");
   EXPECT_EQ(Ask(drakkar_features_require_update, R"({"pod":{"spec":{}}})"),
@@ -143,7 +143,7 @@ TEST_F(FeaturesC, FailsWithASentence) {
   EXPECT_EQ(Ask(drakkar_features_match, R"({"required":[1],"node":{}})"),
             "error: required must be a list of strings");
   EXPECT_EQ(Ask(drakkar_features_needs, "X"), "error: feature 'X' not registered");
-  EXPECT_EQ(Ask(drakkar_features_needs, nullptr), "error: the name is missing");
+  EXPECT_EQ(Ask(drakkar_features_needs, nullptr), "error: `name` must not be null");
   // Nobody has to ask for the sentence.
   EXPECT_EQ(drakkar_features_needs(handle_, "X", nullptr), nullptr);
   EXPECT_EQ(drakkar_features_new(7), nullptr);

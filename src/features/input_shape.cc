@@ -15,7 +15,7 @@ using api::Value;
 enum class Shape { kObject, kText, kBool, kQuantity, kSkipNodeOperations };
 
 struct Rule {
-  std::string_view path;  // "spec.containers[].name": [] is each element of a list
+  std::string_view path;  // "spec.containers[].name"; [] stands for each element of a list
   Shape shape;
 };
 
@@ -98,7 +98,7 @@ Result<void> CheckValue(Value value, Shape shape, const std::string& path) {
   return Ok();
 }
 
-// What is at the rest of a path below `value`, whose own path is `at`. What is absent is fine.
+// Checks the rest of a path below `value`, whose own path is `at`. Absent values are allowed.
 Result<void> CheckPath(Value value, std::string_view rest, Shape shape, const std::string& at) {
   if (!value.has_value()) return Ok();
   if (rest.empty()) return CheckValue(value, shape, at);
@@ -130,8 +130,8 @@ Result<void> CheckObject(Value object, std::string_view kind, std::span<const Ru
   const Value given = object["kind"];
   if (given.has_value() && given.str() != kind) {
     return InvalidArgument(StrCat(what, ".kind is ",
-                                  given.is_string() ? Quote(given.str()) : "not a string", ", a ",
-                                  kind, " is needed"));
+                                  given.is_string() ? Quote(given.str()) : "not a string",
+                                  ", but must be ", kind));
   }
   return CheckRules(object, rules, std::string(what));
 }
@@ -141,9 +141,9 @@ Result<void> CheckObject(Value object, std::string_view kind, std::span<const Ru
 Result<void> CheckKeys(Value object, std::span<const std::string_view> known) {
   for (const api::MemberView member : object.members()) {
     if (std::ranges::find(known, member.name) != known.end()) continue;
-    return InvalidArgument(StrCat("unknown key ", Quote(member.name), ": ",
-                                  Join(std::vector<std::string>(known.begin(), known.end()), ", "),
-                                  " are known"));
+    return InvalidArgument(
+        StrCat("unknown key ", Quote(member.name),
+               "; known keys: ", Join(std::vector<std::string>(known.begin(), known.end()), ", ")));
   }
   return Ok();
 }

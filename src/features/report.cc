@@ -13,7 +13,7 @@
 namespace drakkar::features {
 namespace {
 
-// Settings of a KubeletConfiguration that features may depend on, with the kubelet's default.
+// Settings of a KubeletConfiguration that features may depend on, with the kubelet's defaults.
 struct StaticSetting {
   api::FieldName field;
   std::string_view key;
@@ -40,7 +40,7 @@ std::vector<std::string> RuntimeFeatureNames(const RuntimeFeatures& features) {
   return names;
 }
 
-// The gates of the configuration as `--feature-gates` would give them.
+// The gates of the configuration in the format of `--feature-gates`.
 Result<std::string> GatesOf(api::Value kubelet_configuration) {
   std::vector<std::string> parts;
   const api::Value gates = kubelet_configuration["featureGates"];
@@ -57,7 +57,7 @@ Result<std::string> GatesOf(api::Value kubelet_configuration) {
   return Join(parts, ",");
 }
 
-// Gates that our table has go through the same checks as on a node; all others are kept as given.
+// Gates in our table are checked as on a node; all others are accepted as given.
 struct SplitGates {
   std::string known;
   std::map<std::string, bool, std::less<>> others;
@@ -68,7 +68,7 @@ Result<SplitGates> SplitByKnowledge(std::string_view given) {
   for (std::string_view part : Split(given, ',')) {
     part = Trim(part);
     const std::string_view name = Trim(part.substr(0, part.find('=')));
-    // What is malformed is left to the checks, which say what is wrong with it.
+    // Pass malformed parts on; the checks report what is wrong.
     const bool malformed = part.find('=') == std::string_view::npos || name.empty();
     if (malformed || FindGate(name)) {
       if (!part.empty()) split.known += StrCat(split.known.empty() ? "" : ",", part);
@@ -77,14 +77,14 @@ Result<SplitGates> SplitByKnowledge(std::string_view given) {
     const std::string value = ToLower(Trim(part.substr(part.find('=') + 1)));
     if (value != "true" && value != "false") {
       return InvalidArgument(
-          StrCat("feature gate ", name, ": the value must be true or false, not ", Quote(value)));
+          StrCat("feature gate ", name, " must be true or false, not ", Quote(value)));
     }
     split.others[std::string(name)] = value == "true";
   }
   return split;
 }
 
-// Kubernetes has many gates that decide about nothing here; one that is misspelt looks the same.
+// Many Kubernetes gates have no effect here, and a misspelt gate looks the same.
 void NoteUnknownGates(const Framework& framework, const ReadConfiguration& read,
                       std::vector<std::string>& notes) {
   std::set<std::string, std::less<>> decisive;
@@ -95,7 +95,7 @@ void NoteUnknownGates(const Framework& framework, const ReadConfiguration& read,
   }
   for (const std::string& gate : read.unknown_gates) {
     if (decisive.contains(gate)) continue;
-    notes.push_back(StrCat("feature gate ", gate, " is not known: no feature depends on it"));
+    notes.push_back(StrCat("feature gate ", gate, " is unknown; no feature depends on it"));
   }
 }
 
@@ -119,9 +119,8 @@ Result<RuntimeFeatures> ReadRuntimeFeatures(std::string_view text) {
       known = true;
     }
     if (!known) {
-      return InvalidArgument(
-          StrCat("runtime feature ", Quote(name),
-                 " is not known: MountOptions and UserNamespacesHostNetwork are"));
+      return InvalidArgument(StrCat("unknown runtime feature ", Quote(name),
+                                    "; must be MountOptions or UserNamespacesHostNetwork"));
     }
   }
   return features;
@@ -131,7 +130,7 @@ Result<KubeletSettings> ReadKubeletConfiguration(api::Value kubelet) {
   if (kubelet.has_value() &&
       kubelet["kind"].str("KubeletConfiguration") != "KubeletConfiguration") {
     return InvalidArgument(
-        StrCat("kind is ", Quote(kubelet["kind"].str()), ", a KubeletConfiguration is needed"));
+        StrCat("kind is ", Quote(kubelet["kind"].str()), ", but must be KubeletConfiguration"));
   }
   KubeletSettings settings;
   ASSIGN_OR_RETURN(settings.feature_gates, GatesOf(kubelet));
@@ -152,15 +151,15 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
     ASSIGN_OR_RETURN(const Version version, ParseVersion(input.version));
     read.configuration.version = version;
     const auto bounded = [](std::uint64_t number) {
-      constexpr std::uint64_t kMost = 10'000;  // enough to be newer than any release of ours
+      constexpr std::uint64_t kMost = 10'000;  // newer than any release of ours
       return static_cast<int>(std::min(number, kMost));
     };
     release = {bounded(version.major), bounded(version.minor)};
   }
   if (release > kOurVersion) {
-    read.notes.push_back(StrCat("the feature gates of ", release.ToString(),
-                                " are not known, the defaults of ", kOurVersion.ToString(),
-                                " are taken"));
+    read.notes.push_back(StrCat("the feature gates of version ", release.ToString(),
+                                " are unknown; using the defaults of version ",
+                                kOurVersion.ToString()));
     release = kOurVersion;
   }
 
@@ -182,9 +181,9 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
   if (!read.declares_features) {
     read.notes.push_back(
         gates.Known(Gate::kNodeDeclaredFeatures)
-            ? "feature gate NodeDeclaredFeatures is off: the node declares nothing"
+            ? "feature gate NodeDeclaredFeatures is off; the node declares nothing"
             : StrCat("version ", release.ToString(),
-                     " does not know NodeDeclaredFeatures: the node declares nothing"));
+                     " does not have NodeDeclaredFeatures; the node declares nothing"));
   }
 
   read.configuration.static_configuration = std::move(kubelet.static_configuration);
@@ -234,7 +233,7 @@ Result<RequireReport> ReportRequire(const Framework& framework, api::Value pod,
                                     std::string_view version) {
   if (!pod["spec"].is_object() || pod["kind"].str("Pod") != "Pod") {
     return InvalidArgument(pod["kind"].str("Pod") != "Pod"
-                               ? StrCat("kind is ", Quote(pod["kind"].str()), ", a Pod is needed")
+                               ? StrCat("kind is ", Quote(pod["kind"].str()), ", but must be Pod")
                                : std::string("the pod has no spec"));
   }
   Version target = VersionOf(kOurVersion);

@@ -72,9 +72,9 @@ TEST(Report, RuntimeFeaturesCountAsStated) {
 TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
   EXPECT_THAT(
       Discover({.version = "1.34.3"}).notes,
-      ElementsAre("version 1.34 does not know NodeDeclaredFeatures: the node declares nothing"));
+      ElementsAre("version 1.34 does not have NodeDeclaredFeatures; the node declares nothing"));
   EXPECT_THAT(Discover({.version = "v1.35.0"}).notes,
-              ElementsAre("feature gate NodeDeclaredFeatures is off: the node declares nothing"));
+              ElementsAre("feature gate NodeDeclaredFeatures is off; the node declares nothing"));
   EXPECT_THAT(Discover({.feature_gates = "NodeDeclaredFeatures=true,"
                                          "RestartAllContainersOnContainerExits=true",
                         .version = "v1.35.0"})
@@ -82,7 +82,7 @@ TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
               ElementsAre("RestartAllContainersOnContainerExits"));
   EXPECT_THAT(
       DiscoverError({.feature_gates = "DRAOptionalNodePreparation=true", .version = "1.36"}),
-      HasSubstr("is not known to version 1.36"));
+      HasSubstr("is not known in version 1.36"));
 }
 
 TEST(Report, ANewerNodeIsTakenWithOurGates) {
@@ -113,7 +113,8 @@ TEST(Report, AVersionHasAtLeastMajorAndMinor) {
 TEST(Report, RefusesWhatNoNodeWouldStartWith) {
   EXPECT_THAT(
       DiscoverError({.feature_gates = "ContainerRestartRules=false"}),
-      HasSubstr("RestartAllContainersOnContainerExits is on but needs ContainerRestartRules"));
+      HasSubstr(
+          "RestartAllContainersOnContainerExits is on, but depends on ContainerRestartRules"));
   EXPECT_THAT(DiscoverError({.feature_gates = "NodeDeclaredFeatures=maybe"}),
               HasSubstr("\"maybe\""));
   EXPECT_THAT(DiscoverError({.feature_gates = "Foreign=maybe"}), HasSubstr("\"maybe\""));
@@ -121,7 +122,7 @@ TEST(Report, RefusesWhatNoNodeWouldStartWith) {
   EXPECT_THAT(DiscoverError({.version = "new"}), HasSubstr("version \"new\""));
   const api::TreePtr pod = Json(R"({"kind":"Pod"})");
   EXPECT_THAT(DiscoverError({.kubelet_configuration = pod->root()}),
-              HasSubstr("a KubeletConfiguration is needed"));
+              HasSubstr("but must be KubeletConfiguration"));
   const api::TreePtr odd = Json(R"({"featureGates":{"A":"true"}})");
   EXPECT_EQ(DiscoverError({.kubelet_configuration = odd->root()}),
             "featureGates: A must be true or false");
@@ -179,7 +180,7 @@ TEST(Report, OnlyPodsNeedFeatures) {
     const api::TreePtr tree = Json(text);
     return ReportRequire(DefaultFramework(), tree->root(), {}, version).error().message;
   };
-  EXPECT_EQ(error(R"({"kind":"Node","spec":{}})"), "kind is \"Node\", a Pod is needed");
+  EXPECT_EQ(error(R"({"kind":"Node","spec":{}})"), "kind is \"Node\", but must be Pod");
   EXPECT_EQ(error(R"({"kind":"Pod"})"), "the pod has no spec");
   EXPECT_THAT(error(R"({"spec":{}})", "x"), HasSubstr("version \"x\""));
 }

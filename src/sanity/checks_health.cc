@@ -37,7 +37,7 @@ void CheckHealth(DriverUnderTest& driver) {
     if (!driver.Advertises(rpc::HealthServiceName(service))) continue;
     any = true;
     const std::string id = StrCat("health.", rpc::HealthServiceName(service));
-    // 30 s is what a node assumes for devices that set no timeout.
+    // 30 s is a node's default for devices without a timeout.
     Duration shortest = std::chrono::seconds(30);
     driver.Check(id, "the stream begins with a report about published devices",
                  [&]() -> Result<void> {
@@ -62,7 +62,7 @@ void CheckHealth(DriverUnderTest& driver) {
         return driver.AwaitSecondHealthReport(service, shortest);
       });
     } else {
-      driver.Skip(id + ".repeated", kRepeated, "takes up to half a minute: use --slow");
+      driver.Skip(id + ".repeated", kRepeated, "takes up to half a minute; use --slow");
     }
   }
   if (!any) driver.Skip("health", "the health stream", "the driver advertises no health service");

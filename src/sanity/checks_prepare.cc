@@ -30,7 +30,7 @@ Result<void> CheckDevices(const std::vector<rpc::PreparedDevice>& devices,
       }
     }
   }
-  // No devices at all is allowed: a driver may have nothing to hand to containers.
+  // An empty list is allowed: a driver may have nothing to inject into containers.
   if (!devices.empty() && !found) {
     return FailedPrecondition(
         StrCat("the answer does not name the allocated device ", wanted.pool, "/", wanted.device));
@@ -49,7 +49,7 @@ Result<void> CheckCdi(DriverUnderTest& driver, const std::vector<rpc::PreparedDe
   return Ok();
 }
 
-constexpr char kCdiGone[] = "afterwards the CDI ids that were made for it are gone";
+constexpr char kCdiGone[] = "the CDI ids made for it are removed";
 
 // Ids of devices may stay for the next claim; one that has the claim's UID was made for it.
 Result<void> CheckCdiIsGone(DriverUnderTest& driver,
@@ -188,7 +188,7 @@ void CheckPrepare(DriverUnderTest& driver) {
     return Ok();
   });
   driver.DeleteClaim(*claim);
-  driver.Check("unprepare.gone", "a claim that is gone from the API server is unprepared",
+  driver.Check("unprepare.gone", "a claim that was deleted from the API server is unprepared",
                [&] { return driver.UnprepareOne(*claim, version); });
   if (driver.options().cdi_directories.empty()) {
     driver.Skip("unprepare.cdi", kCdiGone, "no CDI directory was given");
@@ -196,7 +196,7 @@ void CheckPrepare(DriverUnderTest& driver) {
     driver.Check("unprepare.cdi", kCdiGone,
                  [&] { return CheckCdiIsGone(driver, first, claim->uid); });
   }
-  driver.Check("unprepare.repeat", "unprepared again, it succeeds",
+  driver.Check("unprepare.repeat", "unpreparing it again succeeds",
                [&] { return driver.UnprepareOne(*claim, version); });
   driver.Check(
       "unprepare.unknown", "a claim that was never prepared is unprepared", [&]() -> Result<void> {

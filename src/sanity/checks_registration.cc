@@ -42,8 +42,8 @@ Result<void> CheckVersions(const rpc::PluginInfo& info) {
 void CheckRegistration(DriverUnderTest& driver) {
   auto info = driver.AwaitInfo();
   if (!info.ok() && info.error().code == ErrorCode::kUnimplemented) {
-    driver.Skip("registration.info", "the driver says what it is",
-                "the socket serves no registration: taken for the DRA service itself");
+    driver.Skip("registration.info", "the driver identifies itself",
+                "the socket does not serve registration; assuming it is the DRA service");
     driver.report().driver = driver.driver_name;
     return;
   }
@@ -60,7 +60,7 @@ void CheckRegistration(DriverUnderTest& driver) {
     return CheckInfo(*info);
   });
   if (!info.ok()) return;
-  driver.Check("registration.versions", "it advertises services a node can use",
+  driver.Check("registration.versions", "it advertises services that a node can use",
                [&] { return CheckVersions(*info); });
   driver.Check("registration.repeat", "asked again, it says the same", [&]() -> Result<void> {
     const auto again = driver.GetInfo();

@@ -6,7 +6,7 @@ namespace drakkar::sanity {
 void CheckRestart(DriverUnderTest& driver) {
   constexpr char kTitle[] = "a restarted driver registers again and knows what it prepared";
   if (!driver.options().restart_driver) {
-    return driver.Skip("restart.prepared", kTitle, "there is no command to restart the driver");
+    return driver.Skip("restart.prepared", kTitle, "no --restart-command");
   }
   if (driver.devices.empty()) return driver.Skip("restart.prepared", kTitle, driver.no_device);
   const rpc::DraVersion version = driver.versions().front();

@@ -6,7 +6,7 @@
 namespace drakkar::sanity {
 namespace {
 
-constexpr char kBeside[] = "a second instance registers beside the first, with sockets of its own";
+constexpr char kBeside[] = "a second instance registers beside the first, with its own sockets";
 
 std::map<std::string, std::uint64_t> DevicesByPool(const std::vector<api::ObjectPtr>& slices) {
   std::map<std::string, std::uint64_t> devices;
@@ -45,8 +45,7 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
     return driver.Skip("rolling.beside", kBeside, "the driver's command has no {pod-uid}");
   }
   if (!driver.info || driver.devices.empty()) {
-    return driver.Skip("rolling.beside", kBeside,
-                       "there is no registration, or no device to claim");
+    return driver.Skip("rolling.beside", kBeside, "no registration, or no device to claim");
   }
   const rpc::DraVersion version = driver.versions().front();
   auto claim = driver.MakeClaim(driver.devices.front());
@@ -111,7 +110,7 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
       return FailedPrecondition("pools have other numbers of devices than before");
     return Ok();
   });
-  driver.Check("rolling.unprepare", "the second one undoes what the first has prepared",
+  driver.Check("rolling.unprepare", "the second instance unprepares what the first prepared",
                [&] { return fresh.UnprepareOne(*claim, version); });
 }
 

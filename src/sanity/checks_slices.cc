@@ -46,7 +46,7 @@ Result<void> CheckOwners(const std::vector<api::ObjectPtr>& slices) {
   return Ok();
 }
 
-// Of one device; items of lists count one by one.
+// Per device; list items count individually.
 constexpr std::size_t kMaxAttributeValues = 48;
 
 std::size_t AttributeValues(Value device) {
@@ -139,7 +139,7 @@ void CheckSlices(DriverUnderTest& driver) {
                [&] { return CheckPools(slices); });
   driver.Check("slices.owned", "slices of a node are its own and are owned by it",
                [&] { return CheckOwners(slices); });
-  driver.Check("slices.limits", "no slice is beyond the limits of the API",
+  driver.Check("slices.limits", "no slice exceeds the limits of the API",
                [&] { return CheckLimits(slices); });
   for (const auto& [name, pool] : Pools(slices)) {
     for (const api::ObjectPtr& slice : pool.slices) {
@@ -150,14 +150,13 @@ void CheckSlices(DriverUnderTest& driver) {
   }
   const auto held = driver.HeldDevices();
   if (!held.ok()) {
-    driver.no_device =
-        "claims cannot be listed, so nobody knows which devices are free: " + held.error().message;
+    driver.no_device = "could not list claims to find free devices: " + held.error().message;
     return;
   }
   std::vector<std::string> in_use;
   for (const auto& [name, pool] : Pools(slices)) {
     for (const api::ObjectPtr& slice : pool.slices) {
-      // What is not called on a node cannot be prepared there.
+      // Devices that skip node operations cannot be prepared.
       if (!(*slice)["spec"]["skipNodeOperations"].empty()) continue;
       for (const Value device : (*slice)["spec"]["devices"].elements()) {
         const std::string device_name(device["name"].str());
@@ -170,11 +169,10 @@ void CheckSlices(DriverUnderTest& driver) {
     }
   }
   if (in_use.empty()) return;
-  const std::string why =
-      StrCat("claims hold ", in_use.size(), " of ", in_use.size() + driver.devices.size(),
-             " devices, which are left alone: ", Join(in_use, ", "));
+  const std::string why = StrCat(in_use.size(), " of ", in_use.size() + driver.devices.size(),
+                                 " devices are allocated and left alone: ", Join(in_use, ", "));
   if (driver.devices.empty()) driver.no_device = why;
-  driver.Skip("slices.in-use", "all devices are tried", why);
+  driver.Skip("slices.in-use", "all devices are checked", why);
 }
 
 }  // namespace drakkar::sanity

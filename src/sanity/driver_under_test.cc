@@ -16,15 +16,14 @@ const api::KindSchema* Kind(std::string_view name) {
   return api::FindKind("resource.k8s.io", "v1", name);
 }
 
-// Waits for one answer of type T. What comes after the time is up finds nobody: the state is
-// shared.
+// Waits for one response of type T. The state is shared, so that a late response is harmless.
 template <typename T>
 Result<T> WaitFor(const Options& options,
                   const std::function<void(std::function<void(Result<T>)>)>& call) {
   auto answer = std::make_shared<std::optional<Result<T>>>();
   call([answer](Result<T> result) { *answer = std::move(result); });
   if (!options.wait_until([&] { return answer->has_value(); }, options.timeout)) {
-    return Error{ErrorCode::kDeadlineExceeded, "no answer in time"};
+    return Error{ErrorCode::kDeadlineExceeded, "no response in time"};
   }
   return std::move(**answer);
 }
@@ -66,7 +65,7 @@ Result<std::string> DriverUnderTest::PodUid() {
   spec["automountServiceAccountToken"] = false;
   spec["securityContext"]["runAsNonRoot"] = true;
   spec["securityContext"]["seccompProfile"]["type"] = "RuntimeDefault";
-  // Never run, but a careful cluster looks at it.
+  // Never runs, but a cluster's admission policies may inspect it.
   Draft container = {{"name", "never-runs"}, {"image", "drakkar-sanity"}};
   container["securityContext"]["allowPrivilegeEscalation"] = false;
   container["securityContext"]["capabilities"]["drop"].Append(Draft("ALL"));
@@ -118,7 +117,7 @@ Result<rpc::PluginInfo> DriverUnderTest::GetInfo() {
 Result<rpc::PluginInfo> DriverUnderTest::AwaitInfo() {
   constexpr int kAttempts = 50;
   Result<rpc::PluginInfo> found = GetInfo();
-  // The file of a socket is there a moment before somebody listens.
+  // The socket file appears a moment before the driver listens on it.
   for (int attempt = 0;
        attempt < kAttempts && !found.ok() && found.error().code == ErrorCode::kUnavailable;
        ++attempt) {
@@ -134,7 +133,7 @@ Result<void> DriverUnderTest::Notify(const rpc::RegistrationStatus& status) {
       options_.driver_socket, status, options_.timeout,
       [answer](Result<void> result) { *answer = std::move(result); });
   if (!WaitUntil([&] { return answer->has_value(); })) {
-    return Error{ErrorCode::kDeadlineExceeded, "no answer in time"};
+    return Error{ErrorCode::kDeadlineExceeded, "no response in time"};
   }
   return std::move(**answer);
 }
@@ -160,7 +159,7 @@ Result<void> DriverUnderTest::Connect() {
   for (const rpc::DraVersion version : versions()) {
     rpc::DraPluginClient& client = ClientFor(version);
     if (!WaitUntil([&] { return client.IsConnected(); })) {
-      return Unavailable(StrCat("nobody listens on ", endpoint()));
+      return Unavailable(StrCat("nothing is listening on ", endpoint()));
     }
   }
   return Ok();
@@ -197,7 +196,7 @@ std::vector<Result<rpc::PrepareResults>> DriverUnderTest::PrepareAtOnce(
   for (auto& answer : *answers) {
     results.push_back(answer ? std::move(*answer)
                              : Result<rpc::PrepareResults>(
-                                   Error{ErrorCode::kDeadlineExceeded, "no answer in time"}));
+                                   Error{ErrorCode::kDeadlineExceeded, "no response in time"}));
   }
   return results;
 }
@@ -207,9 +206,8 @@ Result<std::vector<rpc::PreparedDevice>> DriverUnderTest::PrepareOne(
   ASSIGN_OR_RETURN(rpc::PrepareResults results, Prepare({claim}, version));
   const auto found = results.find(claim.uid);
   if (found == results.end())
-    return FailedPrecondition("the answer does not contain the claim's UID");
-  if (results.size() != 1)
-    return FailedPrecondition("the answer contains claims that were not asked for");
+    return FailedPrecondition("the response does not contain the claim's UID");
+  if (results.size() != 1) return FailedPrecondition("the response contains other claims");
   if (!found->second.error.empty()) return FailedPrecondition(found->second.error);
   return std::move(found->second.devices);
 }
@@ -241,7 +239,7 @@ Result<rpc::HealthReport> DriverUnderTest::FirstHealthReport(rpc::HealthService 
                                                                : result.error();
                                                }});
   if (!WaitUntil([&] { return answer->has_value(); })) {
-    return Error{ErrorCode::kDeadlineExceeded, "no report came in time"};
+    return Error{ErrorCode::kDeadlineExceeded, "no report in time"};
   }
   return std::move(**answer);
 }
@@ -267,7 +265,7 @@ client::Reply DriverUnderTest::Await(const std::function<void(client::ReplyCallb
   call([reply](client::Reply got) { *reply = std::move(got); });
   if (!WaitUntil([&] { return reply->has_value(); })) {
     client::Reply late;
-    late.error = Error{ErrorCode::kDeadlineExceeded, "the API server did not answer in time"};
+    late.error = Error{ErrorCode::kDeadlineExceeded, "the API server did not respond in time"};
     return late;
   }
   return std::move(**reply);
@@ -304,9 +302,8 @@ Result<void> DriverUnderTest::FindNode() {
       nodes.emplace(of);
   }
   if (nodes.size() > 1) {
-    return FailedPrecondition(StrCat("driver ", driver_name, " has slices of several nodes (",
-                                     Join(nodes, ", "),
-                                     "): say with --node-name on which one this is"));
+    return FailedPrecondition(StrCat("driver ", driver_name, " has slices for several nodes (",
+                                     Join(nodes, ", "), "); choose one with --node-name"));
   }
   if (!nodes.empty()) node_name = *nodes.begin();
   return Ok();

@@ -20,19 +20,19 @@ struct PublishedDevice {
   std::string device;
 };
 
-// The driver as the checks see it: every call waits for its answer.
+// The driver as the checks see it: every call blocks until its response arrives.
 class DriverUnderTest {
  public:
   explicit DriverUnderTest(const Options& options);
   ~DriverUnderTest();
 
-  // --- what is known, filled in as checks find it out
-  std::optional<rpc::PluginInfo> info;  // nothing: the socket serves no registration
+  // --- facts, filled in by the checks
+  std::optional<rpc::PluginInfo> info;  // none if the socket does not serve registration
   std::string driver_name;
   std::string node_name;
   std::vector<PublishedDevice> published;
-  std::vector<PublishedDevice> devices;  // of those, what can be prepared and no claim holds
-  std::string no_device = "there is no device to claim";  // why `devices` is empty
+  std::vector<PublishedDevice> devices;          // preparable devices that no claim holds
+  std::string no_device = "no device to claim";  // why `devices` is empty
 
   // --- checks
   // An error is reported as a failure of the check.
@@ -42,26 +42,27 @@ class DriverUnderTest {
   Report& report() { return report_; }
   const Options& options() const { return options_; }
   bool Advertises(std::string_view service) const;
-  std::vector<rpc::DraVersion> versions() const;  // of the DRA service, advertised or found out
+  std::vector<rpc::DraVersion> versions() const;  // of the DRA service, advertised or detected
 
   // --- registration
   Result<rpc::PluginInfo> GetInfo();
-  // The same for a driver that is just starting.
+  // The same for a driver that is still starting.
   Result<rpc::PluginInfo> AwaitInfo();
   Result<void> Notify(const rpc::RegistrationStatus& status);
 
   // --- the DRA service
-  // Connects to the endpoint; again after the driver was restarted.
+  // Connects to the endpoint; call it again after a restart of the driver.
   Result<void> Connect();
   std::string endpoint() const;
   Result<rpc::PrepareResults> Prepare(const std::vector<rpc::ClaimReference>& claims,
                                       rpc::DraVersion version = rpc::DraVersion::kV1);
   Result<rpc::UnprepareResults> Unprepare(const std::vector<rpc::ClaimReference>& claims,
                                           rpc::DraVersion version = rpc::DraVersion::kV1);
-  // One call per claim, all at once; as many answers. With `other`, half of them to that instance.
+  // Makes one call per claim, concurrently, and returns as many responses. With `other`, half of
+  // them go to that instance.
   std::vector<Result<rpc::PrepareResults>> PrepareAtOnce(
       const std::vector<rpc::ClaimReference>& claims, DriverUnderTest* other = nullptr);
-  // The answer for one claim, or what is wrong with it.
+  // The devices of one claim, or what is wrong with the response.
   Result<std::vector<rpc::PreparedDevice>> PrepareOne(
       const rpc::ClaimReference& claim, rpc::DraVersion version = rpc::DraVersion::kV1);
   Result<void> UnprepareOne(const rpc::ClaimReference& claim,
@@ -72,13 +73,13 @@ class DriverUnderTest {
   Result<rpc::HealthReport> FirstHealthReport(rpc::HealthService service);
 
   // --- the API server
-  // Those of the driver that are for its node, or for more than one.
+  // The driver's slices for its node, or for more than one node.
   Result<std::vector<api::ObjectPtr>> ListSlices();
-  // Finds out which node that is, unless it is known.
+  // Determines the node, unless it is known.
   Result<void> FindNode();
-  // What claims of all namespaces hold of this driver.
+  // This driver's devices that are held by claims of any namespace.
   Result<std::set<std::pair<std::string, std::string>>> HeldDevices();
-  // A claim for the device, allocated and reserved as the scheduler does it.
+  // Creates a claim for the device, allocated and reserved as by the scheduler.
   Result<rpc::ClaimReference> MakeClaim(const PublishedDevice& device);
   Result<rpc::ClaimReference> MakeUnallocatedClaim();
   void DeleteClaim(const rpc::ClaimReference& claim);
@@ -89,8 +90,8 @@ class DriverUnderTest {
 
  private:
   Result<std::vector<api::ObjectPtr>> ListAll(std::string_view kind, const std::string& selector);
-  // The pod that claims are reserved for: one that exists and waits for ever, else a cluster's
-  // claim controller would take claims back at once.
+  // The pod that claims are reserved for. It exists but is never scheduled: without it, a cluster's
+  // claim controller would release the claims immediately.
   Result<std::string> PodUid();
   client::ResourceRef PodRef() const;
   client::Reply Await(const std::function<void(client::ReplyCallback)>& call);
@@ -100,9 +101,9 @@ class DriverUnderTest {
   Report report_;
   std::unique_ptr<rpc::RegistrationClient> registration_;
   std::map<rpc::DraVersion, std::unique_ptr<rpc::DraPluginClient>> clients_;
-  std::vector<rpc::ClaimReference> claims_;  // to delete at the end
+  std::vector<rpc::ClaimReference> claims_;  // to be deleted at the end
   std::string run_id_;
-  std::string pod_uid_;  // empty: not made yet
+  std::string pod_uid_;  // empty until created
   int next_claim_ = 0;
 };
 

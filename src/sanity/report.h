@@ -8,10 +8,10 @@ namespace drakkar::sanity {
 enum class Outcome { kPassed, kFailed, kSkipped };
 
 struct CheckResult {
-  std::string id;     // "prepare.repeat": stays the same from release to release
-  std::string title;  // what must hold, one sentence
+  std::string id;     // for example "prepare.repeat"; stable across releases
+  std::string title;  // what must hold
   Outcome outcome = Outcome::kPassed;
-  std::string why;  // of a failure or a skip
+  std::string why;  // reason for a failure or skip
 };
 
 struct Report {

@@ -141,8 +141,9 @@ TEST_F(RollingUnderTest, AnInstanceThatUsesTheSocketsOfTheOtherIsFoundOut) {
   options_->start_second = []() -> Result<std::string> {
     return std::string("/registry/sim.drakkar.io-a-reg.sock");
   };
-  EXPECT_THAT(Failures(RunSanity(*options_)),
-              Contains("rolling.beside: both register at /registry/sim.drakkar.io-a-reg.sock"));
+  EXPECT_THAT(
+      Failures(RunSanity(*options_)),
+      Contains("rolling.beside: both instances register at /registry/sim.drakkar.io-a-reg.sock"));
 }
 
 TEST_F(RollingUnderTest, AFirstInstanceThatDoesNotEndIsFoundOut) {
@@ -188,14 +189,12 @@ TEST_F(ClusterUnderTest, OnlySlicesOfTheNodeCount) {
   Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
   EXPECT_THAT(Failures(RunSanity(options)), IsEmpty());
   options.node_name.clear();
-  EXPECT_THAT(
-      Failures(RunSanity(options)),
-      Contains(
-          "slices.published: driver sim.drakkar.io has slices of several nodes (n1, n2): say with "
-          "--node-name on which one this is"));
+  EXPECT_THAT(Failures(RunSanity(options)),
+              Contains("slices.published: driver sim.drakkar.io has slices for several nodes (n1, "
+                       "n2); choose one with --node-name"));
   options.node_name = "n3";
   EXPECT_THAT(Failures(RunSanity(options)),
-              Contains("slices.published: no ResourceSlice of driver sim.drakkar.io for node n3"));
+              Contains("slices.published: no ResourceSlices of driver sim.drakkar.io for node n3"));
 }
 
 TEST_F(ClusterUnderTest, TheOnlyNodeNeedNotBeNamed) {
@@ -315,12 +314,13 @@ TEST_F(BrokenUnderTest, WhatItDoesWrongIsNamed) {
   const std::vector<std::string> failures = Failures(RunSanity(MakeOptions("/broken.sock")));
   EXPECT_THAT(
       failures,
-      Contains(HasSubstr("slices.complete: pool n1 has 1 slices of generation 1 and announces 2")));
+      Contains(HasSubstr(
+          "slices.complete: pool n1 has 1 slices of generation 1, but resourceSliceCount is 2")));
   EXPECT_THAT(failures, Contains(HasSubstr("slices.owned: slice s is not owned by node n1")));
   EXPECT_THAT(failures, Contains(HasSubstr("prepare.cdi: unresolvable CDI devices v.com/c=d0")));
-  EXPECT_THAT(failures, Contains("prepare.repeat: the second answer differs from the first"));
-  EXPECT_THAT(failures, Contains("prepare.unknown: it was prepared"));
-  EXPECT_THAT(failures, Contains("prepare.unallocated: it was prepared"));
+  EXPECT_THAT(failures, Contains("prepare.repeat: the second response differs from the first"));
+  EXPECT_THAT(failures, Contains("prepare.unknown: the claim was prepared"));
+  EXPECT_THAT(failures, Contains("prepare.unallocated: the claim was prepared"));
   EXPECT_THAT(failures, Contains("unprepare.unknown: never heard of it"));
   EXPECT_THAT(failures, Contains("health.v1.DRAResourceHealth: n1/ghost is not published"));
 }
@@ -338,9 +338,9 @@ TEST_F(BrokenUnderTest, CdiIdsThatStayAfterUnprepareAreNamed) {
                                            .device_name = "a",
                                            .cdi_device_ids = {"v.com/c=x" + claim.uid}}}};
   };
-  EXPECT_THAT(Failures(RunSanity(MakeOptions("/broken.sock"))),
-              Contains(::testing::AllOf(HasSubstr("unprepare.cdi: v.com/c=x"),
-                                        HasSubstr("is still there"))));
+  EXPECT_THAT(
+      Failures(RunSanity(MakeOptions("/broken.sock"))),
+      Contains(::testing::AllOf(HasSubstr("unprepare.cdi: v.com/c=x"), HasSubstr("still exists"))));
 }
 
 TEST_F(BrokenUnderTest, ADriverThatDoesNotAnswerFailsInsteadOfHangingUs) {

@@ -171,7 +171,7 @@ def main():
         assert FEATURE in status("pod", "testpod1")["message"]
         wait_until("its containers are stopped", lambda: not cluster.processes("conmon"))
         cluster.node("1.35", on)
-        recreate()  # Failed is final, so the pod is made anew
+        recreate()  # Failed is final, so recreate the pod
         wait_until("testpod1 runs again", is_running)
 
         # Downgrade: nothing is declared and the 1.34 node cannot run the pod.

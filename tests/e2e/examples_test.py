@@ -70,7 +70,7 @@ def network(cluster, binary, driver_name, claim, pod):
                     f"--registry-dir={cluster.data / 'kubelet/plugins_registry'}")
     wait_until("the devices are published", lambda: slices(cluster, driver_name))
     log = cluster.work / f"{os.path.basename(binary)}.log"
-    wait_until("the plugin is registered", lambda: "registered with the runtime" in log.read_text())
+    wait_until("the plugin is registered", lambda: "registered with the container runtime" in log.read_text())
     cluster.run("apply", "-f", f"examples/{os.path.basename(binary)}/manifests.yaml")
 
     def told():
@@ -122,7 +122,7 @@ def told_of_both(cluster, name):
 
 
 def network_of_several_claims(cluster, binary, driver_name, driver):
-    """Both claims of a pod are told of; and so is a pod whose RunPodSandbox no driver heard."""
+    """The driver handles both claims of a pod, and a pod whose RunPodSandbox it missed."""
     manifest = cluster.work / "two.yaml"
     manifest.write_text(pod_with_two_claims(f"two-{driver_name[:3]}", driver_name))
     cluster.run("apply", "-f", str(manifest))

@@ -118,22 +118,22 @@ def main():
         complains('version "1" is not one: write it as 1.37 or 1.37.2', "features", "require", "-f", pod_only, "--version", "1")
         complains('version "x" is not one: write it as 1.37 or 1.37.2', "simulate", "--node-template", declares, "-f", pod,
                   "--version", "x", code=2)
-        complains("feature 'Nope' not registered; `drakkar features needs` lists those that are", "features", "needs", "Nope")
+        complains("feature 'Nope' not registered; `drakkar features needs` lists the known ones", "features", "needs", "Nope")
         for command in (["features", "discover"], ["simulate", "--node-template", declares, "-f", pod]):
-            assert "note: feature gate Foo is not known: no feature depends on it\n" in run(*command, "--feature-gates", "Foo=true")
-        complains(f"{pod_only}: kind is \"Pod\", a KubeletConfiguration is needed", "features", "discover",
+            assert "note: feature gate Foo is unknown; no feature depends on it\n" in run(*command, "--feature-gates", "Foo=true")
+        complains(f"{pod_only}: kind is \"Pod\", but must be KubeletConfiguration", "features", "discover",
                   "--kubelet-config", pod_only)
         wrong = write("wrong.yaml", "kind: KubeletConfiguration\nfeatureGates: [a]\n")
         complains(f"{wrong}: featureGates must be a map of names to true or false", "features", "discover",
                   "--kubelet-config", wrong)
-        complains('runtime feature "Nope" is not known: MountOptions and UserNamespacesHostNetwork are', "features",
+        complains('unknown runtime feature "Nope"; must be MountOptions or UserNamespacesHostNetwork', "features",
                   "discover", "--runtime-features", "Nope")
-        complains('feature gate A: the value must be true or false, not "maybe"', "features", "discover",
+        complains('feature gate A must be true or false, not "maybe"', "features", "discover",
                   "--feature-gates", "A=maybe")
         typo = write("typo.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {hostUsrs: false}\n")
         complains(f'{typo}: document 1, line 4: unknown field "spec.hostUsrs" in Pod', "features", "require", "-f", typo)
         assert "there is no Pod" in run("simulate", "--node-template", declares, "-f", declares, code=2)
-        assert "--node-template is needed" in run("simulate", "-f", pod, code=2)
+        assert "--node-template is required" in run("simulate", "-f", pod, code=2)
         assert "is in none of the files" in run("simulate", "--node-template", declares, "-f",
                                                 str(work / "pod-only.yaml"), code=2)
         assert "neither status.allocatable nor" in run(

@@ -85,7 +85,7 @@ def pod(name, claims, containers, init=(), grace=1):
 
 
 class MetadataCluster(Cluster):
-    """`drakkar up` whose image has the reader's command, and whose devices can be described anew."""
+    """`drakkar up` with an image that has drakkar-metadata, and devices that can be reconfigured."""
 
     def __init__(self, drakkar, reader, *flags):
         super().__init__(drakkar, *flags)
@@ -192,7 +192,7 @@ def check_containers_see_their_requests(cluster):
 
 
 def check_updates_and_restarts(cluster):
-    """A container that runs sees what changes, also by a driver that was started anew meanwhile."""
+    """A running container sees updates, also from a driver that has been restarted."""
     follow = ("while true; do drakkar-metadata direct gpu -o jsonpath='{.metadata.generation} "
               "{.requests[0].devices[0].attributes.model.string}'; sleep 0.2; done")
     cluster.apply(pod("follower", [("direct", "resourceClaimName", "direct")], [("c", ["direct/gpu"], follow)]))

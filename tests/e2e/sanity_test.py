@@ -98,7 +98,7 @@ def main():
     ended = sanity(drakkar, "--", "/bin/true")
     assert ended.returncode == 1 and "ended before it registered" in ended.stderr, ended.stderr
     usage = sanity(drakkar, "--driver-socket=/nowhere.sock")
-    assert usage.returncode == 1 and "--kubeconfig is needed" in usage.stderr, usage.stderr
+    assert usage.returncode == 1 and "--kubeconfig is required" in usage.stderr, usage.stderr
     try:
         skip_without_containers()
     except SystemExit as end:

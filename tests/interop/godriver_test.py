@@ -188,7 +188,7 @@ class Test:
         slices = self.parts.get("resourceslices")["items"]
         self.start_pod("b")
         new.expect("prepared")
-        # An update that fails: the new one goes, the old one does the work again, then it is tried once more.
+        # A failed update: the new instance exits, the old one takes over again, then the update is retried.
         new.stop(signal.SIGKILL)
         self.start_pod("c")
         old.expect("prepared")

@@ -58,7 +58,7 @@ def our_plugin(drakkar, examples):
         out, err = runtime.communicate(timeout=60)
         assert runtime.returncode == 0 and "done" in out, out + err
         wait_until("the driver says that it is registered",
-                   lambda: 'registered with the runtime" runtime="gonri 1.0"' in (plane.work / "log").read_text())
+                   lambda: 'registered with the container runtime" runtime="gonri 1.0"' in (plane.work / "log").read_text())
         told = json.loads(metadata.read_text())
         assert told["metadata"]["generation"] == 1, told
         assert told["requests"][0]["devices"][0]["networkData"]["ips"][0].startswith("192.0.2.1"), told
@@ -88,7 +88,7 @@ def their_plugin(drakkar):
             wait_until("the pod ends", lambda: (cluster.get("pod", "changed") or {}).get("status", {}).get("phase") == "Succeeded")
             assert cluster.run("logs", "changed").splitlines()[0::2] == ["nri=yes unwanted=", "read-only"], cluster.run("logs", "changed")
             assert "/from-nri/bin" in cluster.run("logs", "changed")
-            # What it changes in vain.
+            # A change that is rejected.
             cluster.run("apply", "-f", "-", stdin=POD % "limited")
             wait_until("the refusal is told", lambda: "changes linux of container c; this node takes changes of environment"
                        in cluster.run("get", "events", "-o", "json"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every identity tries every request at the API server, the ports of nodes and the status ports.
 
-access_matrix.txt has the exact answers; `access_test.py BINARY --write` makes it anew, for a reviewer to read.
+access_matrix.txt has the exact answers; `access_test.py BINARY --write` regenerates it for review.
 Writes are dry runs, so that no answer depends on those before it."""
 import json
 import pathlib

@@ -233,7 +233,7 @@ void Simulation::CheckProgress() {
   }
 }
 
-// After faults have ended: nobody waits in vain, nothing is left over, copies are complete.
+// After the faults: nothing waits for a free device, nothing is left over, copies are complete.
 void Simulation::CheckSettled() {
   const std::vector<api::ObjectPtr> claims = server_.Objects(kGroup, "resourceclaims");
   const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
@@ -253,7 +253,7 @@ void Simulation::CheckSettled() {
     if (pod->is_being_deleted()) Violation(StrCat(pod->name(), " is stuck in Terminating"));
   }
   for (const auto& [waiting, turns] : in_vain_) {
-    if (turns >= kPatience) Violation(StrCat(waiting, " is free and waited for in vain"));
+    if (turns >= kPatience) Violation(StrCat(waiting, " is free, but a pod still waits for it"));
   }
   const auto compare = [&](const client::Informer& copy, const std::vector<api::ObjectPtr>& real) {
     if (copy.objects().size() != real.size()) Violation("a watcher's copy has another size");

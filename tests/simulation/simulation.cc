@@ -350,8 +350,7 @@ void Simulation::Settle() {
     Check();
     if (i >= kSettleTurns - kPatience) CheckProgress();
   }
-  // What is under way in this very moment, as a write that nobody has been told of yet, is given
-  // time.
+  // Give operations in flight, such as a write that has not been reported yet, time to finish.
   for (int i = 0;; ++i) {
     const std::size_t before = server_.violations.size();
     CheckSettled();

@@ -2,7 +2,7 @@
 """Tests of the generator.
 
   apigen_test.py            runs them
-  apigen_test.py --update   writes testdata/golden anew
+  apigen_test.py --update   regenerates testdata/golden
 """
 
 import os
@@ -71,7 +71,7 @@ class Refusals(unittest.TestCase):
         self.refuses("demo.v1.schema:4: Ship has name twice|schema:5: Ship has name twice",
                      HEAD + "struct Ship\n  name string\n  name string")
         self.refuses("number 1 twice", HEAD + "struct Ship\n  a string p=1\n  b string p=1")
-        self.refuses("struct Ship is there twice", HEAD + "struct Ship\nstruct Ship")
+        self.refuses("struct Ship is defined twice", HEAD + "struct Ship\nstruct Ship")
         self.refuses("not understood: reqired", HEAD + "struct Ship\n  name string reqired")
         self.refuses("demo.v1.Ship.name: no such type: strin", HEAD + "struct Ship\n  name strin")
         self.refuses("no such patch strategy: merg",
@@ -104,7 +104,7 @@ class Refusals(unittest.TestCase):
                      "kind demo Ship\n  versions v1*\n  names ships ship")
         self.refuses("stored as", SHIP,
                      "kind demo Ship\n  versions v1*\n  names ships ship\n  stored other v1")
-        self.refuses("is there twice", SHIP,
+        self.refuses("is defined twice", SHIP,
                      "kind demo Ship\n  versions v1*\n  names ships ship\n" * 2)
         self.refuses("kinds.schema:2: not understood", SHIP, "kind demo Ship\n  colour red")
 

@@ -182,7 +182,7 @@ def read_package(path):
             package.version = words[1]
         elif words[0] == "struct" and words[2:] in ([], ["atomic"]):
             if words[1] in package.structs:
-                raise SchemaError(f"{where}: struct {words[1]} is there twice")
+                raise SchemaError(f"{where}: struct {words[1]} is defined twice")
             current = Struct(package, words[1], atomic=words[2:] == ["atomic"])
             package.structs[words[1]] = current
         else:
@@ -480,7 +480,7 @@ def load(folder):
     for kind in kinds + bodies:
         identity = (kind.group, kind.version, kind.kind)
         if identity in seen:
-            raise SchemaError(f"kind {identity} is there twice")
+            raise SchemaError(f"kind {identity} is defined twice")
         seen.add(identity)
     for kind in kinds:
         if not any((k.group, k.version, k.kind) == (*kind.stored_as, kind.kind) for k in kinds):

@@ -22,7 +22,7 @@ std::string NodePath(const Sysfs& sysfs, std::int64_t node) {
   return JoinPath(sysfs.root, StrCat("devices/system/node/node", node));
 }
 
-// "../../../devices/pci0000:00/x" below `directory`, without dots.
+// Resolves "../../../devices/pci0000:00/x" relative to `directory`.
 std::string Resolve(const std::string& directory, const std::string& target) {
   if (target.starts_with('/')) return target;
   const std::string joined = JoinPath(directory, target);
@@ -50,13 +50,13 @@ Result<void> CheckNumaNode(std::int64_t node) {
   return InvalidArgument(StrCat("NUMA node ", node, " is not between 0 and ", kMaxNumaNode));
 }
 
-// The first CPU of "0-3,8": enough to know the socket.
+// The first CPU of a list such as "0-3,8"; enough to find the socket.
 std::optional<std::int64_t> FirstCpu(std::string_view list) {
   list = Trim(list);
   return ParseInt64(list.substr(0, list.find_first_of(",-")));
 }
 
-// Which socket a node is on, if the machine tells.
+// The socket of a NUMA node, if sysfs has it.
 std::optional<std::int64_t> SocketOf(const Sysfs& sysfs, std::int64_t node) {
   const auto list = sysfs.files.ReadFile(JoinPath(NodePath(sysfs, node), "cpulist"));
   if (!list.ok()) return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<std::int64_t> SocketOf(const Sysfs& sysfs, std::int64_t node) {
   return *socket;
 }
 
-// The nodes that are online, ascending: the columns of a `distance` file.
+// The online NUMA nodes, ascending: the columns of a `distance` file.
 std::vector<std::int64_t> OnlineNodes(const Sysfs& sysfs) {
   std::vector<std::int64_t> nodes;
   const auto names = sysfs.files.ListDirectory(JoinPath(sysfs.root, "devices/system/node"));
@@ -84,7 +84,7 @@ std::vector<std::int64_t> OnlineNodes(const Sysfs& sysfs) {
   return nodes;
 }
 
-// Distance by node; empty where the machine does not tell.
+// Distance by node; empty if sysfs has none.
 std::map<std::int64_t, std::int64_t> Distances(const Sysfs& sysfs, std::int64_t node) {
   std::map<std::int64_t, std::int64_t> distances;
   const auto text = sysfs.files.ReadFile(JoinPath(NodePath(sysfs, node), "distance"));
@@ -120,7 +120,7 @@ Result<std::string> PcieRoot(const Sysfs& sysfs, const std::string& bus_id) {
   const std::string path = Resolve(DirectoryName(link), target);
   const std::string prefix = JoinPath(sysfs.root, "devices/");
   if (!path.starts_with(prefix + "pci") || BaseName(path) != bus_id) {
-    return FailedPrecondition(StrCat(link, " leads to ", path, ", which is no PCI device"));
+    return FailedPrecondition(StrCat(link, " points to ", path, ", which is not a PCI device"));
   }
   const std::string below = path.substr(prefix.size());
   return below.substr(0, below.find('/'));
@@ -131,8 +131,7 @@ Result<std::int64_t> NumaNodeOfPciDevice(const Sysfs& sysfs, const std::string& 
   ASSIGN_OR_RETURN(const std::int64_t node,
                    ReadNumber(sysfs, JoinPath(DevicePath(sysfs, bus_id), "numa_node")));
   if (node < 0) {
-    return FailedPrecondition(
-        StrCat("the machine does not say which NUMA node ", bus_id, " is on"));
+    return FailedPrecondition(StrCat("the NUMA node of ", bus_id, " is unknown"));
   }
   RETURN_IF_ERROR(CheckNumaNode(node));
   return node;
@@ -145,7 +144,7 @@ Result<std::int64_t> NumaNodeOfCpu(const Sysfs& sysfs, std::int64_t cpu) {
     if (!name.starts_with("node")) continue;
     if (const auto node = ParseInt64(name.substr(4)); node && *node >= 0) return *node;
   }
-  return FailedPrecondition(StrCat("the machine does not say which NUMA node CPU ", cpu, " is on"));
+  return FailedPrecondition(StrCat("the NUMA node of CPU ", cpu, " is unknown"));
 }
 
 Result<std::vector<std::int64_t>> NumaNodesNear(const Sysfs& sysfs, std::int64_t node) {

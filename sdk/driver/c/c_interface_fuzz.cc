@@ -1,4 +1,4 @@
-// The JSON that a driver in C hands over, and the claim that it is handed.
+// Fuzzes the JSON that a C driver passes in and the claim that it gets.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto tree = api::ParseJson(text.c_str());
   const bool is_object = tree.ok() && (*tree)->root().is_object();
-  // Every entry says the same about it, and why not in a text that ends.
+  // Every entry agrees on the result, and error messages are terminated.
   drakkar_error error;
   const auto check = [&](int answer) {
     CHECK((answer == 0) == is_object);

@@ -86,7 +86,7 @@ static void devices_have_attributes_of_every_type(void) {
   EXPECT(drakkar_resources_set_binding(resources, "p", "d", 1, texts, 1, texts + 1, 1) == 0);
   EXPECT(drakkar_resources_set_json(resources, "p", "d", "{\"allNodes\":true}", &error) == 0);
   EXPECT(drakkar_resources_set_json(resources, "p", "d", "[]", &error) != 0);
-  EXPECT(strcmp(error.message, "the JSON must be an object") == 0);
+  EXPECT(strcmp(error.message, "json must be an object") == 0);
   EXPECT(drakkar_resources_set_all_nodes(resources, "p") == 0);
   EXPECT(drakkar_resources_set_node_selector(resources, "q", "{\"nodeSelectorTerms\":[]}",
                                              &error) == 0);

@@ -51,10 +51,10 @@ int drakkar_claim_status_set_data(drakkar_claim_status* status, const char* json
   return Guarded(error, [&] {
     driver::AllocatedDeviceStatus* device = Last(status);
     if (device == nullptr || json == nullptr)
-      return Fail(error, "a device must be added, and json be set");
+      return Fail(error, "add a device first, and json must not be null");
     auto data = api::ParseJson(json);
     if (!data.ok()) return Fail(error, data.error().message);
-    if (!(*data)->root().is_object()) return Fail(error, "the data of a device must be an object");
+    if (!(*data)->root().is_object()) return Fail(error, "json must be an object");
     device->data = *std::move(data);
     return 0;
   });

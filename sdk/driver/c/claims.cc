@@ -1,4 +1,4 @@
-// Claims and pods as callbacks see them, and the devices they answer with.
+// Claims and pods as callbacks see them, and the devices they return.
 #include <new>
 
 #include "claims/claim.h"
@@ -35,7 +35,7 @@ driver::DeviceMetadata* MetadataOfLast(drakkar_prepare_result* result) {
   return &*described;
 }
 
-// Sets an attribute of the device added last.
+// Sets an attribute of the most recently added device.
 auto Setter(drakkar_prepare_result* result, const char* attribute) {
   return [result, attribute](metadata::AttributeValue value) {
     driver::DeviceMetadata* described = attribute == nullptr ? nullptr : MetadataOfLast(result);

@@ -31,10 +31,10 @@ constexpr Logger kLog("driver");
 
 std::string ErrorText(const drakkar_error& error) {
   const std::size_t size = ::strnlen(error.message, DRAKKAR_ERROR_BYTES);
-  return size == 0 ? "the driver gave no reason" : std::string(error.message, size);
+  return size == 0 ? "the driver returned no error message" : std::string(error.message, size);
 }
 
-// All claims of a call go to prepare_all if there is one, else to prepare one by one.
+// Calls prepare_all with all claims of a call if it is set, otherwise prepare for each.
 class CallbackPlugin final : public driver::Plugin {
  public:
   explicit CallbackPlugin(const drakkar_driver_options& options)
@@ -109,17 +109,17 @@ class CallbackPlugin final : public driver::Plugin {
   const std::string driver_name_;
 };
 
-// The sizes that the options had in headers so far, each the offset of what came next.
+// The sizes of the options struct in all headers so far, each the offset of the next addition.
 constexpr std::array<std::size_t, 2> kOptionSizes = {
     offsetof(drakkar_driver_options, running_pod_sandbox), sizeof(drakkar_driver_options)};
 
-// The options as this library knows them, whatever the header they were compiled with.
+// Copies the options into the current struct, whichever header they were compiled with.
 Result<drakkar_driver_options> ReadOptions(const drakkar_driver_options* given) {
-  if (given == nullptr) return InvalidArgument("options must be set");
+  if (given == nullptr) return InvalidArgument("options must not be null");
   if (given->size > kOptionSizes.back()) {
     return InvalidArgument(StrCat("options.size is ", given->size,
-                                  ", this library knows no more than ", kOptionSizes.back(),
-                                  " bytes: the program was compiled for a newer one"));
+                                  ", but this library supports at most ", kOptionSizes.back(),
+                                  " bytes; the program was compiled for a newer library"));
   }
   if (std::ranges::find(kOptionSizes, given->size) == kOptionSizes.end()) {
     return InvalidArgument("options.size must be sizeof(drakkar_driver_options)");
@@ -150,7 +150,7 @@ using PodCallback = int (*)(void*, drakkar_driver*, const drakkar_pod*, drakkar_
 
 }  // namespace
 
-// Everything but the thread lives on the thread's loop.
+// Everything but the thread itself lives on the thread's loop.
 struct drakkar_driver {
   explicit drakkar_driver(const drakkar_driver_options& options)
       : plugin(options), thread("driver") {}
@@ -248,7 +248,7 @@ struct drakkar_driver {
     client.reset();
   }
 
-  // On the loop, once it runs: at once from a callback, else there and waited for.
+  // Runs `task` on the loop: directly if called from a callback, otherwise posted and waited for.
   template <typename Task>
   void OnLoop(Task task) {
     if (thread.loop().IsInLoop()) return task();
@@ -323,7 +323,7 @@ int drakkar_driver_publish(drakkar_driver* driver, const drakkar_resources* reso
                            drakkar_error* error) {
   return Guarded(error, [&] {
     if (driver == nullptr || resources == nullptr)
-      return Fail(error, "driver and resources must be set");
+      return Fail(error, "driver and resources must not be null");
     Result<void> published;
     driver->OnLoop([&] { published = driver->driver->PublishResources(resources->resources); });
     return Answer(published, error);
@@ -334,7 +334,7 @@ int drakkar_driver_report(drakkar_driver* driver, const drakkar_device_health* d
                           size_t count, drakkar_error* error) {
   return Guarded(error, [&] {
     if (driver == nullptr || (devices == nullptr && count > 0)) {
-      return Fail(error, "driver and devices must be set");
+      return Fail(error, "driver and devices must not be null");
     }
     using State = rpc::DeviceHealthState;
     rpc::HealthReport report;
@@ -380,7 +380,7 @@ int drakkar_driver_update_metadata(drakkar_driver* driver, const char* claim_nam
                                    drakkar_error* error) {
   return Guarded(error, [&] {
     if (driver == nullptr || devices == nullptr)
-      return Fail(error, "driver and devices must be set");
+      return Fail(error, "driver and devices must not be null");
     Result<void> updated;
     driver->OnLoop([&] {
       updated = driver->driver->UpdateRequestMetadata(
@@ -394,7 +394,8 @@ int drakkar_driver_update_metadata(drakkar_driver* driver, const char* claim_nam
 int drakkar_driver_prepared_requests(drakkar_driver* driver, drakkar_request_callback each,
                                      void* user_data, drakkar_error* error) {
   return Guarded(error, [&] {
-    if (driver == nullptr || each == nullptr) return Fail(error, "driver and each must be set");
+    if (driver == nullptr || each == nullptr)
+      return Fail(error, "driver and each must not be null");
     Result<std::vector<driver::PreparedRequest>> requests = std::vector<driver::PreparedRequest>();
     driver->OnLoop([&] { requests = driver->driver->PreparedRequests(); });
     if (!requests.ok()) return Fail(error, requests.error().message);
@@ -430,7 +431,8 @@ int drakkar_driver_apply_claim_status(drakkar_driver* driver, const char* claim_
                                       drakkar_done_callback done, void* done_data,
                                       drakkar_error* error) {
   return Guarded(error, [&] {
-    if (driver == nullptr || status == nullptr) return Fail(error, "driver and status must be set");
+    if (driver == nullptr || status == nullptr)
+      return Fail(error, "driver and status must not be null");
     driver->OnLoop([&] {
       driver->driver->ApplyClaimStatus(
           {Text(claim_namespace), Text(claim_uid), Text(claim_name)}, status->devices,
@@ -454,7 +456,7 @@ int drakkar_driver_set_condition(drakkar_driver* driver, const char* claim_names
     drakkar_claim_status whole;
     if (drakkar_claim_status_add_device(&whole, pool, device, nullptr) != 0 ||
         drakkar_claim_status_add_condition(&whole, type, status, reason, message) != 0) {
-      return Fail(error, "pool, device, type, status and reason must be set");
+      return Fail(error, "pool, device, type, status and reason must not be null");
     }
     return drakkar_driver_apply_claim_status(driver, claim_namespace, claim_name, claim_uid, &whole,
                                              nullptr, nullptr, error);
@@ -463,7 +465,7 @@ int drakkar_driver_set_condition(drakkar_driver* driver, const char* claim_names
 
 int drakkar_cdi_write_spec(const char* path, const char* json, drakkar_error* error) {
   return Guarded(error, [&] {
-    if (path == nullptr || json == nullptr) return Fail(error, "path and json must be set");
+    if (path == nullptr || json == nullptr) return Fail(error, "path and json must not be null");
     auto spec = cdi::ReadSpecJson(json);
     if (!spec.ok()) return Fail(error, spec.error().message);
     if (auto valid = cdi::ValidateSpec(*spec); !valid.ok())

@@ -22,11 +22,11 @@ int Unprepare(void*, const char*, const char*, const char*, drakkar_error*) {
 TEST(CInterface, RefusesOptionsThatCannotWorkWithASentence) {
   drakkar_error error = {};
   EXPECT_EQ(drakkar_driver_start(nullptr, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("options must be set"));
+  EXPECT_THAT(error.message, HasSubstr("options must not be null"));
   drakkar_driver_options options = {};
   options.size = sizeof(options);
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("driver_name must be set"));
+  EXPECT_THAT(error.message, HasSubstr("driver_name must not be null"));
   options.driver_name = "c.example.com";
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
   EXPECT_THAT(error.message, HasSubstr("prepare and unprepare must be set"));

@@ -1,4 +1,4 @@
-// The flags every driver has, for the main function of a driver in C.
+// The standard flags of a driver, for C.
 #include <cstdlib>
 #include <cstring>
 
@@ -40,7 +40,7 @@ const Field* Find(std::string_view name) {
   return nullptr;
 }
 
-// `value` must live as long as the options are used.
+// `value` must outlive the use of the options.
 Result<void> Set(Options& options, std::string_view name, const char* value) {
   driver::DriverFlags checked;
   RETURN_IF_ERROR(checked.Set(name, value));
@@ -56,7 +56,7 @@ Result<void> Set(Options& options, std::string_view name, const char* value) {
 }
 
 Result<void> Parse(Options& options, int& argc, char** argv) {
-  int kept = argc > 0 ? 1 : 0;  // the program's name
+  int kept = argc > 0 ? 1 : 0;  // the program's name stays
   for (int i = 1; i < argc; ++i) {
     const char* word = argv[i];
     if (std::strcmp(word, "--") == 0) {
@@ -102,7 +102,7 @@ int drakkar_driver_parse_flags(drakkar_driver_options* options, int* argc, char*
                                drakkar_error* error) {
   return Guarded(error, [&] {
     if (options == nullptr || argc == nullptr || argv == nullptr) {
-      return Fail(error, "options, argc and argv must be set");
+      return Fail(error, "options, argc and argv must not be null");
     }
     return Answer(Parse(*options, *argc, argv), error);
   });

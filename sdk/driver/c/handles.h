@@ -1,6 +1,6 @@
 #pragma once
 
-// What is behind the handles of drakkar_driver.h, and how failures leave it.
+// The types behind the handles of drakkar_driver.h, and error handling.
 
 #include <algorithm>
 #include <cstring>
@@ -20,12 +20,12 @@
 #include "sdk/driver/status/claim_status.h"
 
 struct drakkar_claim {
-  // The devices of `driver_name` only.
+  // Includes only devices of `driver_name`.
   drakkar_claim(const drakkar::api::Object& claim, std::string_view driver_name);
   drakkar_claim(const drakkar_claim&) = delete;
 
   std::string namespace_name, name, uid, json;
-  std::deque<std::string> texts;  // what `devices` points to
+  std::deque<std::string> texts;  // owns the strings that `devices` points to
   std::vector<drakkar_allocated_device> devices;
   std::vector<std::string> pod_uids;
 };
@@ -45,9 +45,9 @@ struct drakkar_claim_status {
 struct drakkar_resources {
   drakkar::driver::DriverResources resources;
 
-  // Null if there is none.
+  // Returns null if it does not exist.
   drakkar::driver::Device* Find(const char* pool, const char* device);
-  // The one slice of a pool; both are made if they are new.
+  // The single slice of a pool; creates both if needed.
   drakkar::driver::Slice& SliceOf(const char* pool);
 };
 
@@ -66,7 +66,7 @@ inline int Answer(const Result<void>& result, drakkar_error* error) {
   return result.ok() ? 0 : Fail(error, result.error().message);
 }
 
-// Runs `body`; what it throws (only memory can run out) becomes an error.
+// Runs `body` and turns exceptions (only memory exhaustion can cause one) into an error.
 template <typename Body>
 int Guarded(drakkar_error* error, Body body) noexcept {
   try {
@@ -74,16 +74,16 @@ int Guarded(drakkar_error* error, Body body) noexcept {
   } catch (const std::exception& exception) {
     return Fail(error, exception.what());
   } catch (...) {
-    return Fail(error, "unknown failure");
+    return Fail(error, "unknown error");
   }
 }
 
-// NULL is "".
+// Treats NULL as "".
 inline std::string Text(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }
 
-// Null or a list with a null in it: false.
+// Returns false if the list or one of its elements is null.
 inline bool ReadTexts(const char* const* values, std::size_t count, std::vector<std::string>& out) {
   if (values == nullptr && count > 0) return false;
   for (std::size_t i = 0; i < count; ++i) {
@@ -93,7 +93,7 @@ inline bool ReadTexts(const char* const* values, std::size_t count, std::vector<
   return true;
 }
 
-// The values of attributes, from what C has. Each calls `set` with the value, or answers -1.
+// Converts attribute values from C. Each calls `set` with the value, or returns -1.
 template <typename Set>
 int WithText(const char* value, Set set) {
   return value == nullptr ? -1 : set(metadata::AttributeValue(std::string(value)));
@@ -128,7 +128,7 @@ int WithBools(const int* values, std::size_t count, Set set) {
   return set(metadata::AttributeValue(std::move(bools)));
 }
 
-// False if an address is null.
+// Returns false if an address is null.
 inline bool ReadNetwork(const char* interface_name, const char* const* ips, std::size_t ip_count,
                         const char* hardware_address, metadata::NetworkDeviceData& out) {
   out.interface_name = Text(interface_name);

@@ -36,12 +36,12 @@ auto Setter(drakkar_resources* resources, const char* pool, const char* device,
   };
 }
 
-// An object, or a failure that says so.
+// Reads a JSON object, or fails.
 int ReadObject(const char* json, api::TreePtr& out, drakkar_error* error) {
-  if (json == nullptr) return Fail(error, "json must be set");
+  if (json == nullptr) return Fail(error, "json must not be null");
   auto tree = api::ParseJson(json);
   if (!tree.ok()) return Fail(error, tree.error().message);
-  if (!(*tree)->root().is_object()) return Fail(error, "the JSON must be an object");
+  if (!(*tree)->root().is_object()) return Fail(error, "json must be an object");
   out = *std::move(tree);
   return 0;
 }
@@ -127,7 +127,7 @@ int drakkar_resources_set_pci(drakkar_resources* resources, const char* pool, co
                               const char* bus_id, drakkar_error* error) {
   return Guarded(error, [&] {
     driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
-    if (found == nullptr || bus_id == nullptr) return Fail(error, "there is no such device");
+    if (found == nullptr || bus_id == nullptr) return Fail(error, "no such device");
     return Answer(driver::AddPciAttributes({.files = RealFileSystem()}, bus_id, *found), error);
   });
 }
@@ -165,7 +165,7 @@ int drakkar_resources_set_json(drakkar_resources* resources, const char* pool, c
                                const char* json, drakkar_error* error) {
   return Guarded(error, [&] {
     driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
-    if (found == nullptr) return Fail(error, "there is no such device");
+    if (found == nullptr) return Fail(error, "no such device");
     return ReadObject(json, found->more, error);
   });
 }
@@ -182,7 +182,7 @@ int drakkar_resources_set_node_selector(drakkar_resources* resources, const char
                                         const char* json, drakkar_error* error) {
   return Guarded(error, [&] {
     if (resources == nullptr || pool == nullptr)
-      return Fail(error, "resources and pool must be set");
+      return Fail(error, "resources and pool must not be null");
     return ReadObject(json, resources->resources.pools[pool].node_selector, error);
   });
 }

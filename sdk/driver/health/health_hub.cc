@@ -8,11 +8,11 @@
 namespace drakkar::driver {
 namespace {
 
-// What a node assumes when the driver sets no timeout (KEP-4680).
+// A node's default if the driver sets no timeout (KEP-4680).
 constexpr std::int64_t kDefaultTimeoutSeconds = 30;
 constexpr Duration kBetweenPieces = std::chrono::milliseconds(2);
 
-// Half of the time after which a node takes the state for outdated.
+// Half the time after which a node considers the state stale.
 Duration RepeatAfter(const rpc::DeviceHealth& device) {
   const std::int64_t timeout = device.health_check_timeout_seconds;
   return std::chrono::milliseconds((timeout > 0 ? timeout : kDefaultTimeoutSeconds) * 500);
@@ -25,7 +25,7 @@ Result<bool> HealthHub::Report(rpc::HealthReport report) {
   std::set<Name> names;
   for (const rpc::DeviceHealth& device : report) {
     if (device.pool_name.empty() || device.device_name.empty()) {
-      return InvalidArgument("a health report must name pool and device");
+      return InvalidArgument("a health report must have a pool and a device name");
     }
     if (!devices_.contains({device.pool_name, device.device_name})) {
       names.emplace(device.pool_name, device.device_name);
@@ -33,7 +33,7 @@ Result<bool> HealthHub::Report(rpc::HealthReport report) {
   }
   if (devices_.size() + names.size() > kMaxHealthDevices) {
     return Error{ErrorCode::kResourceExhausted,
-                 StrCat("health of more than ", kMaxHealthDevices, " devices")};
+                 StrCat("cannot report health for more than ", kMaxHealthDevices, " devices")};
   }
   const std::int64_t now =
       std::chrono::duration_cast<std::chrono::seconds>(loop_.clock().Now().time_since_epoch())
@@ -75,7 +75,7 @@ void HealthHub::Watch(std::unique_ptr<rpc::HealthSink> sink) {
   loop_.AssertInLoop();
   rpc::HealthSink* key = sink.get();
   sinks_.emplace(key, std::move(sink));
-  // The watcher learns at once what is known, even if that is nothing.
+  // A new watcher gets the full state at once, even if it is empty.
   rpc::HealthReport everything;
   for (const auto& [name, entry] : devices_) everything.push_back(entry.health);
   key->Send(everything);
@@ -95,7 +95,7 @@ void HealthHub::Clear() {
 }
 
 void HealthHub::Send(const rpc::HealthReport& report) {
-  // Sending may end a stream, and so change the map.
+  // Sending may end a stream and change the map.
   std::vector<rpc::HealthSink*> sinks;
   for (const auto& [key, sink] : sinks_) sinks.push_back(key);
   for (rpc::HealthSink* key : sinks) {
@@ -153,7 +153,7 @@ void HealthHub::SendDue() {
 
 void HealthHub::ArmRepeat() {
   if (sinks_.empty() || repeats_.empty()) return repeat_.reset();
-  // With more of them due, not before the node had time for the last piece.
+  // If more are due, give the node time for the previous message first.
   const Duration wait =
       std::max<Duration>(repeats_.begin()->first - loop_.clock().Monotonic(), kBetweenPieces);
   repeat_ = loop_.RunAfter(wait, [this] { SendDue(); });

@@ -27,7 +27,7 @@ Result<net::Address> ParseListenAddress(const std::string& text) {
   if (colon != std::string::npos) port = ParseInt64(std::string_view(text).substr(colon + 1));
   if (!port || *port < 0 || *port > 65'535) {
     return InvalidArgument(
-        StrCat("the address ", Quote(text), " must end in a port, as 127.0.0.1:8080"));
+        StrCat("address ", Quote(text), " must include a port, for example 127.0.0.1:8080"));
   }
   std::string host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -45,7 +45,7 @@ Result<void> DriverEndpoint::Start() {
 void DriverEndpoint::Handle(net::ServerRequest request,
                             std::shared_ptr<net::ResponseWriter> writer) {
   if (request.method != net::Method::kGet) {
-    return writer->Send(405, PlainText(), std::string("only GET is served here\n"));
+    return writer->Send(405, PlainText(), std::string("only GET is supported\n"));
   }
   if (request.path == "/healthz" || request.path == "/livez") {
     return Answer(*writer, Run(options_.check_health));

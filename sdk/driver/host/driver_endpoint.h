@@ -11,14 +11,14 @@
 
 namespace drakkar::driver {
 
-// A driver's own HTTP port: /healthz (the process answers and nothing fatal happened), /readyz (the
-// driver does what it is for) and /metrics. Plain HTTP: bind it to loopback or to the pod's
-// address. Loop-bound.
+// A driver's HTTP port: /healthz (the process responds and has had no fatal error), /readyz (the
+// driver is registered and its devices are published) and /metrics. Plain HTTP: bind it to loopback
+// or to the pod's address. Loop-bound.
 class DriverEndpoint final : public net::RequestHandler {
  public:
   struct Options {
     UvLoop& loop;
-    std::string address;  // "127.0.0.1:8080", "[::1]:8080", ":8080"; port 0 is any free one
+    std::string address;  // "127.0.0.1:8080", "[::1]:8080", ":8080"; port 0 chooses a free one
     Metrics& metrics;
     // Asked at each request; an error is the answer. May be empty.
     std::function<Result<void>()> check_health;
@@ -37,7 +37,7 @@ class DriverEndpoint final : public net::RequestHandler {
   std::unique_ptr<net::HttpServer> server_;
 };
 
-// "127.0.0.1:8080" in its parts. No host means all addresses.
+// Parses "127.0.0.1:8080". An empty host means all addresses.
 Result<net::Address> ParseListenAddress(const std::string& text);
 
 }  // namespace drakkar::driver

@@ -17,27 +17,27 @@ struct TextFlag {
 };
 
 constexpr std::array<TextFlag, 12> kTextFlags = {{
-    {"driver-name", &DriverFlags::driver_name, "NAME", "The driver's name."},
+    {"driver-name", &DriverFlags::driver_name, "NAME", "Name of the driver."},
     {"kubeconfig", &DriverFlags::kubeconfig, "FILE",
-     "Where the API server is and who we are; default: the pod's service account."},
-    {"node-name", &DriverFlags::node_name, "NAME", "The node this runs on."},
+     "Address of the API server and credentials. Defaults to the pod's service account."},
+    {"node-name", &DriverFlags::node_name, "NAME", "Name of the node this driver runs on."},
     {"registry-dir", &DriverFlags::registry_directory, "DIR",
-     "Where the node agent looks for drivers."},
+     "Directory in which the node agent looks for registration sockets."},
     {"plugin-dir", &DriverFlags::plugin_directory, "DIR",
-     "The driver's own directory; default: plugins/<driver> beside the registry."},
-    {"cdi-dir", &DriverFlags::cdi_directory, "DIR", "Where CDI specs go."},
-    {"pod-uid", &DriverFlags::pod_uid, "UID",
-     "For rolling updates: the uid of the pod this runs in."},
+     "The driver's own directory. Defaults to plugins/<driver> next to the registry."},
+    {"cdi-dir", &DriverFlags::cdi_directory, "DIR", "Directory for CDI specs."},
+    {"pod-uid", &DriverFlags::pod_uid, "UID", "UID of the driver's pod; enables rolling updates."},
     {"nri-socket", &DriverFlags::nri_socket, "FILE",
-     "The container runtime's NRI socket, for drivers with an NRI hook."},
+     "NRI socket of the container runtime, for drivers with an NRI hook."},
     {"unhealthy-taint", &DriverFlags::unhealthy_taint, "EFFECT",
-     "The effect of a taint for devices that are unhealthy: NoSchedule, NoExecute or None; "
-     "default: no taint."},
+     "Taint effect for unhealthy devices: NoSchedule, NoExecute or None. If empty, they are not "
+     "tainted."},
     {"http-endpoint", &DriverFlags::http_endpoint, "ADDRESS",
-     "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere."},
-    {"logging-format", &DriverFlags::logging_format, "FORMAT", "text or json."},
+     "Address for /healthz, /readyz and /metrics, for example 127.0.0.1:8080. If empty, they are "
+     "not served."},
+    {"logging-format", &DriverFlags::logging_format, "FORMAT", "Log format: text or json."},
     {"log-level", &DriverFlags::log_level, "LEVEL",
-     "The least important messages to show: debug, info, warning or error."},
+     "Minimum log level: debug, info, warning or error."},
 }};
 
 constexpr std::string_view kMetadataFlag = "enable-device-metadata";
@@ -57,17 +57,16 @@ std::vector<DriverFlagInfo> DriverFlags::Describe() const {
     flags.push_back({std::string(flag.name), std::string(flag.help), this->*flag.field,
                      std::string(flag.placeholder)});
   }
-  flags.push_back(
-      {std::string(kMetadataFlag),
-       "Write the attributes of devices into files that containers can read (KEP-5304).",
-       enable_device_metadata ? "true" : "false", ""});
+  flags.push_back({std::string(kMetadataFlag),
+                   "Write device metadata to files that containers can read (KEP-5304).",
+                   enable_device_metadata ? "true" : "false", ""});
   return flags;
 }
 
 Result<void> DriverFlags::Set(std::string_view name, std::string_view value) {
   if (name == kMetadataFlag) {
     if (value != "true" && value != "false") {
-      return InvalidArgument(StrCat("--", name, " is true or false, not ", Quote(value)));
+      return InvalidArgument(StrCat("--", name, " must be true or false, not ", Quote(value)));
     }
     enable_device_metadata = value == "true";
     return Ok();

@@ -40,7 +40,7 @@ TEST(DriverFlags, MistakesGetOneSentence) {
   EXPECT_EQ(flags.Parse({"--logging-format=xml"}).error().message,
             "--logging-format must be text or json, not \"xml\"");
   EXPECT_EQ(flags.Parse({"--enable-device-metadata=maybe"}).error().message,
-            "--enable-device-metadata is true or false, not \"maybe\"");
+            "--enable-device-metadata must be true or false, not \"maybe\"");
   EXPECT_EQ(flags.Parse({"--unhealthy-taint=Bad"}).error().message,
             "--unhealthy-taint must be NoSchedule, NoExecute or None, not \"Bad\"");
   EXPECT_EQ(flags.Set("nonsense", "x").error().message, "unknown flag --nonsense");

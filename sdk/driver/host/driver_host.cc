@@ -36,15 +36,14 @@ Result<client::ClusterAccess> LoadInClusterAccess(
   const char* host = environment("KUBERNETES_SERVICE_HOST");
   const char* port = environment("KUBERNETES_SERVICE_PORT");
   if (host == nullptr || port == nullptr || *host == 0 || *port == 0) {
-    return InvalidArgument(
-        "--kubeconfig is needed outside of a pod: the file that says where the API server is");
+    return InvalidArgument("--kubeconfig is required outside of a pod");
   }
   client::ClusterAccess access;
   const std::string name = host;
   access.server = name.find(':') == std::string::npos ? StrCat("https://", name, ":", port)
                                                       : StrCat("https://[", name, "]:", port);
   ASSIGN_OR_RETURN(access.ca_pem, files.ReadFile(JoinPath(directory, "ca.crt")));
-  // The node replaces it before it expires.
+  // The node renews it before it expires.
   access.token_file = JoinPath(directory, "token");
   ASSIGN_OR_RETURN(const std::string token, files.ReadFile(access.token_file));
   access.token = std::string(Trim(token));

@@ -14,11 +14,11 @@
 
 namespace drakkar::driver {
 
-// Everything a driver's process needs around a Driver, made from its flags: loop, client,
-// transport, metrics. Made and used on the thread that runs the loop.
+// Everything that a driver's process needs around a Driver, made from its flags: loop, client,
+// transport, metrics. Created and used on the thread that runs the loop.
 class DriverHost {
  public:
-  // Reads the kubeconfig, or the pod's service account. Sets logging up.
+  // Reads the kubeconfig or the pod's service account, and sets up logging.
   static Result<std::unique_ptr<DriverHost>> Create(const DriverFlags& flags);
   ~DriverHost();
   DriverHost(const DriverHost&) = delete;
@@ -30,18 +30,18 @@ class DriverHost {
   Metrics& metrics() { return metrics_; }
   const DriverFlags& flags() const { return flags_; }
 
-  // The options of a driver as the flags have them; change what the driver wants otherwise.
+  // Driver options according to the flags; adjust them as needed.
   DriverOptions Options(Plugin& plugin);
 
-  // Runs until SIGINT, SIGTERM or End. `start` is called on the loop and gives the driver, or null
-  // for a process without one; an error ends the process with 1. The port of --http-endpoint is
-  // open meanwhile. Returns the process's exit code.
+  // Runs until SIGINT, SIGTERM or End, and returns the exit code. Calls `start` on the loop, which
+  // returns the driver, or null for a process without one; an error ends the process with 1. Serves
+  // --http-endpoint meanwhile.
   using StartFunction = std::function<Result<std::unique_ptr<Driver>>(DriverHost& host)>;
   int Run(const StartFunction& start);
-  // Ends Run, with exit code 1 if there is an error. From the loop.
+  // Ends Run, with exit code 1 if there is an error. Call it on the loop.
   void End(const Error* error = nullptr);
 
-  // The running driver; null before `start` and after the end.
+  // The running driver; null before `start` and after Run.
   Driver* driver() { return driver_.get(); }
 
  private:
@@ -58,27 +58,27 @@ class DriverHost {
   Result<void> health_;  // the error that ended the run
 };
 
-// The whole main function of a simple driver: runs `plugin` as the flags say. `on_started` is
-// called on the loop once the driver is open, and usually publishes its devices.
+// The whole main function of a simple driver: runs `plugin` according to the flags. Calls
+// `on_started` on the loop once the driver has started; it usually publishes the devices.
 int RunDriver(const DriverFlags& flags, Plugin& plugin,
               std::function<Result<void>(Driver& driver)> on_started);
 
-// What every process of a driver begins with: sets logging up as the flags say and finds the API
-// server, by the kubeconfig or by the pod's service account.
+// Sets up logging according to the flags and finds the API server from the kubeconfig or the pod's
+// service account. Every driver process starts with it.
 Result<client::ClusterAccess> BeginDriverProcess(const DriverFlags& flags);
 
-// What a driver runs on.
+// The environment that a driver runs in.
 struct DriverSurroundings {
   EventLoop& loop;
   client::Client& client;
   rpc::Transport& transport;
   Metrics& metrics;
 };
-// The options of a driver as the flags have them.
+// Driver options according to the flags.
 DriverOptions MakeDriverOptions(const DriverFlags& flags, const DriverSurroundings& surroundings,
                                 Plugin& plugin);
 
-// How a pod reaches the API server of its cluster: the service account's token and authority, and
+// Access to the API server from inside a pod: the service account's token and CA, and
 // KUBERNETES_SERVICE_HOST and _PORT.
 Result<client::ClusterAccess> LoadInClusterAccess(
     FileSystem& files, const std::function<const char*(const char*)>& environment,

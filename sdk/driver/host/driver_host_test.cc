@@ -33,7 +33,7 @@ TEST(InCluster, AccessIsThatOfTheServiceAccount) {
                   files, [](const char*) -> const char* { return nullptr; }, "/sa")
                   .error()
                   .message,
-              HasSubstr("--kubeconfig is needed outside of a pod"));
+              HasSubstr("--kubeconfig is required outside of a pod"));
   EXPECT_FALSE(LoadInClusterAccess(files, environment, "/elsewhere").ok());
 }
 

@@ -112,7 +112,8 @@ Result<std::string> MetadataPlaces::SpecText(const ClaimRecord& record, const st
       mount(RequestDirectory(record, request), place);
       continue;
     }
-    // A mounted file stays the one it was when the container started, whole but perhaps old.
+    // A mounted file keeps the content it had when the container started: complete, but possibly
+    // outdated.
     mount(MetadataPath(record, request), StrCat(place, "/", driver_name, metadata::kFileSuffix));
     if (dialect == Dialect::kKubernetes) continue;
     mount(RequestDirectory(record, request),
@@ -139,14 +140,15 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
       name.is_string()) {
     record.pod_claim_name = std::string(name.str());
     if (!name.str().empty() && !api::CheckDnsLabel(name.str()).empty()) {
-      return InvalidArgument("the claim's name in the pod, " + Quote(name.str()) +
-                             ", is not a DNS label");
+      return InvalidArgument("the claim's name in the pod " + Quote(name.str()) +
+                             " is not a DNS label");
     }
   }
   for (const api::Value consumer : claim["status"]["reservedFor"].elements()) {
     if (claims::IsPod(consumer)) record.pods.emplace_back(consumer["uid"].str());
   }
-  if (places.dialect == Dialect::kKubernetes) return plan;  // which goes by what the driver returns
+  // Kubernetes uses the devices that the driver returned
+  if (places.dialect == Dialect::kKubernetes) return plan;
   std::set<std::string> shared;
   for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
     if (result["driver"].str() != places.driver_name) {

@@ -46,7 +46,7 @@ Result<ClaimRecord> ReadClaimRecord(std::string_view text) {
   record.uid = root["uid"].str();
   if (record.namespace_name.empty() || record.name.empty() || record.uid.empty() ||
       !root["requests"].is_object()) {
-    return Error{ErrorCode::kDataLoss, "not a record of a claim"};
+    return Error{ErrorCode::kDataLoss, "not a claim record"};
   }
   if (const Value name = root["podClaimName"]; name.is_string()) {
     record.pod_claim_name = std::string(name.str());

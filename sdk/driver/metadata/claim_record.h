@@ -10,8 +10,8 @@
 
 namespace drakkar::driver {
 
-// What the driver remembers of a claim it wrote metadata for: which devices of which request are
-// its own. It is what updates are checked against, also after a restart.
+// What the driver remembers about a claim that it wrote metadata for: which devices of which
+// request belong to it. Updates are checked against it, including after a restart.
 struct ClaimRecord {
   struct Device {
     std::string pool_name;
@@ -21,7 +21,8 @@ struct ClaimRecord {
   };
   struct Request {
     std::string reference;  // "request" or "request/subrequest", as in the allocation
-    // Digest of the metadata that prepare gave last; empty: none, or not written yet.
+    // Digest of the metadata that prepare last returned; empty if there was none or it is not
+    // written yet.
     std::string prepared;
     std::vector<Device> devices;
     bool operator==(const Request&) const = default;
@@ -31,14 +32,14 @@ struct ClaimRecord {
   std::string name;
   std::string uid;
   std::optional<std::string> pod_claim_name;
-  std::vector<std::string> pods;  // UIDs of those it is reserved for; older records have none
+  std::vector<std::string> pods;  // UIDs of the pods it is reserved for; absent in older records
   std::map<std::string, Request> requests;  // by base name
 
   bool operator==(const ClaimRecord&) const = default;
 };
 
 std::string WriteClaimRecord(const ClaimRecord& record);
-// An error for anything that WriteClaimRecord would not have written.
+// Fails for anything that WriteClaimRecord would not have written.
 Result<ClaimRecord> ReadClaimRecord(std::string_view text);
 
 }  // namespace drakkar::driver

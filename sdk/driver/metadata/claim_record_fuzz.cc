@@ -1,4 +1,4 @@
-// Whatever is in a file: no crash, and what could be read can be written and read again.
+// No input crashes the reader, and every record that can be read survives a round trip.
 #include <cstddef>
 #include <cstdint>
 

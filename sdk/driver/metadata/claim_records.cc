@@ -9,7 +9,7 @@ namespace drakkar::driver {
 namespace {
 
 constexpr char kRecordsDirectory[] = "dra-device-metadata-records";
-constexpr char kFreshRecord[] = ".fresh";  // no claim is called so: it has no '_'
+constexpr char kFreshRecord[] = ".fresh";  // cannot be a claim's file name, which has a '_'
 constexpr char kUpdatesDirectory[] = "dra-device-metadata-claims";
 constexpr char kOldRecordName[] = "claim.json";
 
@@ -48,7 +48,7 @@ Result<void> ClaimRecords::Write(const ClaimRecord& record, const ClaimRecord* b
   if (before != nullptr && record == *before) return Ok();
   const std::string path = Path(record.namespace_name, record.name);
   const std::string directory = DirectoryName(path);
-  // A part of one counts as none, and without it nothing is known that could be lost.
+  // A torn record counts as absent, and without an old record there is nothing to lose.
   if (before == nullptr) {
     const std::string text = WriteClaimRecord(record);
     Result<void> written = files_.WriteFile(path, text, 0600);
@@ -56,7 +56,7 @@ Result<void> ClaimRecords::Write(const ClaimRecord& record, const ClaimRecord* b
     RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
     return files_.WriteFile(path, text, 0600);
   }
-  // Under a name of its own, since the claim's may be as long as a name can be.
+  // A fixed name, because the claim's own may already have the maximum length.
   const std::string fresh = JoinPath(directory, kFreshRecord);
   RETURN_IF_ERROR(files_.WriteFile(fresh, WriteClaimRecord(record), 0600));
   return files_.Rename(fresh, path);

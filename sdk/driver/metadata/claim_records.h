@@ -11,28 +11,28 @@
 
 namespace drakkar::driver {
 
-// The records of a driver's claims on disk, a file each:
+// The records of a driver's claims on disk, one file each:
 //
 //   <directory>/dra-device-metadata-records/<namespace>_<claim>              (0600)
 //
-// Earlier drivers kept it as claim.json in the claim's UpdateDirectory: there it is read, and goes
-// with the claim.
+// Older drivers kept the record as claim.json in the claim's UpdateDirectory. It is still read
+// there, and removed with the claim.
 class ClaimRecords {
  public:
   ClaimRecords(FileSystem& files, std::string directory)
       : files_(files), directory_(std::move(directory)) {}
 
-  // Nothing if there is none, or none that can be read.
+  // Returns nothing if there is no record or it cannot be read.
   Result<std::optional<ClaimRecord>> Find(std::string_view namespace_name,
                                           std::string_view name) const;
-  // `before` is what Find found, if anything.
+  // `before` is the result of Find, if any.
   Result<void> Write(const ClaimRecord& record, const ClaimRecord* before) const;
-  // With the claim's UpdateDirectory. A record that is not there is fine.
+  // Also removes the claim's UpdateDirectory. A missing record is not an error.
   Result<void> Remove(std::string_view namespace_name, std::string_view name) const;
-  // "<namespace>_<claim>" of those that may have one.
+  // "<namespace>_<claim>" of the claims that may have a record.
   Result<std::set<std::string>> List() const;
 
-  // Of updates under way.
+  // For updates in progress.
   std::string UpdateDirectory(std::string_view namespace_name, std::string_view name) const;
 
  private:

@@ -47,11 +47,11 @@ metadata::Device Describe(const std::string& driver_name, const std::string& poo
   return device;
 }
 
-// Of metadata as generation 1, in the one form that never changes: records of earlier versions of
-// the driver have it too.
+// The digest of metadata at generation 1, in an encoding that never changes, because records of
+// older drivers contain it too.
 std::string Digest(const metadata::DeviceMetadata& metadata,
                    const std::vector<std::string>& versions, const std::string& encoded) {
-  // Only network data is written differently in the dialects.
+  // Only network data is encoded differently in the dialects.
   const bool is_encoded_so =
       versions.size() == 1 && versions.front() == metadata::kV1alpha1 &&
       std::ranges::none_of(metadata.requests, [](const metadata::Request& request) {
@@ -99,7 +99,7 @@ MetadataStore::MetadataStore(Options options)
 Result<MetadataStore::Guard> MetadataStore::Lock() {
   if (lock_ != nullptr && lock_depth_ == 0) {
     if (auto locked = lock_->LockWithin(options_.lock_limit); !locked.ok()) {
-      return std::move(locked).error().Prefixed("lock out other instances");
+      return std::move(locked).error().Prefixed("acquire the lock between driver instances");
     }
   }
   return Guard(*this);
@@ -118,7 +118,7 @@ Result<std::unique_ptr<MetadataStore>> MetadataStore::Create(Options options) {
   return std::unique_ptr<MetadataStore>(new MetadataStore(std::move(options)));
 }
 
-// --- where things are ---
+// --- paths ---
 
 std::string MetadataStore::UpdatePath(const ClaimRecord& record, const std::string& request) const {
   return JoinPath(records_.UpdateDirectory(record.namespace_name, record.name),
@@ -131,7 +131,7 @@ Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
     const ClaimPlan& plan, const std::vector<PreparedDevice>& devices) const {
   WantedRequests wanted;
   if (options_.dialect == Dialect::kKubernetes) {
-    // Kubernetes goes by what the driver returned.
+    // Kubernetes uses the devices that the driver returned.
     for (const PreparedDevice& device : devices) {
       for (const std::string& reference : device.request_names) {
         const std::string name = BaseRequest(reference);
@@ -167,8 +167,8 @@ Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
       }
     }
     if (!found && device.metadata.has_value()) {
-      return InvalidArgument(StrCat("the driver returned metadata of device ", device.pool_name,
-                                    "/", device.device_name, ", which the claim was not given for ",
+      return InvalidArgument(StrCat("the driver returned metadata for device ", device.pool_name,
+                                    "/", device.device_name, ", which is not allocated for ",
                                     device.request_names.empty()
                                         ? "any request"
                                         : "request " + device.request_names.front()));
@@ -178,7 +178,7 @@ Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
 }
 
 Result<void> MetadataStore::Describe(const ClaimRecord& record, Wanted& wanted) const {
-  // Kubernetes writes a file without attributes.
+  // In the Kubernetes dialect, deferred metadata is a file without attributes.
   wanted.deferred = options_.dialect == Dialect::kKep &&
                     std::ranges::none_of(wanted.devices, [](const PreparedDevice* device) {
                       return device != nullptr && device->metadata.has_value();
@@ -222,8 +222,8 @@ Result<void> MetadataStore::Prepare(const api::Object& claim, std::vector<Prepar
         {.namespace_name = before->namespace_name, .uid = before->uid, .name = before->name}));
     before.reset();
   }
-  // The record first: whatever comes after it can be found and removed again. It has the digests of
-  // what is new, but not those of what changes before that has happened.
+  // Write the record first, so that everything written after it can be found and removed. It has
+  // the digests of new requests, but those of changed requests only after the change is done.
   ClaimRecord finished = record;
   for (const auto& [name, request] : wanted) {
     ClaimRecord::Request& entry = finished.requests[name];
@@ -257,7 +257,7 @@ Result<void> MetadataStore::Prepare(const api::Object& claim, std::vector<Prepar
 Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
                                            const std::string& request, const Wanted& wanted) {
   const std::string path = places_.MetadataPath(record, request);
-  // Without a record there was nothing to update.
+  // Without a record there is nothing to replay.
   if (before != nullptr) RETURN_IF_ERROR(ReplayRequest(record, request));
   bool is_absent = false;
   ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request, &is_absent));
@@ -268,7 +268,7 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
   } else if (!current.has_value()) {
     RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, wanted.text, 0644, /*sync=*/false));
   } else if (!wanted.deferred) {
-    // What prepare says is compared with what it said last: an update in between stays.
+    // Compare with what prepare returned last time, so that an update in between is kept.
     const bool known = before != nullptr && before->requests.contains(request);
     const bool same =
         known && !before->requests.at(request).prepared.empty()
@@ -287,12 +287,12 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
 Result<void> MetadataStore::MakeRequestDirectory(const ClaimRecord& record,
                                                  const std::string& request) {
   const std::string claim_directory = places_.ClaimDirectory(record.namespace_name, record.name);
-  // It fails unless there is a spare one and none of the claim.
+  // Reuse the spare directory. Fails if there is none, or if the claim already has a directory.
   static_cast<void>(
       options_.files.Rename(JoinPath(options_.directory, kSpareDirectory), claim_directory));
   const std::string directory = places_.RequestDirectory(record, request);
   RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0755));
-  return options_.files.SetMode(directory, 0755);  // whatever the umask: any user may look into it
+  return options_.files.SetMode(directory, 0755);  // despite the umask: any user may read it
 }
 
 Result<void> MetadataStore::RemoveClaimDirectory(std::string_view namespace_name,
@@ -301,7 +301,7 @@ Result<void> MetadataStore::RemoveClaimDirectory(std::string_view namespace_name
   const auto requests = options_.files.ListDirectory(directory);
   if (requests.ok() && requests->size() == 1) {
     RETURN_IF_ERROR(options_.files.RemoveTree(JoinPath(directory, requests->front())));
-    // It fails while there is a spare one.
+    // Fails if there already is a spare directory.
     if (options_.files.Rename(directory, JoinPath(options_.directory, kSpareDirectory)).ok()) {
       return Ok();
     }
@@ -330,7 +330,8 @@ void MetadataStore::AddIds(const ClaimRecord& record, const WantedRequests& want
       alone->cdi_device_ids.push_back(id);
       continue;
     }
-    // No device is the request's own: say which it was given, the first one with the mount.
+    // No device belongs to this request alone: add entries for its devices, with the mount on the
+    // first one.
     const bool shared = std::ranges::any_of(
         request.devices, [](const PreparedDevice* device) { return device != nullptr; });
     for (const ClaimRecord::Device& allocated : request.allocated) {
@@ -376,7 +377,7 @@ Result<void> MetadataStore::Update(const RequestReference& request,
           left, [&](const ClaimRecord::Device& allocated) { return Matches(device, allocated); });
       if (own == left.end()) {
         return InvalidArgument(StrCat("device ", device.pool_name, "/", device.device_name,
-                                      " was not given to request ", Quote(request.request),
+                                      " is not allocated for request ", Quote(request.request),
                                       " of claim ", request.claim_namespace, "/",
                                       request.claim_name, " by driver ", options_.driver_name));
       }
@@ -390,7 +391,7 @@ Result<void> MetadataStore::Update(const RequestReference& request,
   }
   RETURN_IF_ERROR(ReplayRequest(*record, name));
   ASSIGN_OR_RETURN(const auto current, ReadCurrent(*record, name));
-  // The record outlives its files only where somebody else removed them.
+  // The record has no files if someone else removed them.
   if (!current.has_value()) return FailedPrecondition(NotPrepared(request));
   document.generation = current->generation + 1;
   return Replace(*record, name, EncodeMetadata(document, options_.versions, options_.dialect));
@@ -404,7 +405,7 @@ Result<void> MetadataStore::WriteFirst(const ClaimRecord& record, const std::str
   }
   for (const std::string& path : paths) {
     RETURN_IF_ERROR(options_.files.WriteFile(path, text, 0644));
-    RETURN_IF_ERROR(options_.files.SetMode(path, 0644));  // whatever the umask
+    RETURN_IF_ERROR(options_.files.SetMode(path, 0644));  // despite the umask
   }
   return Ok();
 }
@@ -441,7 +442,7 @@ Result<void> MetadataStore::ReplayRequest(const ClaimRecord& record, const std::
     if (IsAbsent(text.error())) return Ok();
     return std::move(text).error();
   }
-  // It came there by rename, so it is whole; one that is not for this claim is of no use.
+  // The update was renamed into place, so it is complete. Ignore one for another claim.
   const auto decoded = metadata::DecodeMetadata(*text);
   if (decoded.ok() && decoded->claim_uid == record.uid) {
     RETURN_IF_ERROR(
@@ -502,16 +503,16 @@ Result<void> MetadataStore::Replay() {
 // --- clean-up ---
 
 Result<void> MetadataStore::Remove(const rpc::ClaimReference& claim) {
-  // A claim with a name that cannot be one was never prepared.
+  // A claim with an invalid name cannot have been prepared.
   if (!CheckClaimNames(claim.namespace_name, claim.name, claim.uid).ok()) return Ok();
   ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(const std::optional<ClaimRecord> record,
                    records_.Find(claim.namespace_name, claim.name));
-  // The record goes last: until then a failure can be made good by the next call or start.
+  // Remove the record last: until then the next call or start can repair a failure.
   if (!claim.uid.empty()) RETURN_IF_ERROR(RemoveSpecs(claim.uid));
   if (record.has_value() && !claim.uid.empty() && record->uid != claim.uid) return Ok();
   RETURN_IF_ERROR(RemoveClaimDirectory(claim.namespace_name, claim.name));
-  // Nobody knows its name, but it mounts what is gone now.
+  // Without a UID the spec's name is unknown, but it mounts files that no longer exist.
   if (claim.uid.empty()) RETURN_IF_ERROR(RemoveStraySpecs());
   return records_.Remove(claim.namespace_name, claim.name);
 }
@@ -549,7 +550,7 @@ Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
     } else if (auto requests = options_.files.ListDirectory(
                    places_.ClaimDirectory(claim.namespace_name, claim.name));
                requests.ok()) {
-      // Without a record, perhaps by another library: the files say whose they are.
+      // No record, perhaps written by another library: the files contain the claim.
       for (const std::string& request : *requests) {
         auto text = options_.files.ReadFile(
             JoinPath(JoinPath(places_.ClaimDirectory(claim.namespace_name, claim.name), request),

@@ -27,42 +27,42 @@ namespace drakkar::driver {
 //   <directory>/dra-device-metadata/<namespace>_<claim>/<request>/metadata.json
 //   ... /<driver>-metadata.json                          the same, as containers see it (0644)
 //   <CDI directory>/<driver>_metadata_<claim UID>_<request>.json    mounts the request's directory
-//   <directory>/dra-device-metadata-spare   an empty directory of a claim that went
+//   <directory>/dra-device-metadata-spare   an empty directory of a removed claim, for reuse
 //
-// and a record of whose it is (ClaimRecords).
+// and a record of the claim (ClaimRecords).
 //
-// Readers see a complete document at any time, the old one or the new one: files that a container
-// may have mounted are never written in place, only replaced by rename(2). Containers mount the
-// directory, where they see that. Where several drivers share a request they mount each file, which
-// keeps its content until the container ends, and the directory beside it.
+// Readers always see a complete document, old or new: files that a container may have mounted are
+// never written in place, only replaced by rename(2). Containers mount the directory, so they see
+// the replacement. If several drivers share a request, containers mount each file, which keeps its
+// content until the container ends, and the directory next to it.
 //
-// Prepare syncs nothing: a node that lost power has no containers, and prepares anew. Its files,
-// and with them what the file system has to do, are as few as can be: pods wait for it. A new file
-// that a crash tore is written anew by the next prepare, and nobody saw it. What is there for the
-// claim already is kept, with its generation. An update is on disk before it is published; where
-// that was cut off between metadata.json and the containers' file, Replay or the next prepare makes
-// them equal. `<directory>/dra-device-metadata-claims/<namespace>_<claim>/<request>.update` is an
-// update that an earlier version of the driver did not finish, and is completed likewise.
+// Prepare syncs nothing: after a power failure there are no containers, and the node prepares
+// again. It writes as few files as possible, because pods wait for it. The next prepare replaces a
+// file that a crash tore before anyone saw it. Existing files of the claim are kept, with their
+// generation. An update is on disk before it is published. If it is interrupted between
+// metadata.json and the containers' file, Replay or the next prepare makes them equal.
+// `<directory>/dra-device-metadata-claims/<namespace>_<claim>/<request>.update` is an unfinished
+// update of an older driver, and is completed in the same way.
 //
-// Not a word of it is kept in memory (a ClaimPlan says what the claim says, not what is on disk):
-// instances of a driver that hand over to each other see the same, and change it one at a time. Not
-// thread-safe; calls block for the time of a few small files.
+// No state is kept in memory (a ClaimPlan depends only on the claim): both instances of a rolling
+// update see the same files, and change them one at a time. Not thread-safe; calls block for a few
+// small file operations.
 class MetadataStore {
  public:
   struct Options {
     FileSystem& files;
     std::string driver_name;
-    std::string directory;  // the driver's own
+    std::string directory;  // the driver's plugin directory
     std::string cdi_directory;
-    // Not empty: other processes that serve the same driver change the same files, and each change
-    // is made under this lock. On a real file system.
+    // If not empty, other processes serve the same driver and change the same files; every change
+    // is made under this lock. Needs a real file system.
     std::string lock_file;
-    std::chrono::milliseconds lock_limit = std::chrono::seconds(5);  // then a call fails
-    // Versions of the format to write, newest first. Unknown ones are passed over.
+    std::chrono::milliseconds lock_limit = std::chrono::seconds(5);  // after this the call fails
+    // Versions of the format to write, newest first. Unknown ones are ignored.
     std::vector<std::string> versions = {std::string(metadata::kV1alpha1)};
     metadata::Dialect dialect = metadata::Dialect::kKep;
   };
-  // An error if none of the versions is known.
+  // Fails if none of the versions is known.
   static Result<std::unique_ptr<MetadataStore>> Create(Options options);
 
   // What Prepare needs to know of a claim, for a caller that has the claim before its devices.
@@ -80,36 +80,37 @@ class MetadataStore {
   // See MetadataUpdater.
   Result<void> Update(const RequestReference& request, const std::vector<PreparedDevice>& devices);
 
-  // Removes all of the claim; a claim that is not there is fine. What belongs to a claim of the
-  // same name with another UID stays. Without a UID: whatever claim has the name.
+  // Removes everything of the claim; a claim without files is not an error. Files of another claim
+  // with the same name but a different UID stay. Without a UID, removes whichever claim has the
+  // name.
   Result<void> Remove(const rpc::ClaimReference& claim);
 
-  // What was prepared and can be updated.
+  // The prepared requests, which can be updated.
   Result<std::vector<PreparedRequest>> Requests();
 
-  // Completes updates that were cut off, also those of earlier versions of the driver. Returns the
-  // first failure but tries all.
+  // Completes interrupted updates, including those of older drivers. Tries all and returns the
+  // first failure.
   Result<void> Replay();
 
-  // The claims that have files. The UID is empty where it cannot be told.
+  // The claims that have files. The UID is empty if it is unknown.
   Result<std::vector<rpc::ClaimReference>> Claims();
   // Removes CDI specs whose metadata is gone.
   Result<void> RemoveStraySpecs();
 
  private:
-  // A request on its way through Prepare.
+  // The state of one request during Prepare.
   struct Wanted {
     std::string reference;
     std::vector<ClaimRecord::Device> allocated;
     std::vector<const PreparedDevice*> devices;  // beside `allocated`; null: not returned
-    metadata::DeviceMetadata document;           // what they say, as generation 1
-    bool deferred = false;                       // the driver said nothing about them yet
+    metadata::DeviceMetadata document;           // the metadata of the devices, at generation 1
+    bool deferred = false;                       // the driver returned no metadata yet
     std::string text;                            // of the document, unless deferred
   };
   using WantedRequests = std::map<std::string, Wanted>;  // by base name
 
   explicit MetadataStore(Options options);
-  // Keeps other instances out until it is destroyed; may be nested.
+  // Keeps other instances out until destroyed; may be nested.
   class Guard;
   Result<Guard> Lock();
 
@@ -117,13 +118,13 @@ class MetadataStore {
 
   Result<WantedRequests> FindRequests(const ClaimPlan& plan,
                                       const std::vector<PreparedDevice>& devices) const;
-  // Fills in the document, and checks what the API would not take.
+  // Fills in and validates the document.
   Result<void> Describe(const ClaimRecord& record, Wanted& wanted) const;
   Result<void> PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
                               const std::string& request, const Wanted& wanted);
-  // Directories are what a file system makes and removes slowest: that of one claim that went is
-  // kept for the next. Never the directory of a request, which a container that outlives its claim
-  // still has mounted.
+  // Creating and removing directories is slow, so the directory of one removed claim is kept for
+  // the next. A request's directory is never reused, because a container that outlives its claim
+  // still has it mounted.
   Result<void> MakeRequestDirectory(const ClaimRecord& record, const std::string& request);
   Result<void> RemoveClaimDirectory(std::string_view namespace_name, std::string_view name);
   Result<void> WriteSpec(const ClaimRecord& record, const std::string& request,
@@ -131,17 +132,17 @@ class MetadataStore {
   void AddIds(const ClaimRecord& record, const WantedRequests& wanted,
               std::vector<PreparedDevice>& devices) const;
 
-  // Nothing for a file that is absent or cannot be read; generation 0 for an empty one.
+  // Returns nothing if the file is absent or unreadable, and generation 0 if it is empty.
   Result<std::optional<metadata::DeviceMetadata>> ReadCurrent(const ClaimRecord& record,
                                                               const std::string& request,
                                                               bool* is_absent = nullptr);
-  // Files of a claim that no container can have mounted yet.
+  // Writes files that no container can have mounted yet.
   Result<void> WriteFirst(const ClaimRecord& record, const std::string& request,
                           const std::string& text);
-  // On disk when it returns.
+  // The file is on disk when it returns.
   Result<void> Replace(const ClaimRecord& record, const std::string& request,
                        const std::string& text);
-  // Makes the containers' file that of metadata.json, if that is whole.
+  // Copies metadata.json to the containers' file, if it is complete.
   Result<void> EnsureContainerFile(const ClaimRecord& record, const std::string& request);
   Result<void> ReplayRequest(const ClaimRecord& record, const std::string& request);
   Result<void> RemoveSpecs(std::string_view claim_uid);

@@ -549,8 +549,8 @@ TEST_F(MetadataStoreTest, UpdatesAreOnlyForWhatThisDriverPrepared) {
   const auto foreign = [&](std::string device) {
     return store_->Update({"ns", "c", "", "gpu"}, {Prepared("gpu", std::move(device), "x")});
   };
-  EXPECT_THAT(foreign("nic-0").error().message, HasSubstr("was not given to request \"gpu\""));
-  EXPECT_THAT(foreign("gpu-9").error().message, HasSubstr("was not given to request"));
+  EXPECT_THAT(foreign("nic-0").error().message, HasSubstr("is not allocated for request \"gpu\""));
+  EXPECT_THAT(foreign("gpu-9").error().message, HasSubstr("is not allocated for request"));
   EXPECT_FALSE(store_
                    ->Update({"ns", "c", "", "gpu"},
                             {Prepared("gpu", "gpu-0", "x"), Prepared("gpu", "gpu-0", "y")})
@@ -706,7 +706,7 @@ TEST_F(MetadataStoreTest, ATornFileIsCompletedFromTheSideFile) {
   ASSERT_TRUE(store_->Replay().ok());
   EXPECT_EQ(Text(kFile), whole);
   EXPECT_FALSE(files_.Exists(kUpdateFile));
-  // A torn file without one is written anew by the next prepare.
+  // The next prepare rewrites a torn file that has no update.
   ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
   ASSERT_TRUE(PrepareOne("a").ok());
   EXPECT_EQ(Model(), "a");
@@ -847,7 +847,7 @@ TEST_F(MetadataStoreTest, InstancesThatHandOverChangeFilesOneAtATime) {
         store_->Remove({"ns", "u1", "c"}), store_->RemoveStraySpecs()}) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
-    EXPECT_THAT(result.error().message, HasSubstr("lock out other instances"));
+    EXPECT_THAT(result.error().message, HasSubstr("acquire the lock between driver instances"));
   }
   EXPECT_EQ(Text(kUpdateFile), "of another instance");
   EXPECT_EQ(Model(), "first");

@@ -37,7 +37,8 @@ struct NriHook::Impl final : net::Socket::Handler {
       registered = true;
       backoff.Reset();
       reported.clear();
-      kLog.Info("registered with the runtime", {{"runtime", runtime}, {"plugin", options.name}});
+      kLog.Info("registered with the container runtime",
+                {{"runtime", runtime}, {"plugin", options.name}});
       if (options.callbacks.on_ready) options.callbacks.on_ready(runtime);
     };
     callbacks.on_failed = [this](const Error& error) { Drop(error); };
@@ -62,7 +63,7 @@ struct NriHook::Impl final : net::Socket::Handler {
   }
   void OnSocketDrained() override {}
 
-  // From the loop: it may be the session that says so.
+  // Deferred to the loop, because the session itself may be the caller.
   void Drop(const Error& error) {
     options.loop.Post(lifetime.Guard([this, error] {
       if (socket == nullptr) return;
@@ -75,10 +76,10 @@ struct NriHook::Impl final : net::Socket::Handler {
 
   void Lost(const Error& error) {
     registered = false;
-    // The same reason again is no news.
+    // Log a repeated reason only once.
     if (reported != error.message) {
       reported = error.message;
-      kLog.Warning("not registered with the runtime, trying again",
+      kLog.Warning("not registered with the container runtime; retrying",
                    {{"socket", options.socket_path}, {"error", error.message}});
       if (options.callbacks.on_failed) options.callbacks.on_failed(error);
     }

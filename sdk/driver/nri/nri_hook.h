@@ -10,12 +10,11 @@
 namespace drakkar::driver {
 
 // Registers the driver's process as an NRI plugin with the container runtime, for drivers that know
-// their devices only after the pod's network is there: update the metadata from on_run_pod_sandbox
-// (Driver::UpdateRequestMetadata) and call `done`; no container of the pod starts before.
+// their devices only after the pod's network is set up: update the metadata in on_run_pod_sandbox
+// (Driver::UpdateRequestMetadata) and call `done`; no container of the pod starts before that.
 //
-// Connects at once, and again with back-off (0.1 s to 5 s) whenever the runtime is not there or
-// goes away: a runtime that restarts finds the plugin again by itself. Loop-bound; nothing is
-// called once destroyed.
+// Connects at once, and reconnects with back-off (0.1 s to 5 s) whenever the runtime is
+// unavailable. Loop-bound; makes no calls after destruction.
 class NriHook {
  public:
   struct Options {
@@ -24,7 +23,7 @@ class NriHook {
     std::string socket_path = "/var/run/nri/nri.sock";
     std::string name;  // usually the driver's name
     std::string index = "50";
-    // on_failed is told why a connection was lost; on_ready each time the plugin is registered.
+    // on_failed gets the reason for a lost connection; on_ready is called after each registration.
     rpc::NriPluginSession::Callbacks callbacks;
   };
   explicit NriHook(Options options);

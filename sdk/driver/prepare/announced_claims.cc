@@ -41,7 +41,7 @@ std::optional<AnnouncedClaims::Answers> ReadSentObjects(
 
 }  // namespace
 
-// No part has a NUL in it that the API would take.
+// NUL is a safe separator: the API accepts it in none of the parts.
 std::string AnnouncedClaims::KeyOf(const std::vector<rpc::ClaimReference>& claims) {
   std::string key;
   for (const rpc::ClaimReference& claim : claims) {

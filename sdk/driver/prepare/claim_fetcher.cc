@@ -10,7 +10,7 @@
 namespace drakkar::driver {
 namespace {
 
-// Newest first; an older server answers "not found" to the versions it does not have.
+// Newest first; an older server returns "not found" for versions it does not have.
 constexpr std::array<std::string_view, 3> kVersions = {"v1", "v1beta2", "v1beta1"};
 
 std::string Describe(const rpc::ClaimReference& claim) {

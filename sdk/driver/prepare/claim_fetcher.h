@@ -12,26 +12,26 @@
 
 namespace drakkar::driver {
 
-// A claim that is what the node means, or `claim ns/name not allocated`, `claim ns/name got
-// replaced`.
+// Returns the claim if it is allocated and has the expected UID; otherwise `claim ns/name not
+// allocated` or `claim ns/name got replaced`.
 Result<api::ObjectPtr> CheckClaim(const rpc::ClaimReference& wanted, api::ObjectPtr claim);
 
-// Reads claims from the server and checks that they are what the node means. Loop-bound; runs no
-// callback once destroyed.
+// Fetches claims from the server and checks them with CheckClaim. Loop-bound; runs no callback once
+// destroyed.
 class ClaimFetcher {
  public:
-  // What a claim without a UID asks for: one that cannot be, or whatever claim has the name.
+  // What an empty UID matches: no claim, or whichever claim has the name.
   enum class EmptyUid { kMatchesNone, kMatchesAny };
   explicit ClaimFetcher(client::Client& client, EmptyUid empty_uid = EmptyUid::kMatchesNone)
       : client_(client), empty_uid_(empty_uid) {}
   ClaimFetcher(const ClaimFetcher&) = delete;
   ClaimFetcher& operator=(const ClaimFetcher&) = delete;
 
-  // One answer for each, in order: the claim, or `retrieve claim ns/name: ...`, `claim ns/name not
+  // One result per claim, in order: the claim, or `retrieve claim ns/name: ...`, `claim ns/name not
   // allocated`, `claim ns/name got replaced`.
   using EachDone = std::function<void(std::vector<Result<api::ObjectPtr>>)>;
   void FetchEach(std::vector<rpc::ClaimReference> claims, EachDone done);
-  // All of them, in order, or the first failure.
+  // All claims in order, or the first failure.
   using Done = std::function<void(Result<std::vector<api::ObjectPtr>>)>;
   void Fetch(std::vector<rpc::ClaimReference> claims, Done done);
 

@@ -26,10 +26,10 @@ ClaimLeftovers::ClaimLeftovers(Options options)
 ClaimLeftovers::Verdict ClaimLeftovers::Judge(const Result<std::vector<api::ObjectPtr>>& objects) {
   if (objects.ok()) {
     if (!(*objects->front())["status"]["reservedFor"].empty()) return InUse();
-    return "it is not reserved";
+    return "not reserved";
   }
   const Error& error = objects.error();
-  if (error.code == ErrorCode::kNotFound) return "it is gone";
+  if (error.code == ErrorCode::kNotFound) return "claim is gone";
   // Replaced, or not allocated. Any other error says nothing about the claim.
   if (error.code == ErrorCode::kFailedPrecondition) return error.message;
   return Unknown();
@@ -79,7 +79,7 @@ void ClaimLeftovers::AskInTurn(std::uint64_t id) {
     });
     fetcher_.Fetch({entry->second.claim},
                    [this, id, check](Result<std::vector<api::ObjectPtr>> objects) {
-                     if (check->over) return;  // too late
+                     if (check->over) return;  // timed out
                      check->over = true;
                      check->limit.reset();
                      Decide(id, Judge(objects));
@@ -90,7 +90,7 @@ void ClaimLeftovers::AskInTurn(std::uint64_t id) {
 
 void ClaimLeftovers::Decide(std::uint64_t id, const Verdict& verdict) {
   const auto entry = entries_.find(id);
-  if (entry == entries_.end()) return;  // prepared meanwhile
+  if (entry == entries_.end()) return;  // prepared in the meantime
   if (std::holds_alternative<Unknown>(verdict)) return AskLater(id);
   const Entry decided = std::move(entry->second);
   entries_.erase(entry);

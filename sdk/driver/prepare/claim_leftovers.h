@@ -17,15 +17,15 @@
 
 namespace drakkar::driver {
 
-// Looks after what an earlier run of the driver left of claims: what belongs to a claim that is
-// gone, was replaced or deallocated, or is not reserved any more is removed. Where the server
-// cannot be reached, or does not say, it stays and the server is asked again (after 1 s to 5 min).
+// Removes what an earlier run of the driver left for claims that are gone, replaced, deallocated or
+// no longer reserved. If the server cannot be reached or gives no clear answer, everything stays
+// and the check is retried (after 1 s to 5 min).
 //
-// Nothing is removed by an answer that may be out of date: the server is asked once more in a turn
-// of its own, while no call of the node is served, by this instance or by one that hands over to
-// it; and a claim that this instance was asked to prepare is not looked at any more.
+// A stale answer never removes anything: the server is asked a second time while no call of the
+// node is served, by this instance or by the other one in a rolling update. A claim that this
+// instance was asked to prepare is no longer considered.
 //
-// Loop-bound; destroying it ends it. Bounded by the claims that were left.
+// Loop-bound; destroying it stops it. Bounded by the number of leftover claims.
 class ClaimLeftovers {
  public:
   using Remove = std::function<void(const rpc::ClaimReference& claim, const std::string& why)>;
@@ -34,14 +34,14 @@ class ClaimLeftovers {
     EventLoop& loop;
     Random& random;
     client::Client& client;
-    // Runs the function when no call is served; none is until the turn it gets is let go.
+    // Runs the function while no other call is served, until its Turn is released.
     std::function<void(std::function<void(Result<Turn> turn)>)> take_turn;
   };
   explicit ClaimLeftovers(Options options);
 
-  // A claim without a UID is whatever claim has the name.
+  // A claim without a UID stands for whichever claim has the name.
   void Look(const std::vector<rpc::ClaimReference>& claims, const Remove& remove);
-  // The claim is about to be prepared.
+  // Call it when the claim is about to be prepared.
   void Keep(std::string_view namespace_name, std::string_view name, std::string_view uid);
 
  private:
@@ -49,10 +49,11 @@ class ClaimLeftovers {
     rpc::ClaimReference claim;
     Remove remove;
   };
-  struct Check;  // of an entry, in a turn of its own
+  struct Check;  // of an entry, while no other call is served
   struct InUse {};
   struct Unknown {};
-  using Verdict = std::variant<InUse, Unknown, std::string>;  // the text: why it is not needed
+  // the string says why it is not needed
+  using Verdict = std::variant<InUse, Unknown, std::string>;
   static Verdict Judge(const Result<std::vector<api::ObjectPtr>>& objects);
 
   void Ask(std::uint64_t id);
@@ -62,7 +63,7 @@ class ClaimLeftovers {
 
   const Options options_;
   ClaimFetcher fetcher_;
-  std::map<std::uint64_t, Entry> entries_;  // not decided yet
+  std::map<std::uint64_t, Entry> entries_;  // undecided
   std::uint64_t last_id_ = 0;
   std::set<std::uint64_t> later_;
   bool armed_ = false;

@@ -16,12 +16,12 @@ namespace drakkar::driver {
 namespace {
 
 constexpr Logger kLog("driver");
-// How often the lock of another instance is tried again. Its calls take milliseconds.
+// Retry interval for the other instance's lock, whose calls take milliseconds.
 constexpr Duration kLockRetry = std::chrono::milliseconds(5);
 
 Error TooManyCalls() {
   return {ErrorCode::kResourceExhausted,
-          StrCat("more than ", kMaxOpenCalls, " calls are under way, try again later")};
+          StrCat("more than ", kMaxOpenCalls, " calls are in flight; try again later")};
 }
 
 std::int64_t Microseconds(Duration duration) {
@@ -44,7 +44,7 @@ Result<void> CheckDevice(const PreparedDevice& device) {
   return Ok();
 }
 
-// As the node is told; requests by their base name.
+// Converts a device for the node, with the base names of requests.
 rpc::PreparedDevice ForNode(PreparedDevice device) {
   for (std::string& request : device.request_names) {
     request.resize(api::BaseRequest(request).size());
@@ -56,7 +56,7 @@ rpc::PreparedDevice ForNode(PreparedDevice device) {
           .share_id = std::move(device.share_id)};
 }
 
-// An answer that the plugin may give, or drop, on any thread; what it leads to happens on the loop.
+// An answer that the plugin may give or drop on any thread; the loop then continues with it.
 template <typename Results>
 class AnswerFromAnyThread {
  public:
@@ -71,7 +71,7 @@ class AnswerFromAnyThread {
   }
 
   void operator()(Result<Results> results) {
-    CHECK(done_ != nullptr);  // a plugin answers a call once
+    CHECK(done_ != nullptr);  // the plugin must answer once
     if (loop_->IsInLoop()) return (*std::exchange(done_, nullptr))(std::move(results));
     loop_->Post([done = std::exchange(done_, nullptr), results = std::move(results)]() mutable {
       (*done)(std::move(results));
@@ -172,18 +172,18 @@ void NodeService::Count(const char* method, Duration took, bool ok, std::size_t 
   static const std::vector<double> bounds = ExponentialBounds(0.001, 2, 16);
   options_.metrics
       ->GetHistogram("dra_driver_operation_duration_seconds",
-                     "Time a call of the node took in this driver.",
+                     "Duration of the node's calls in this driver.",
                      {{"method", method}, {"is_error", ok ? "false" : "true"}}, bounds)
       .Observe(std::chrono::duration<double>(took).count());
   if (failed_claims > 0) {
     options_.metrics
-        ->GetCounter("dra_driver_claim_errors_total", "Claims that were answered with an error.",
-                     {{"method", method}})
+        ->GetCounter("dra_driver_claim_errors_total",
+                     "Claims for which the driver returned an error.", {{"method", method}})
         .Add(static_cast<double>(failed_claims));
   }
 }
 
-// `done`, which counts the answer on its way.
+// Wraps `done` so that the answer is counted.
 template <typename Results>
 absl::AnyInvocable<void(Result<Results>)> NodeService::Counted(
     const char* method, absl::AnyInvocable<void(Result<Results>)> done) {
@@ -211,7 +211,7 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodePrepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   const MonotonicTime begun = options_.loop.clock().Monotonic();
-  // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
+  // Fetching needs no turn. The callback must be copyable, so the answer is shared.
   auto answer = std::make_shared<rpc::PrepareDone>(std::move(done));
   announced_.FetchEach(claims, [this, answer, request_id, begun,
                                 claims](AnnouncedClaims::Answers answers) {
@@ -315,7 +315,7 @@ void NodeService::Enqueue(Waiting waiting) {
 
 std::deque<NodeService::Waiting>::iterator NodeService::FindNext() {
   if (one_runs_alone_) return waiting_.end();
-  // Nothing overtakes a call for the same claim, or one that has to be alone.
+  // No call may overtake one for the same claim, or one that must run alone.
   std::set<std::string_view> taken(running_claims_.begin(), running_claims_.end());
   for (auto next = waiting_.begin(); next != waiting_.end(); ++next) {
     if (next->is_alone) {
@@ -336,8 +336,9 @@ void NodeService::RunNext() {
   if (lock_ != nullptr && running_ == 0) {
     Result<bool> taken = lock_->TryLock();
     if (!taken.ok()) {
-      // Without the lock two instances might touch one device at once: the call has to fail.
-      const Error error = std::move(taken).error().Prefixed("lock out other instances");
+      // Without the lock two instances might use one device at the same time, so the call fails.
+      const Error error =
+          std::move(taken).error().Prefixed("acquire the lock between driver instances");
       options_.on_error(error);
       Call failed = std::move(next->call);
       waiting_.erase(next);
@@ -360,7 +361,7 @@ void NodeService::RunNext() {
   if (self.alive()) RunNextSoon();
 }
 
-// From the loop, so that a plugin that answers at once does not nest ever deeper.
+// Posted, so that a plugin that answers immediately does not recurse.
 void NodeService::RunNextSoon() {
   if (waiting_.empty()) return;
   options_.loop.Post(lifetime_.Guard([this] { RunNext(); }));

@@ -23,16 +23,16 @@ namespace drakkar::driver {
 
 class MetadataStore;
 
-// Beyond this many calls under way at once, calls are refused; a node makes a few per pod start.
+// Further calls are rejected; a node makes a few per pod start.
 constexpr std::size_t kMaxOpenCalls = 4'096;
 
-// The node's calls, on their way to the plugin: claims are read and checked, and what the plugin
-// answers is checked and completed. Calls for one claim take turns, in the order they came; those
-// for different claims run side by side, so that one that takes long keeps nobody else waiting,
-// unless `serialize` asks for one call at a time.
+// Passes the node's calls to the plugin: fetches and checks claims, then checks and completes the
+// plugin's results. Calls for one claim are serialized in order of arrival. Calls for different
+// claims run concurrently, so that a slow one delays no other, unless `serialize` allows only one
+// call at a time.
 //
-// Loop-bound; the plugin may answer on any thread. With a lock file, which is held while calls are
-// under way, instances of the driver in other processes take turns too.
+// Loop-bound; the plugin may answer on any thread. With a lock file, which is held during calls,
+// instances of the driver in other processes are serialized too.
 class NodeService final : public rpc::DraPluginService {
  public:
   struct Options {
@@ -40,13 +40,13 @@ class NodeService final : public rpc::DraPluginService {
     client::Client& client;
     Plugin& plugin;
     bool serialize = false;
-    std::string lock_file;       // empty: none
-    Metrics* metrics = nullptr;  // null: none are kept
+    std::string lock_file;       // no lock if empty
+    Metrics* metrics = nullptr;  // no metrics if null
     std::function<void(const Error& error)> on_error;
     MetadataStore& metadata;
-    // Off: nothing is written, but what was written before is still removed.
+    // If off, nothing is written, but existing files are still removed.
     bool write_metadata = false;
-    // A claim is about to be prepared. May be empty.
+    // Called when a claim is about to be prepared. May be empty.
     std::function<void(const api::Object& claim)> on_prepare;
   };
   explicit NodeService(Options options);
@@ -58,16 +58,17 @@ class NodeService final : public rpc::DraPluginService {
                               rpc::UnprepareDone done) override;
   void AnnouncePrepare(std::vector<rpc::AnnouncedClaim> claims, rpc::AnnounceDone done) override;
 
-  // Kept by whoever still works on a call; its end lets the next call start.
+  // Held by whoever works on a call; releasing it lets the next call start.
   using Turn = std::shared_ptr<void>;
-  // Runs `task` like a call of the node, with no other call under way, also of other instances.
+  // Runs `task` like a call of the node, while no other call is in flight, including those of other
+  // instances.
   void TakeTurn(std::function<void(Result<Turn> turn)> task);
 
  private:
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
   struct Waiting {
     std::vector<std::string> claim_uids;
-    bool is_alone = false;  // no other call may run beside it
+    bool is_alone = false;  // must not run concurrently with any other call
     Call call;
   };
 
@@ -82,7 +83,7 @@ class NodeService final : public rpc::DraPluginService {
   rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,
                                  rpc::UnprepareResults results);
   void Enqueue(Waiting waiting);
-  // The first call that may run now; the end if there is none.
+  // The first call that may run now, or end().
   std::deque<Waiting>::iterator FindNext();
   void RunNext();
   void RunNextSoon();
@@ -93,7 +94,7 @@ class NodeService final : public rpc::DraPluginService {
   ClaimFetcher fetcher_;
   AnnouncedClaims announced_;
   std::size_t open_calls_ = 0;
-  std::deque<Waiting> waiting_;  // bounded by kMaxOpenCalls
+  std::deque<Waiting> waiting_;  // at most kMaxOpenCalls
   std::size_t running_ = 0;
   bool one_runs_alone_ = false;
   std::set<std::string> running_claims_;

@@ -21,11 +21,11 @@ namespace {
 constexpr char kContainerDirectory[] = "/var/run/drakkar/devices";
 constexpr char kClass[] = "claim";
 constexpr std::string_view kJson = ".json";
-constexpr char kClaimAnnotation[] = "/claim";      // namespace and name; after the driver's name
+constexpr char kClaimAnnotation[] = "/claim";  // namespace/name; the prefix is the driver's name
 constexpr char kDevicesAnnotation[] = "/devices";  // names, comma-separated
 constexpr std::size_t kMaxUidBytes = 128;
 
-// UIDs become names of files: no more than letters, digits and dashes.
+// UIDs become file names, so only letters, digits and dashes are allowed.
 Result<void> CheckUid(std::string_view uid) {
   const bool plain = std::all_of(uid.begin(), uid.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
@@ -36,7 +36,8 @@ Result<void> CheckUid(std::string_view uid) {
   return Ok();
 }
 
-// Attributes and capacity by name; a capacity wins over an attribute of the same name.
+// Attributes and capacities by name; a capacity takes precedence over an attribute of the same
+// name.
 std::map<std::string, std::string> Facts(const SimulatedDevice& device) {
   std::map<std::string, std::string> facts;
   for (const auto& [name, value] : device.device.attributes)
@@ -45,8 +46,8 @@ std::map<std::string, std::string> Facts(const SimulatedDevice& device) {
   return facts;
 }
 
-// The parameters for a request: of the entries that are for it, the last one counts, and those of
-// the claim come after those of the class.
+// The parameters for a request: the last entry that applies, with those of the claim after those of
+// the class.
 std::string ParametersFor(api::Value claim, std::string_view driver, const std::string& request) {
   std::string parameters;
   for (const api::Value entry : claim["status"]["allocation"]["devices"]["config"].elements()) {
@@ -88,7 +89,7 @@ Result<void> ClaimFiles::WriteDevice(const std::string& name,
   for (const auto& [fact, text] : facts) {
     std::string file = fact;
     std::replace(file.begin(), file.end(), '/', '_');
-    if (file == "name") continue;  // the device's own
+    if (file == "name") continue;  // reserved for the device's name
     RETURN_IF_ERROR(options_.files.EnsureFile(JoinPath(directory, file), text + "\n", 0644));
   }
   written_[name] = facts;
@@ -139,7 +140,7 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
     const std::string request = metadata::BaseRequest(result["request"].str());
     if (result["pool"].str() != pool_name) {
       return FailedPrecondition(StrCat("device ", name, " is in pool ", result["pool"].str(),
-                                       ", this driver serves pool ", pool_name));
+                                       ", but this driver serves pool ", pool_name));
     }
     const auto found = devices.find(name);
     if (found == devices.end()) return NotFound(StrCat("device ", name, " does not exist"));
@@ -154,7 +155,7 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
       device.share_id = std::string(share.str());
     }
     std::vector<const SimulatedDevice*>& together = by_request[request];
-    // One CDI device has the edits for the whole request: naming it once is enough.
+    // One CDI device has the edits for the whole request, so one id is enough.
     if (together.empty()) {
       device.cdi_device_ids = {
           cdi::QualifiedName{options_.driver_name, kClass, StrCat(uid, "-", request)}.ToString()};
@@ -164,7 +165,7 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
     }
     prepared.push_back(std::move(device));
   }
-  if (prepared.empty()) return FailedPrecondition("no device of the claim is of this driver");
+  if (prepared.empty()) return FailedPrecondition("the claim has no device of this driver");
 
   cdi::Spec spec;
   spec.kind = StrCat(options_.driver_name, "/", kClass);
@@ -183,7 +184,7 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
 }
 
 Result<void> ClaimFiles::Unprepare(const std::string& claim_uid) {
-  // A name that cannot be a UID was never prepared.
+  // An invalid UID cannot have been prepared.
   if (!CheckUid(claim_uid).ok()) return Ok();
   for (const std::string& path : {SpecPath(claim_uid), OldRecordPath(claim_uid)}) {
     auto removed = options_.files.Remove(path);
@@ -265,7 +266,7 @@ Result<void> ClaimFiles::RemoveOldDevices(const Devices& known) {
   ASSIGN_OR_RETURN(const Records records, ReadRecords());
   std::set<std::string> held;
   for (const auto& [uid, record] : records) {
-    if (record.devices.empty()) return Ok();  // its record cannot be read: it may hold any
+    if (record.devices.empty()) return Ok();  // the record is unreadable and may hold any device
     held.insert(record.devices.begin(), record.devices.end());
   }
   for (const std::string& name : *names) {

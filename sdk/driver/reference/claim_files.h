@@ -14,24 +14,24 @@
 
 namespace drakkar::driver {
 
-// What the reference driver keeps on disk for prepared claims, and hands to containers:
+// The files that the reference driver keeps for prepared claims and mounts into containers:
 //
 //   <directory>/devices/<device>/<name>                  a file per attribute (0644)
 //   <CDI directory>/<driver>_claim_<claim UID>.json      one CDI device per request (0644)
 //
-// The spec's annotations say whose it is and which devices it has, so that a claim is one file and
-// lives as long as that. Earlier drivers kept a record, <directory>/claims/<claim UID>.json: it is
-// read, and goes with the claim.
+// The spec's annotations name the claim and its devices, so that a claim is a single file. Older
+// drivers kept a record in <directory>/claims/<claim UID>.json, which is still read, and removed
+// with the claim.
 //
-// A device's directory is made when it is first prepared and stays: making and removing directories
-// is what a file system does slowest, and they are the same for every claim.
+// A device's directory is created when it is first prepared and then kept: creating and removing
+// directories is slow, and they are the same for every claim.
 //
 // A container sees its devices as /var/run/drakkar/devices/<device>/ and in its environment:
 // DRAKKAR_DEVICES and DRAKKAR_DEVICE_<REQUEST> (names, comma-separated), DRAKKAR_<DEVICE>_<NAME>
 // (an attribute or capacity), DRAKKAR_CONFIG_<REQUEST> (opaque parameters of claim or class).
 //
-// Idempotent: files that are right already are not touched, so that running containers keep theirs.
-// Nothing is synced: a node that lost power has no containers, and prepares anew.
+// Idempotent: unchanged files are not touched, so that running containers keep theirs. Nothing is
+// synced: after a power failure there are no containers, and the node prepares again.
 class ClaimFiles {
  public:
   struct Options {
@@ -44,22 +44,22 @@ class ClaimFiles {
 
   using Devices = std::map<std::string, SimulatedDevice>;
 
-  // Makes the files for the devices of `pool_name` that the claim was given from this driver.
+  // Writes the files for the claim's devices of this driver in `pool_name`.
   Result<std::vector<PreparedDevice>> Prepare(const api::Object& claim,
                                               const std::string& pool_name, const Devices& devices);
-  // Removes them; a claim that is not there is fine.
+  // Removes them; an unknown claim is not an error.
   Result<void> Unprepare(const std::string& claim_uid);
 
-  // The claims that have files. One whose record cannot be read has only a UID.
+  // The claims that have files. If a record cannot be read, only the UID is set.
   Result<std::vector<rpc::ClaimReference>> Prepared();
 
-  // Removes the directories of devices that are neither known nor held by a prepared claim.
+  // Removes the directories of devices that are neither known nor used by a prepared claim.
   Result<void> RemoveOldDevices(const Devices& known);
 
  private:
   struct Record {
     rpc::ClaimReference claim;
-    std::vector<std::string> devices;  // none: it cannot be read
+    std::vector<std::string> devices;  // empty if the record cannot be read
   };
   using Records = std::map<std::string, Record>;  // by claim UID
   Result<Records> ReadRecords();
@@ -74,7 +74,7 @@ class ClaimFiles {
 
   const Options options_;
   std::map<std::string, std::map<std::string, std::string>>
-      written_;  // facts by device, of directories this process made
+      written_;  // facts by device, for directories that this process wrote
 };
 
 }  // namespace drakkar::driver

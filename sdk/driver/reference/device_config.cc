@@ -22,7 +22,7 @@ using api::ValueKind;
 using Path = std::vector<std::string>;
 
 constexpr std::int64_t kDefaultCount = 4;
-constexpr std::size_t kMaxAttributeTextBytes = 64;  // of the API
+constexpr std::size_t kMaxAttributeTextBytes = 64;  // the API's limit
 
 Path Below(Path path, std::string_view name) {
   path.emplace_back(name);
@@ -50,7 +50,7 @@ class Parser {
     DeviceConfig config;
     ASSIGN_OR_RETURN(const std::vector<api::TreePtr> documents, api::ParseYaml(text_));
     if (documents.size() > 1) {
-      return InvalidArgument("there must be one document, the second begins at line " +
+      return InvalidArgument("only one document is allowed; the second starts at line " +
                              std::to_string(SecondDocumentLine()) + ", column 1");
     }
     const Value root = documents.empty() ? Value() : documents.front()->root();
@@ -75,7 +75,7 @@ class Parser {
 
  private:
   Error At(const Path& path, std::string problem) const {
-    // The part itself, or where there is none, what it should have been in.
+    // The position of the field, or of its closest existing parent.
     Path known = path;
     std::optional<api::YamlPosition> position = api::LocateYaml(text_, known);
     while (!position && !known.empty()) {
@@ -105,7 +105,7 @@ class Parser {
     for (const api::MemberView& member : map.members()) {
       if (std::find(known.begin(), known.end(), member.name) == known.end()) {
         return At(Below(path, member.name),
-                  StrCat("is not a known field; there are ", Join(known, ", ")));
+                  StrCat("is not a known field; known are ", Join(known, ", ")));
       }
     }
     return Ok();
@@ -115,7 +115,7 @@ class Parser {
                         std::string& text) const {
     const Value value = map[field];
     if (!value.has_value()) return Ok();
-    if (!value.is_string()) return At(Below(path, field), "must be a text");
+    if (!value.is_string()) return At(Below(path, field), "must be a string");
     text = value.str();
     return Ok();
   }
@@ -124,16 +124,16 @@ class Parser {
                            std::vector<std::string>& texts) const {
     const Value value = map[field];
     if (!value.has_value()) return Ok();
-    if (!value.is_array()) return At(Below(path, field), "must be a list of texts");
+    if (!value.is_array()) return At(Below(path, field), "must be a list of strings");
     texts.clear();
     for (const Value each : value.elements()) {
-      if (!each.is_string()) return At(Below(path, field), "must be a list of texts");
+      if (!each.is_string()) return At(Below(path, field), "must be a list of strings");
       texts.emplace_back(each.str());
     }
     return Ok();
   }
 
-  // The boolean of KEP-5945, or the list of Kubernetes.
+  // The boolean of KEP-5945, or Kubernetes' list.
   Result<void> ReadSkippedOperations(Value root, DeviceConfig& config) const {
     const Value field = root["skipNodeOperations"];
     if (field.has_value() && field.kind() != ValueKind::kBool && !field.is_array()) {
@@ -159,10 +159,9 @@ class Parser {
     RETURN_IF_ERROR(ReadText(root, {}, "driver", config.driver_name));
     if (const auto problems = api::CheckDnsSubdomain(config.driver_name);
         !problems.empty() || config.driver_name.size() > 63) {
-      return At({"driver"},
-                problems.empty() ? "must have no more than 63 bytes" : problems.front());
+      return At({"driver"}, problems.empty() ? "must not exceed 63 bytes" : problems.front());
     }
-    // It is the vendor of the CDI devices.
+    // It becomes the vendor of the CDI devices.
     if (auto valid = cdi::ValidateVendor(config.driver_name); !valid.ok()) {
       return At({"driver"}, valid.error().message);
     }
@@ -174,7 +173,7 @@ class Parser {
     RETURN_IF_ERROR(ReadText(root, {}, "namePrefix", prefix));
     const Value value = root["count"];
     if (value.has_value() && value.kind() != ValueKind::kInt) {
-      return At({"count"}, "must be a whole number");
+      return At({"count"}, "must be an integer");
     }
     const std::int64_t count = value.integer(kDefaultCount);
     if (count < 0 || count > kMaxSimulatedDevices) {
@@ -192,7 +191,7 @@ class Parser {
     return Ok();
   }
 
-  // The fields that all devices or single ones can have; adds to what `device` has.
+  // Reads the fields that apply to all devices or to a single one, and adds them to `device`.
   Result<void> ReadDevice(Value map, const Path& path, SimulatedDevice& device) const {
     const Value attributes = map["attributes"];
     if (attributes.has_value() && !attributes.is_object()) {
@@ -250,11 +249,13 @@ class Parser {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     });
     if (!starts_well || !is_identifier) {
-      return At(path, "a name must be a letter or _, then letters, digits and _, up to 32");
+      return At(path,
+                "a name must start with a letter or _, followed by letters, digits and _, at most "
+                "32 characters");
     }
     if (slash != std::string_view::npos &&
         (slash > 63 || !api::CheckDnsSubdomain(name.substr(0, slash)).empty())) {
-      return At(path, "what is before the / must be a DNS name of up to 63 bytes");
+      return At(path, "the part before the / must be a DNS name of at most 63 bytes");
     }
     return Ok();
   }
@@ -266,7 +267,7 @@ class Parser {
       case ValueKind::kBool:
         return AttributeValue(value.boolean());
       case ValueKind::kString:
-        return Scalar(value, ValueKind::kString, path, "a text");
+        return Scalar(value, ValueKind::kString, path, "a string");
       case ValueKind::kObject:
         if (value.size() == 1) return ReadTypedAttribute(*value.members().begin(), path);
         break;
@@ -274,16 +275,16 @@ class Parser {
         break;
     }
     return At(path,
-              "must be a text, a whole number, true or false, or one of {int: }, {bool: }, "
+              "must be a string, an integer, true or false, or one of {int: }, {bool: }, "
               "{string: }, {version: }, {ints: }, {bools: }, {strings: }, {versions: }");
   }
 
   Result<AttributeValue> ReadTypedAttribute(const api::MemberView& member, const Path& path) const {
     const Path at = Below(path, member.name);
     const Value value = member.value;
-    if (member.name == "int") return Scalar(value, ValueKind::kInt, at, "a whole number");
+    if (member.name == "int") return Scalar(value, ValueKind::kInt, at, "an integer");
     if (member.name == "bool") return Scalar(value, ValueKind::kBool, at, "true or false");
-    if (member.name == "string") return Scalar(value, ValueKind::kString, at, "a text");
+    if (member.name == "string") return Scalar(value, ValueKind::kString, at, "a string");
     if (member.name == "version") {
       ASSIGN_OR_RETURN(Version version, ReadVersion(value, at));
       return AttributeValue(std::move(version));
@@ -300,7 +301,7 @@ class Parser {
       if (versions.empty()) return At(at, "must be a list with at least one element");
       return AttributeValue(std::move(versions));
     }
-    return At(at, "is not a type of attribute");
+    return At(at, "is not an attribute type");
   }
 
   Result<AttributeValue> Scalar(Value value, ValueKind kind, const Path& path,
@@ -309,7 +310,7 @@ class Parser {
     if (kind == ValueKind::kInt) return AttributeValue(value.integer());
     if (kind == ValueKind::kBool) return AttributeValue(value.boolean());
     if (value.str().size() > kMaxAttributeTextBytes) {
-      return At(path, StrCat("must have no more than ", kMaxAttributeTextBytes, " bytes"));
+      return At(path, StrCat("must not exceed ", kMaxAttributeTextBytes, " bytes"));
     }
     return AttributeValue(std::string(value.str()));
   }
@@ -318,7 +319,7 @@ class Parser {
   Result<AttributeValue> List(Value value, ValueKind kind, const Path& path) const {
     std::vector<T> elements;
     for (const Value each : value.elements()) {
-      if (each.kind() != kind) return At(path, "all elements must be of the attribute's type");
+      if (each.kind() != kind) return At(path, "all elements must have the attribute's type");
       if constexpr (std::is_same_v<T, bool>) {
         elements.push_back(each.boolean());
       } else if constexpr (std::is_same_v<T, std::int64_t>) {
@@ -386,14 +387,14 @@ class Parser {
         return At(Below(path, "name"), problems.front());
       }
       if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
-        return At(Below(path, "name"), StrCat("the device ", Quote(name), " comes twice"));
+        return At(Below(path, "name"), StrCat("device ", Quote(name), " is listed twice"));
       }
       seen.push_back(name);
       auto device = std::find_if(config.devices.begin(), config.devices.end(),
                                  [&](const auto& known) { return known.device.name == name; });
       if (device == config.devices.end()) {
         if (config.devices.size() >= static_cast<std::size_t>(kMaxSimulatedDevices)) {
-          return At(path, StrCat("there are more than ", kMaxSimulatedDevices, " devices"));
+          return At(path, StrCat("more than ", kMaxSimulatedDevices, " devices"));
         }
         config.devices.push_back(pattern);
         device = config.devices.end() - 1;

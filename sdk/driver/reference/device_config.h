@@ -12,12 +12,12 @@ namespace drakkar::driver {
 
 inline constexpr char kDefaultReferenceDriverName[] = "sim.drakkar.io";
 
-// What the reference driver offers. In a file:
+// The devices of the reference driver. In a file:
 //
-//   driver: sim.drakkar.io          # name of the driver; --driver-name wins over it
+//   driver: sim.drakkar.io          # name of the driver; --driver-name takes precedence
 //   count: 4                        # devices sim-0 ... sim-3
 //   namePrefix: sim-
-//   attributes:                     # of every device: text, whole number, true or false,
+//   attributes:                     # of every device: a string, an integer, true or false,
 //     model: Longship 8             # or {version: 1.2.3}, {string: "1"}, {ints: [1, 2]} ... as in
 //     generation: 2                 # the API
 //   capacity:
@@ -28,16 +28,16 @@ inline constexpr char kDefaultReferenceDriverName[] = "sim.drakkar.io";
 //   bindingConditions: [example.com/attached]
 //   bindingFailureConditions: [example.com/broken]
 //   skipNodeOperations: true        # KEP-5945: the node does not call the driver; or a list
-//   deferMetadata: true             # KEP-5304: prepare gives no metadata yet (see ReferenceDriver)
-//   devices:                        # what is different for single devices
-//     - name: sim-3                 # of the above; another name adds a device
+//   deferMetadata: true             # KEP-5304: prepare returns no metadata (see ReferenceDriver)
+//   devices:                        # overrides for single devices
+//     - name: sim-3                 # one of the above; any other name adds a device
 //       attributes: {model: Longship 9}
 //       capacity: {memory: 32Gi}
-//       taints: []                  # instead of the taints above
+//       taints: []                  # replaces the taints above
 //       health: Unhealthy           # Healthy (default), Unhealthy, Unknown
 //       message: fan stuck
 //
-// All fields are optional; no file is the same as an empty one: four devices.
+// All fields are optional; without a file there are four devices.
 struct SimulatedDevice {
   Device device;
   std::string health = "Healthy";
@@ -53,7 +53,7 @@ struct DeviceConfig {
 
 constexpr std::int64_t kMaxSimulatedDevices = 10'000;
 
-// Every error ends in "at line 3, column 7".
+// Every error ends with "at line 3, column 7".
 Result<DeviceConfig> ParseDeviceConfig(std::string_view yaml);
 
 }  // namespace drakkar::driver

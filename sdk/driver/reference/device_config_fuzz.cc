@@ -6,7 +6,7 @@
 #include "sdk/driver/reference/device_config.h"
 #include "sdk/driver/slices/desired_pool.h"
 
-// Whatever the file says, the driver gets devices that it can publish, or an error.
+// Any file yields devices that the driver can publish, or an error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto config = drakkar::driver::ParseDeviceConfig(text);

@@ -92,7 +92,7 @@ struct BadFile {
 
 TEST(DeviceConfig, ErrorsSayWhatAndWhere) {
   const BadFile cases[] = {
-      {"count: many\n", "count: must be a whole number", "line 1, column 1"},
+      {"count: many\n", "count: must be an integer", "line 1, column 1"},
       {"count: -1\n", "between 0 and 10000", "line 1, column 1"},
       {"counts: 4\n", "counts: is not a known field", "line 1, column 1"},
       {"count: 4\ncount: 5\n", "already set", "line 2, column 1"},
@@ -101,14 +101,14 @@ TEST(DeviceConfig, ErrorsSayWhatAndWhere) {
       {"driver: 4ever.example.com\n", "driver: ", "line 1, column 1"},
       {"namePrefix: UP\n", "namePrefix: ", "line 1, column 1"},
       {"attributes:\n  model: {version: one}\n", "semantic version", "line 2, column 11"},
-      {"attributes:\n  model: 1.5\n", "attributes.model: must be a text", "line 2, column 3"},
+      {"attributes:\n  model: 1.5\n", "attributes.model: must be a string", "line 2, column 3"},
       {"attributes:\n  model: {ints: [1, a]}\n", "of the attribute's type", "line 2, column 11"},
       {"attributes:\n  mo-del: x\n", "a name must be", "line 2, column 3"},
       {"capacity:\n  memory: lots\n", "a quantity such as 16Gi", "line 2, column 3"},
       {"taints:\n  - {key: k, effect: Sometimes}\n", "taints[0].effect: must be NoSchedule",
        "line 2, column 14"},
       {"taints:\n  - {effect: None}\n", "taints[0].key", "line 2, column 5"},
-      {"devices:\n  - name: a\n  - name: a\n", "comes twice", "line 3, column 5"},
+      {"devices:\n  - name: a\n  - name: a\n", "is listed twice", "line 3, column 5"},
       {"devices:\n  - name: a\n    colour: red\n", "devices[0].colour: is not a known field",
        "line 3, column 5"},
       {"devices:\n  - attributes: {}\n", "devices[0].name", "line 2, column 5"},

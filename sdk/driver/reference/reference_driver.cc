@@ -48,7 +48,7 @@ ReferenceDriver::~ReferenceDriver() {
 }
 
 Result<void> ReferenceDriver::Start() {
-  if (options_.node_name.empty()) return InvalidArgument("the name of the node must be set");
+  if (options_.node_name.empty()) return InvalidArgument("node_name must be set");
   if (auto vendor = cdi::ValidateVendor(options_.driver_name); !vendor.ok()) {
     return std::move(vendor).error().Prefixed("driver name as a CDI vendor");
   }
@@ -136,19 +136,19 @@ Result<void> ReferenceDriver::Publish() {
   }
   DriverResources resources;
   resources.pools[options_.node_name].slices.push_back(std::move(slice));
-  // Health first: what is unhealthy is published with its taint from the start.
+  // Report health first, so that unhealthy devices are published with their taint from the start.
   RETURN_IF_ERROR(driver_->ReportHealth(std::move(health)));
   return driver_->PublishResources(resources);
 }
 
 void ReferenceDriver::RemoveLeftovers() {
   if (auto removed = claims_.RemoveOldDevices(devices_); !removed.ok()) {
-    HandleError(removed.error().Prefixed("remove directories of former devices"), true);
+    HandleError(removed.error().Prefixed("remove directories of removed devices"), true);
   }
   auto prepared = claims_.Prepared();
-  if (!prepared.ok()) return HandleError(prepared.error().Prefixed("look for leftovers"), true);
+  if (!prepared.ok()) return HandleError(prepared.error().Prefixed("list prepared claims"), true);
   const auto remove = [this](const rpc::ClaimReference& claim, const std::string& why) {
-    kLog.Info("removing what is left of a claim",
+    kLog.Info("removing leftovers of a claim",
               {{"claim", StrCat(claim.namespace_name, "/", claim.name)},
                {"uid", claim.uid},
                {"reason", why}});
@@ -159,7 +159,7 @@ void ReferenceDriver::RemoveLeftovers() {
   std::vector<rpc::ClaimReference> known;
   for (const rpc::ClaimReference& claim : *prepared) {
     if (claim.name.empty()) {
-      remove(claim, "it has no record");
+      remove(claim, "no record");
     } else {
       known.push_back(claim);
     }

@@ -11,14 +11,13 @@
 
 namespace drakkar::driver {
 
-// A complete driver for accelerators that do not exist (`drakkar driver`): publishes them as one
-// pool named after the node, and gives them to containers through CDI (see ClaimFiles). Health
-// that is not "Healthy" is reported to the node and, as an option, taints the device. With device
-// metadata on, containers are told the attributes of their devices; SetDevices tells those that run
-// what changed.
+// A complete driver for simulated accelerators (`drakkar driver`). It publishes them as one pool
+// named after the node, and injects them into containers through CDI (see ClaimFiles). Health other
+// than "Healthy" is reported to the node and optionally taints the device. With device metadata on,
+// containers can read the attributes of their devices, and SetDevices updates running containers.
 //
-// State survives a restart; files of claims that are gone meanwhile are removed at start, and kept
-// where the server cannot be reached. Loop-bound.
+// State survives a restart. Files of claims that no longer exist are removed at start, and kept if
+// the server cannot be reached. Loop-bound.
 class ReferenceDriver final : private SynchronousPlugin {
  public:
   struct Options {
@@ -28,31 +27,31 @@ class ReferenceDriver final : private SynchronousPlugin {
     client::Client& client;
     rpc::Transport& transport;
     std::string node_name;
-    std::string driver_name;  // empty: the one of `devices`
+    std::string driver_name;  // if empty, the name in `devices`
     std::string registry_directory = "/var/lib/kubelet/plugins_registry";
-    std::string plugin_directory;  // empty: plugins/<driver> beside the registry
+    std::string plugin_directory;  // if empty, plugins/<driver> next to the registry
     std::string cdi_directory = "/var/run/cdi";
-    std::string pod_uid;  // not empty: rolling updates
-    // The effect of the taint <driver>/unhealthy; empty: unhealthy devices are not tainted.
+    std::string pod_uid;  // if not empty, enables rolling updates
+    // Effect of the taint <driver>/unhealthy; if empty, unhealthy devices are not tainted.
     std::string unhealthy_taint = "NoSchedule";
     bool device_metadata = false;  // --enable-device-metadata
     std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
     metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
     DeviceConfig devices;
     Metrics* metrics = nullptr;
-    // The driver does not work any more; the process should end. May be empty.
+    // Called when the driver no longer works and the process should exit. May be empty.
     std::function<void(const Error& error)> on_fatal;
   };
 
   explicit ReferenceDriver(Options options);
   ~ReferenceDriver() override;
 
-  // Registers and publishes. On failure nothing is left open.
+  // Registers and publishes. Leaves nothing open on failure.
   Result<void> Start();
   // Idempotent. Slices and prepared claims stay.
   void Stop();
 
-  // Publishes other devices instead. The name of the driver stays.
+  // Publishes other devices instead. The driver's name does not change.
   Result<void> SetDevices(DeviceConfig devices);
 
   const std::string& driver_name() const { return options_.driver_name; }

@@ -14,7 +14,7 @@ Result<void> Registrar::NotifyRegistrationStatus(const rpc::RegistrationStatus& 
   if (status.plugin_registered) {
     options_.on_registered();
   } else {
-    options_.on_refused(FailedPrecondition("the node refused the registration: " + status.error));
+    options_.on_refused(FailedPrecondition("the node rejected the registration: " + status.error));
   }
   return Ok();
 }

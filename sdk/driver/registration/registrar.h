@@ -9,15 +9,16 @@
 
 namespace drakkar::driver {
 
-// Tells a node what the driver is, and hears whether the node took it. Lives on the server's loop.
+// Identifies the driver to a node and receives the result of the registration. Lives on the
+// server's loop.
 class Registrar final : public rpc::RegistrationHandler {
  public:
   struct Options {
     std::string driver_name;
     std::string endpoint;               // path of the service socket
-    std::vector<std::string> services;  // in the order in which they are advertised
+    std::vector<std::string> services;  // in advertised order
     std::function<void()> on_registered;
-    // The node refused the driver; it tries again by itself.
+    // Called when the node rejects the driver. The node retries by itself.
     std::function<void(const Error& error)> on_refused;
   };
   explicit Registrar(Options options) : options_(std::move(options)) {}
@@ -25,7 +26,7 @@ class Registrar final : public rpc::RegistrationHandler {
   Result<rpc::PluginInfo> GetInfo() override;
   Result<void> NotifyRegistrationStatus(const rpc::RegistrationStatus& status) override;
 
-  // What the node said last; nothing if it has not called yet.
+  // The node's last response; none before its first call.
   const std::optional<rpc::RegistrationStatus>& status() const { return status_; }
 
  private:

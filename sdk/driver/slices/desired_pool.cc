@@ -15,7 +15,7 @@ namespace {
 
 using api::Draft;
 
-// A list of API values from a list of plain ones.
+// Renders a list of plain values as a list of API values.
 template <typename T, typename Render>
 Draft RenderList(const std::vector<T>& values, Render render) {
   Draft list = Draft::Array();
@@ -59,7 +59,7 @@ Draft RenderTaint(const Taint& taint) {
   if (!taint.value.empty()) draft["value"] = taint.value;
   draft["effect"] = taint.effect;
   if (taint.time_added) {
-    // Rounded, as the API keeps whole seconds.
+    // Rounded, because the API stores whole seconds.
     draft["timeAdded"] = api::FormatTime(*taint.time_added + std::chrono::milliseconds(500));
   }
   return draft;
@@ -107,29 +107,29 @@ bool IsComplex(api::Value device) {
   return false;
 }
 
-// What the slices of one pool have in common, and what is known of the whole pool.
+// Renders the slices of one pool and checks what concerns the whole pool.
 class PoolRenderer {
  public:
   PoolRenderer(const Pool& pool, bool on_node) : pool_(pool), on_node_(on_node) {}
 
   Result<DesiredPool> Render() {
     if (on_node_ && (pool_.all_nodes || pool_.node_selector != nullptr)) {
-      return InvalidArgument("a pool of a driver on a node cannot select other nodes");
+      return InvalidArgument("a driver that runs on a node cannot select other nodes for a pool");
     }
     if (pool_.all_nodes && pool_.node_selector != nullptr) {
-      return InvalidArgument("a pool is either for all nodes or for those of a selector, not both");
+      return InvalidArgument("a pool cannot have both all_nodes and node_selector");
     }
     for (const Slice& slice : pool_.slices) RETURN_IF_ERROR(Add(slice));
     if (result_.specs.empty()) RETURN_IF_ERROR(Add(Slice{}));
     for (const auto& [set, counter] : consumed_) {
       const auto found = counters_.find(set);
       if (found == counters_.end()) {
-        return InvalidArgument(StrCat("a device consumes the counter set ", Quote(set),
-                                      ", which the pool does not have"));
+        return InvalidArgument(
+            StrCat("a device consumes counter set ", Quote(set), ", which the pool does not have"));
       }
       if (!found->second.contains(counter)) {
-        return InvalidArgument(StrCat("a device consumes the counter ", Quote(counter),
-                                      ", which the counter set ", Quote(set), " does not have"));
+        return InvalidArgument(StrCat("a device consumes counter ", Quote(counter),
+                                      ", which counter set ", Quote(set), " does not have"));
       }
     }
     result_.generation = pool_.generation;
@@ -139,18 +139,18 @@ class PoolRenderer {
  private:
   Result<void> Add(const Slice& slice) {
     if (on_node_ && slice.per_device_node_selection) {
-      return InvalidArgument("devices of a driver on a node cannot select other nodes");
+      return InvalidArgument("a driver that runs on a node cannot select other nodes for a device");
     }
     if (!on_node_ && !slice.per_device_node_selection && !pool_.all_nodes &&
         pool_.node_selector == nullptr) {
       return InvalidArgument(
-          "a pool of a driver without a node needs a node selector, all nodes, or a selection per "
+          "a pool of a driver without a node needs node_selector, all_nodes or a selection per "
           "device");
     }
     std::vector<Draft> counter_sets;
     for (const CounterSet& set : slice.shared_counters) {
       if (!counters_.emplace(set.name, std::set<std::string>()).second) {
-        return InvalidArgument("the counter set " + Quote(set.name) + " comes twice");
+        return InvalidArgument("counter set " + Quote(set.name) + " is listed twice");
       }
       for (const auto& [name, quantity] : set.counters) counters_[set.name].insert(name);
       counter_sets.push_back(
@@ -165,7 +165,7 @@ class PoolRenderer {
     bool complex = pool_.may_be_tainted;
     for (const Device& device : slice.devices) {
       if (!names_.insert(device.name).second) {
-        return InvalidArgument("the device " + Quote(device.name) + " comes twice");
+        return InvalidArgument("device " + Quote(device.name) + " is listed twice");
       }
       Draft draft = RenderDevice(device);
       const api::TreePtr tree = draft.Freeze();
@@ -196,7 +196,7 @@ class PoolRenderer {
     return Ok();
   }
 
-  // Makes one slice of `parts` and empties them.
+  // Makes one slice of `parts` and clears them.
   Result<void> Emit(const Slice& slice, api::FieldName field, std::vector<Draft>& parts) {
     if (result_.specs.size() >= kMaxSlicesPerPool) {
       return InvalidArgument(StrCat("the pool needs more than ", kMaxSlicesPerPool, " slices"));
@@ -207,7 +207,7 @@ class PoolRenderer {
     const bool has_devices = field == "devices" && !parts.empty();
     if (!parts.empty()) spec[field] = Draft::Array(std::exchange(parts, {}));
     if (slice.per_device_node_selection) {
-      // A slice has one selection: that of its devices comes before that of the pool.
+      // A slice has one selection: that of its devices takes precedence over the pool's.
       spec.Remove("nodeSelector");
       spec.Remove("allNodes");
       spec["perDeviceNodeSelection"] = true;
@@ -238,7 +238,7 @@ class PoolRenderer {
 // One or more DNS subdomains joined by slashes, 253 bytes.
 Result<void> CheckPoolName(const std::string& name) {
   if (name.empty()) return InvalidArgument("a pool must have a name");
-  if (name.size() > 253) return InvalidArgument("a pool name must have no more than 253 bytes");
+  if (name.size() > 253) return InvalidArgument("a pool name must not exceed 253 bytes");
   for (const std::string_view part : Split(name, '/')) {
     const api::Problems problems = api::CheckDnsSubdomain(part);
     if (!problems.empty()) return InvalidArgument(problems.front());

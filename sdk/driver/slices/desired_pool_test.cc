@@ -130,7 +130,7 @@ TEST(DesiredPool, APoolWithoutDevicesIsOneEmptySlice) {
 TEST(DesiredPool, RefusesWhatCannotBeConsistent) {
   Slice twice = Devices(1);
   twice.devices.push_back(twice.devices[0]);
-  EXPECT_THAT(ErrorOf(WithSlice(twice)), HasSubstr("the device \"d-0\" comes twice"));
+  EXPECT_THAT(ErrorOf(WithSlice(twice)), HasSubstr("device \"d-0\" is listed twice"));
   Slice dangling = Devices(1);
   dangling.devices[0].consumes_counters = {{.counter_set = "none", .counters = {{"m", "1"}}}};
   EXPECT_THAT(ErrorOf(WithSlice(dangling)), HasSubstr("counter set \"none\""));
@@ -138,7 +138,7 @@ TEST(DesiredPool, RefusesWhatCannotBeConsistent) {
   EXPECT_THAT(ErrorOf(WithSlice(dangling)), HasSubstr("counter \"m\""));
   Slice sets;
   sets.shared_counters = {{.name = "s"}, {.name = "s"}};
-  EXPECT_THAT(ErrorOf(WithSlice(sets)), HasSubstr("comes twice"));
+  EXPECT_THAT(ErrorOf(WithSlice(sets)), HasSubstr("is listed twice"));
   Slice unknown = Devices(1);
   unknown.devices[0].more = *api::ParseJson(R"({"colour":"red"})");
   EXPECT_THAT(ErrorOf(WithSlice(unknown)), HasSubstr("colour"));

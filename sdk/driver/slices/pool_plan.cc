@@ -15,7 +15,7 @@ namespace {
 using api::Draft;
 using api::Value;
 
-// Indices have at least this many digits, so that slices can be added without renaming.
+// At least this many digits, so that slices can be added without renaming others.
 constexpr std::size_t kMinIndexDigits = 5;
 
 std::string Hex(std::size_t number) {
@@ -28,7 +28,7 @@ std::size_t IndexDigits(std::size_t count) {
   return std::max(kMinIndexDigits, Hex(count == 0 ? 0 : count - 1).size());
 }
 
-// The index a name begins with, if it is one of `count`.
+// The index that a name starts with, if it is less than `count`.
 std::optional<std::size_t> IndexOf(std::string_view name, std::size_t count) {
   const std::size_t digits = IndexDigits(count);
   if (name.size() <= digits || name[digits] != '-') return std::nullopt;
@@ -44,7 +44,7 @@ std::int64_t GenerationOf(const api::Object& slice) {
   return slice["spec"]["pool"]["generation"].integer();
 }
 
-// true is ["*"]; false and [] say nothing.
+// true means ["*"]; false and [] mean nothing.
 std::set<std::string_view> SkippedOperations(Value field) {
   std::set<std::string_view> operations;
   if (field.boolean()) operations.insert("*");
@@ -143,7 +143,7 @@ PoolPlan PlanPool(const SliceIdentity& identity, const std::string& pool_name,
   std::int64_t current = 0;
   for (const api::ObjectPtr& slice : existing) current = std::max(current, GenerationOf(*slice));
 
-  // The slice for each index: the newest generation, then the first name. The rest goes.
+  // Choose a slice for each index: the newest generation, then the first name. Delete the others.
   std::vector<api::ObjectPtr> matched(count);
   for (const api::ObjectPtr& slice : existing) {
     const std::optional<std::size_t> index = IndexOf(slice->name(), count);
@@ -183,8 +183,8 @@ PoolPlan PlanPool(const SliceIdentity& identity, const std::string& pool_name,
     if (differs[i]) ++changed;
   }
 
-  // Slices left behind by an interrupted change join the generation of the others: until they do,
-  // that generation is incomplete and nobody uses it.
+  // Slices left over from an interrupted change move to the generation of the others. Until then
+  // that generation is incomplete, so nobody uses it.
   const bool keeps = missing == 0 && (late == 0 ? changed <= 1 : changed == 0);
   plan.generation = keeps ? current : current + 1;
   if (desired->generation > current) plan.generation = desired->generation;

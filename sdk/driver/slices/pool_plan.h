@@ -10,7 +10,7 @@
 
 namespace drakkar::driver {
 
-// Whose slices they are.
+// The owner of a set of slices.
 struct SliceIdentity {
   std::string driver;
   std::string node_name;   // spec.nodeName; empty for a driver without a node
@@ -28,7 +28,7 @@ struct SliceCreation {
   api::TreePtr body;  // without an owner
 };
 
-// The writes that make a pool what it should be, in the order in which they have to be done.
+// The writes that bring a pool to its desired state, in the required order.
 struct PoolPlan {
   std::int64_t generation = 0;
   std::vector<api::ObjectPtr> deletions;
@@ -38,26 +38,27 @@ struct PoolPlan {
   bool empty() const { return deletions.empty() && updates.empty() && creations.empty(); }
 };
 
-// Decides; pure. `existing` are all slices of the pool that this driver answers for, `desired` is
-// null for a pool that should not be there.
+// Computes the plan; pure. `existing` has all slices of the pool that this driver manages;
+// `desired` is null if the pool should not exist.
 //
-// A slice is recognised by the index its name begins with; others are deleted, as are those of
-// older generations, unless they only lack the last step of an interrupted change. The generation
-// stays when nothing is created and at most one slice changes; then no consumer can see a mixture.
+// A slice is recognized by the index that its name starts with. Other slices are deleted, as are
+// those of older generations, unless they only lack the last step of an interrupted change. The
+// generation stays the same if nothing is created and at most one slice changes, because no
+// consumer can see a mixture then.
 PoolPlan PlanPool(const SliceIdentity& identity, const std::string& pool_name,
                   const DesiredPool* desired, const std::vector<api::ObjectPtr>& existing);
 
-// "0000a-<driver>-<owner>-"; `count` is the number of slices of the pool.
+// "0000a-<driver>-<owner>-"; `count` is the number of slices in the pool.
 std::string SliceNamePrefix(const SliceIdentity& identity, std::size_t index, std::size_t count);
 
-// `desired` with the times of equal taints taken from `stored`, where the driver said nothing
-// about them or agrees to the second.
+// `desired` with the times of equal taints from `stored`, unless the driver gave a time that
+// differs by a second or more.
 api::TreePtr WithStoredTaintTimes(const api::TreePtr& desired, api::Value stored);
 
-// Whether `stored` says what `desired` does. skipNodeOperations is compared by meaning.
+// Whether `stored` has the same content as `desired`. skipNodeOperations is compared by meaning.
 bool SameSliceContent(api::Value desired, api::Value stored);
 
-// Fields of a slice's spec that describe its content, as opposed to its place.
+// The fields of a slice's spec that describe its content, as opposed to its location.
 const std::vector<api::FieldName>& SliceContentFields();
 
 }  // namespace drakkar::driver

@@ -12,9 +12,9 @@
 
 namespace drakkar::driver {
 
-// What a driver offers, in plain types. Names are those of the API (resource.k8s.io/v1).
+// A driver's devices, in plain types. Names are those of the API (resource.k8s.io/v1).
 
-// The value of an attribute is the same type in slices and in device metadata.
+// Slices and device metadata use the same type for attribute values.
 using metadata::AttributeValue;
 using metadata::Version;
 
@@ -22,7 +22,7 @@ struct Taint {
   std::string key;
   std::string value;
   std::string effect;  // "NoSchedule", "NoExecute" or "None"
-  // When it was added; nothing leaves that to the server, which keeps its first answer.
+  // When the taint was added; if unset, the server sets it and keeps it.
   std::optional<WallTime> time_added;
 };
 
@@ -41,9 +41,9 @@ struct Device {
   std::vector<std::string> binding_conditions;
   std::vector<std::string> binding_failure_conditions;
   bool allow_multiple_allocations = false;
-  // Further members of the API's Device, taken as they are (requestPolicy under `capacity`, node
-  // selection per device, nodeAllocatableResources ...). They win over the fields above. May be
-  // null.
+  // Further members of the API's Device, passed through unchanged (requestPolicy under `capacity`,
+  // node selection per device, nodeAllocatableResources ...). They take precedence over the fields
+  // above. May be null.
   api::TreePtr more;
 };
 
@@ -52,26 +52,26 @@ struct CounterSet {
   std::map<std::string, std::string> counters;  // name -> quantity
 };
 
-// A part of a pool that belongs together. A part beyond the limits of the API becomes several
+// A part of a pool that is kept together. If it exceeds the API limits, it becomes several
 // ResourceSlices, in order; counters come before devices.
 struct Slice {
   std::vector<Device> devices;
   std::vector<CounterSet> shared_counters;
   bool per_device_node_selection = false;
   std::string partition_type_attribute;
-  // Of "NodePrepareResources", "NodeUnprepareResources", "*" (KEP-5945). Written as a list, which
-  // every server takes.
+  // "NodePrepareResources", "NodeUnprepareResources" or "*" (KEP-5945). Written as a list, which
+  // every server accepts.
   std::vector<std::string> skip_node_operations;
 };
 
-// Devices that are managed together. For a driver on a node, leave the node selection empty. A pool
+// Devices that are managed together. A driver on a node leaves the node selection empty. A pool
 // without slices is published as one empty slice.
 struct Pool {
   api::TreePtr node_selector;  // core/v1 NodeSelector with one term; may be null
   bool all_nodes = false;
-  std::int64_t generation = 0;  // used when larger than what is on the server
-  // Devices may get taints later: slices hold no more devices than fit with taints, so that one
-  // taint changes one slice.
+  std::int64_t generation = 0;  // used if higher than the server's
+  // Set if devices may get taints later: slices then hold only as many devices as fit with taints,
+  // so that adding a taint changes one slice.
   bool may_be_tainted = false;
   std::vector<Slice> slices;
 };

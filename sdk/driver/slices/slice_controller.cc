@@ -12,8 +12,8 @@ namespace {
 
 using api::Draft;
 
-// How long after a registration deletions are taken for those of a starting node, and how soon they
-// are answered then.
+// For this long after a registration, deletions are attributed to a starting node and repaired
+// after the shorter delay.
 constexpr Duration kEagerTime = std::chrono::seconds(10);
 constexpr Duration kEagerDelay = std::chrono::milliseconds(500);
 
@@ -51,7 +51,7 @@ void SliceController::Start() {
       [this](const std::string& pool, client::WorkQueue::Done done) {
         Sync(pool, std::move(done));
       });
-  // The pool's name is not part of the selector: older servers do not know it.
+  // The selector omits the pool's name, because older servers do not support it.
   informer_ = std::make_unique<client::Informer>(
       options_.loop, options_.random, options_.client,
       client::Informer::Options{.collection = SliceRef(""),
@@ -82,9 +82,8 @@ Result<void> SliceController::Publish(const DriverResources& resources) {
   options_.loop.AssertInLoop();
   if (!options_.pool_name.empty() &&
       (resources.pools.size() != 1 || !resources.pools.contains(options_.pool_name))) {
-    return InvalidArgument(StrCat("this controller answers for the pool ",
-                                  Quote(options_.pool_name), " alone, but ", resources.pools.size(),
-                                  " pools were published"));
+    return InvalidArgument(StrCat("this controller manages only pool ", Quote(options_.pool_name),
+                                  ", but ", resources.pools.size(), " pools were published"));
   }
   ASSIGN_OR_RETURN(auto desired, MakeDesiredPools(resources, !options_.node_name.empty()));
   ++publication_;
@@ -119,7 +118,7 @@ void SliceController::OnForeignChange(const api::ObjectPtr& slice, bool deleted)
     return;
   }
   if (!informer_->has_synced()) return;
-  // The first deadline stays, so that a stream of changes cannot put the answer off for ever.
+  // Keep the first deadline, so that a stream of changes cannot postpone the repair forever.
   const std::string pool = PoolOf(*slice);
   TimerHandle& timer = resyncs_[pool];
   if (timer != nullptr) return;
@@ -131,7 +130,7 @@ void SliceController::OnForeignChange(const api::ObjectPtr& slice, bool deleted)
 }
 
 std::vector<api::ObjectPtr> SliceController::SlicesOf(const std::string& pool) {
-  // The informer's copy counts as soon as it is at or past what we wrote.
+  // Drop our copy once the informer's is at least as new.
   std::erase_if(written_, [this](const auto& entry) {
     return informer_->resource_version() >= entry.second->resource_version();
   });
@@ -183,8 +182,8 @@ void SliceController::LookUpOwner(const RunPtr& run) {
     run->owner = owner(options_.node_uid);
     return Step(run);
   }
-  // Every time: a Node that was deleted and made anew has another uid, and slices owned by the old
-  // one would be collected.
+  // Looked up every time: a Node that was deleted and recreated has another UID, and slices owned
+  // by the old one would be garbage-collected.
   static const api::KindSchema* const node = api::FindKind("", "v1", "Node");
   options_.client.Get(
       {.kind = node, .name = options_.node_name},
@@ -235,7 +234,7 @@ void SliceController::Update(const RunPtr& run, const SliceUpdate& update) {
         if (!reply.ok()) {
           Error error = reply.error->Prefixed(
               StrCat("pool ", Quote(run->pool), ", slice #", index, ", update"));
-          // Deleted meanwhile: the next pass creates it anew.
+          // Deleted in the meantime: the next pass recreates it.
           if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kConflict;
           return Fail(run, std::move(error));
         }
@@ -278,14 +277,14 @@ void SliceController::OnWritten(const RunPtr& run, std::size_t index, const api:
              "disabled: ",
              Join(dropped, ", "), paths.empty() ? "" : " (fields: ", Join(paths, ", "),
              paths.empty() ? "" : ")")));
-  // What the server keeps is all there can be: wanting more would write the slice for ever.
+  // Accept what the server keeps: otherwise the slice would be rewritten forever.
   const auto desired = desired_.find(run->pool);
   if (run->publication != publication_ || desired == desired_.end()) return;
   if (index < desired->second.specs.size()) desired->second.specs[index] = api::CopyTree(spec);
 }
 
 void SliceController::Fail(const RunPtr& run, Error error) {
-  // A lost race is the normal course of things: the next pass sees the newer state.
+  // Losing a race is normal: the next pass sees the newer state.
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kAlreadyExists) {
     Report(run->pool, error);
   }

@@ -23,16 +23,15 @@
 
 namespace drakkar::driver {
 
-// Makes the ResourceSlices of a driver on the server what the driver asked for, and keeps them so.
+// Keeps the ResourceSlices of a driver on the server in the state that the driver asked for.
 //
-// A published state is written at once; changes that others make to the slices are undone after
-// `sync_delay`, so that two writers who disagree cannot keep the server busy. Failed writes are
-// tried again with backoff. Fields that the server does not keep are reported and then left alone
-// until the next Publish.
+// A published state is written at once. Changes by others are reverted after `sync_delay`, so that
+// two writers that disagree do not overload the server. Failed writes are retried with back-off.
+// Fields that the server drops are reported, and then ignored until the next Publish.
 //
-// Answers for the slices of its driver on its node, or, without a node, for those of its driver on
-// no particular node (of one pool, if `pool_name` is set): slices of pools that were not published
-// are deleted. Nothing is written before the first Publish.
+// Manages the slices of its driver on its node or, without a node, those of its driver on no
+// particular node (of one pool, if `pool_name` is set). Slices of pools that were not published are
+// deleted. Nothing is written before the first Publish.
 //
 // Loop-bound. Holds the driver's slices of its node twice, and the last error per pool.
 class SliceController {
@@ -42,15 +41,15 @@ class SliceController {
     Random& random;
     client::Client& client;
     std::string driver_name;
-    std::string node_name;  // empty: a driver without a node
-    std::string node_uid;   // empty: looked up whenever a slice is created
-    // Without a node only: the one pool to answer for, so that several controllers can share a
-    // driver name; and the owner of the slices (an OwnerReference), null for none.
+    std::string node_name;  // empty for a driver without a node
+    std::string node_uid;   // if empty, looked up whenever a slice is created
+    // Only without a node: the one pool to manage, so that several controllers can share a driver
+    // name; and the owner of the slices (an OwnerReference), or null.
     std::string pool_name;
     api::TreePtr owner;
     Duration sync_delay = std::chrono::seconds(30);
-    // Failures in the background. One that repeats for a pool is reported once, until the pool is
-    // in order or the error is another.
+    // Called for background failures. A failure that repeats for a pool is reported once, until the
+    // pool is in sync or the error changes.
     std::function<void(const Error& error)> on_error;
   };
 
@@ -60,15 +59,15 @@ class SliceController {
   SliceController& operator=(const SliceController&) = delete;
 
   // Makes `resources` the complete desired state. Returns once it is accepted, not once it is on
-  // the server; a refused one changes nothing.
+  // the server. A rejected one changes nothing.
   Result<void> Publish(const DriverResources& resources);
 
-  // The node took the driver in, which it does after its own start: it may have deleted the slices
-  // of its drivers then, and may still be at it. Missing slices are written at once, and those
-  // deleted in the next seconds soon after, without the usual delay.
+  // Call it when the node has registered the driver. A node registers drivers after its own start,
+  // when it may have deleted the slices of its drivers, or may still be doing so. Writes missing
+  // slices at once, and repairs deletions of the next seconds without the usual delay.
   void OnRegistered();
 
-  // True when the last Publish is on the server and no work is under way.
+  // True if the last Publish is on the server and no work is pending.
   bool IsSettled() const;
 
   struct Counts {
@@ -80,7 +79,7 @@ class SliceController {
   const Counts& counts() const { return counts_; }
 
  private:
-  // One pass over one pool: the plan, and how far it is.
+  // One pass over one pool: the plan and its progress.
   struct Run {
     std::string pool;
     std::uint64_t publication = 0;
@@ -113,8 +112,8 @@ class SliceController {
   std::uint64_t publication_ = 0;
   MonotonicTime eager_until_{};  // see OnRegistered
   Counts counts_;
-  std::map<std::string, std::string> last_error_;  // pool -> text
-  // What we wrote and the informer has not shown yet: newer versions by name, deleted uids.
+  std::map<std::string, std::string> last_error_;  // by pool
+  // Our writes that the informer has not delivered yet: newer versions by name, deleted UIDs.
   std::map<std::string, api::ObjectPtr> written_;
   std::set<std::string> deleted_;
   std::map<std::string, TimerHandle> resyncs_;  // by pool

@@ -50,16 +50,16 @@ Result<void> Check(const AllocatedDeviceStatus& device) {
   for (const DeviceCondition& condition : device.conditions) {
     if (condition.type.empty()) return InvalidArgument("a condition must have a type");
     if (!types.insert(condition.type).second) {
-      return InvalidArgument(StrCat("the condition ", Quote(condition.type), " comes twice"));
+      return InvalidArgument(StrCat("condition ", Quote(condition.type), " is listed twice"));
     }
     if (condition.status != "True" && condition.status != "False" &&
         condition.status != "Unknown") {
       return InvalidArgument(StrCat("condition ", condition.type,
-                                    ": the status must be True, False or Unknown, not ",
+                                    ": status must be True, False or Unknown, not ",
                                     Quote(condition.status)));
     }
     if (condition.reason.empty()) {
-      return InvalidArgument(StrCat("condition ", condition.type, ": a reason is needed"));
+      return InvalidArgument(StrCat("condition ", condition.type, ": reason must not be empty"));
     }
   }
   if (device.network && device.network->ips.size() > kMaxDeviceIps) {
@@ -107,7 +107,7 @@ Result<std::string> RenderClaimStatus(const api::Object& claim, const std::strin
   std::set<std::string> names;
   for (const AllocatedDeviceStatus& device : devices) {
     const std::string name = NameOf(device);
-    if (!names.insert(name).second) return InvalidArgument(name + " comes twice");
+    if (!names.insert(name).second) return InvalidArgument(name + " is listed twice");
     if (auto valid = Check(device); !valid.ok()) return std::move(valid).error().Prefixed(name);
     if (!FindEntry(results, driver_name, device).exists()) {
       return FailedPrecondition(StrCat(name, " was not allocated to claim ", claim.qualified_name(),
@@ -123,11 +123,12 @@ Result<std::string> RenderClaimStatus(const api::Object& claim, const std::strin
     }
     if (device.data != nullptr) {
       if (!device.data->root().is_object()) {
-        return InvalidArgument(name + ": the data must be an object");
+        return InvalidArgument(name + ": data must be an object");
       }
       std::string text = api::WriteJson(device.data->root());
       if (text.size() > kMaxDeviceDataBytes) {
-        return InvalidArgument(StrCat(name, ": data of more than ", kMaxDeviceDataBytes, " bytes"));
+        return InvalidArgument(
+            StrCat(name, ": data must not exceed ", kMaxDeviceDataBytes, " bytes"));
       }
       entry["data"] = Draft::Raw(std::move(text));
     }
@@ -158,7 +159,7 @@ void ClaimStatusWriter::Send(const api::ObjectPtr& claim,
   auto patch = RenderClaimStatus(*claim, driver_name_, devices, clock_.Now());
   if (!patch.ok()) return done(patch.error());
   const api::KindSchema* kind = api::FindKindByApiVersion(claim->api_version(), "ResourceClaim");
-  if (kind == nullptr) return done(Internal("a claim of an unknown version was read"));
+  if (kind == nullptr) return done(Internal("the claim has an unknown API version"));
   client_.Patch({.kind = kind,
                  .namespace_ = std::string(claim->namespace_()),
                  .name = std::string(claim->name()),

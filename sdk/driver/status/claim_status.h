@@ -17,12 +17,12 @@
 
 namespace drakkar::driver {
 
-// What a driver tells about an allocated device in the claim's `status.devices`.
+// A driver's status of an allocated device in the claim's `status.devices`.
 
 struct DeviceCondition {
   std::string type;    // "Ready", "example.com/attached"
   std::string status;  // "True", "False" or "Unknown"
-  std::string reason;  // a word in CamelCase; must not be empty
+  std::string reason;  // a CamelCase word; must not be empty
   std::string message;
 };
 
@@ -33,7 +33,7 @@ struct AllocatedDeviceStatus {
   std::string device_name;
   std::optional<std::string> share_id;
   std::vector<DeviceCondition> conditions;
-  api::TreePtr data;  // any object of the driver's own; null for none
+  api::TreePtr data;  // any object; null for none
   std::optional<DeviceNetworkData> network;
 };
 
@@ -42,13 +42,13 @@ constexpr std::size_t kMaxDeviceConditions = 8;
 constexpr std::size_t kMaxDeviceDataBytes = 10'240;
 constexpr std::size_t kMaxDeviceIps = 16;
 
-// Sets a driver's part of `status.devices` by server-side apply, with the driver's name as the
-// field manager: entries of other drivers, and whatever others wrote, stay. What a driver does not
-// name any more is removed from its part.
+// Sets a driver's part of `status.devices` by server-side apply, with the driver's name as field
+// manager. Entries of other drivers and of other writers stay. Fields that the driver no longer
+// sets are removed.
 //
-// The claim is read first: it must still be the one that is meant, and the devices must be among
-// the results this driver got. A condition whose status did not change keeps its
-// lastTransitionTime. Loop-bound; runs no callback once destroyed.
+// The claim is read first: it must have the expected UID, and the devices must be among the results
+// of this driver. A condition whose status did not change keeps its lastTransitionTime. Loop-bound;
+// runs no callback once destroyed.
 class ClaimStatusWriter {
  public:
   ClaimStatusWriter(client::Client& client, const Clock& clock, std::string driver_name)
@@ -70,7 +70,7 @@ class ClaimStatusWriter {
   Lifetime lifetime_;
 };
 
-// The patch that Apply sends; for tests and for drivers with a client of their own.
+// The patch that Apply sends; for tests, and for drivers with their own client.
 Result<std::string> RenderClaimStatus(const api::Object& claim, const std::string& driver_name,
                                       const std::vector<AllocatedDeviceStatus>& devices,
                                       WallTime now);

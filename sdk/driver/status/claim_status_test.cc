@@ -74,13 +74,13 @@ TEST(ClaimStatus, RefusesWhatTheServerWouldRefuse) {
       HasSubstr("device p/b was not allocated to claim default/c from driver d.example.com"));
   EXPECT_THAT(
       ErrorOf({{.pool_name = "p", .device_name = "a"}, {.pool_name = "p", .device_name = "a"}}),
-      HasSubstr("comes twice"));
+      HasSubstr("is listed twice"));
   const auto condition = [](DeviceCondition one) {
     return ErrorOf({{.pool_name = "p", .device_name = "a", .conditions = {one}}});
   };
   EXPECT_THAT(condition({"Ready", "yes", "X", ""}),
               HasSubstr("True, False or Unknown, not \"yes\""));
-  EXPECT_THAT(condition({"Ready", "True", "", ""}), HasSubstr("a reason is needed"));
+  EXPECT_THAT(condition({"Ready", "True", "", ""}), HasSubstr("reason must not be empty"));
   EXPECT_THAT(ErrorOf({{.pool_name = "p",
                         .device_name = "a",
                         .data = *api::ParseJson("{\"x\":\"" + std::string(11'000, 'y') + "\"}")}}),

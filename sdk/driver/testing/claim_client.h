@@ -15,13 +15,13 @@
 
 namespace drakkar::driver {
 
-// An API server that has claims and nothing else, for tests of drivers: Get answers from the loop
-// (or when the test lets it), or fails while it cannot be reached; nothing else is answered.
+// An API server that has only claims, for driver tests. Get answers from the loop (or when the test
+// releases it), or fails while the server is unreachable; no other request is answered.
 class ClaimClient : public client::SilentClient {
  public:
   explicit ClaimClient(EventLoop& loop) : loop_(loop) {}
 
-  // The whole claim as JSON, under the names it has.
+  // Stores the whole claim, given as JSON, under its own name.
   void PutJson(std::string_view json) {
     auto claim = std::make_shared<api::Object>(*api::ParseJson(json));
     std::string key = Key(claim->namespace_(), claim->name());
@@ -32,7 +32,7 @@ class ClaimClient : public client::SilentClient {
   }
 
   bool reachable = true;
-  // Answers are kept back until Release, and say what was true when they were asked for.
+  // Holds responses back until Release; they show the state at the time of the request.
   bool slow = false;
   void Release() {
     slow = false;

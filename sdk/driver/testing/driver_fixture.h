@@ -33,7 +33,7 @@ class DriverFixture : public ::testing::Test {
             .registry_directory = "/kubelet/plugins_registry",
             .cdi_directory = "/cdi"};
   }
-  // Instead of the one before, if there is one.
+  // Replaces the previous driver, if there is one.
   void StartDriver(DriverOptions options) {
     driver_.reset();
     auto driver = Driver::Start(std::move(options));

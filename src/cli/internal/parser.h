@@ -12,11 +12,11 @@ namespace drakkar::cli::internal {
 struct ParsedWords {
   std::vector<std::string> positionals;
   std::map<std::string, std::vector<std::string>, std::less<>> given;  // by flag name
-  std::vector<std::string> unknown;  // words that look like flags and are none
+  std::vector<std::string> unknown;  // words that look like flags but are not
 };
 
-// Takes the words of a command line apart by the flags there are. Values are not looked at. An
-// error is a flag without its value.
+// Splits a command line according to the known flags, without checking values. Fails if a flag
+// lacks its value.
 Result<ParsedWords> ParseWords(const std::vector<Flag>& flags,
                                const std::vector<std::string>& words);
 

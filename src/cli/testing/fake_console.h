@@ -8,7 +8,7 @@
 
 namespace drakkar::cli::testing {
 
-// A console that remembers, over files in memory.
+// Records output; its files are in memory.
 class FakeConsole final : public Console {
  public:
   void Out(std::string_view text) override {

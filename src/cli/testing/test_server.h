@@ -23,7 +23,7 @@
 
 namespace drakkar::cli::testing {
 
-// A real API server over HTTPS on a loop of its own, and the commands as a user runs them.
+// A real API server over HTTPS on its own loop, and commands run as by a user.
 class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy {
  protected:
   CommandTest() : thread_("server") {
@@ -67,7 +67,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
     std::string out, err;
   };
 
-  // Runs a command line (words between spaces, no quoting).
+  // Runs a command line (words separated by spaces, no quoting).
   Outcome Run(const std::string& line, std::string input = "") {
     std::vector<std::string> words;
     for (std::string_view word : Split(line, ' ')) {
@@ -115,12 +115,12 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
     thread.RunSync([&] { client.reset(); });
   }
 
-  // Runs a command on another thread until it is done; what it waits for is made to happen here.
+  // Runs a command on another thread. The test meanwhile triggers what the command waits for.
   std::future<Outcome> Start(const std::string& line) {
     return std::async(std::launch::async, [this, line] { return Run(line); });
   }
 
-  // Logs of pods and answers of nodes: what the test says, with the request's query noted.
+  // Serves pod logs and node responses as configured by the test, and records the request's query.
   void Serve(const apiserver::RequestInfo& info, Target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override {
     if (info.resource == "nodes") {
@@ -134,7 +134,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
     writer->Finish();
   }
 
-  // A command that repeats its input, complains and ends with exit code 7.
+  // A command that echoes its input, writes to stderr and exits with 7.
   class RepeatingCommand final : private net::websocket::Session::Events {
    public:
     explicit RepeatingCommand(std::unique_ptr<net::RawStream> stream) : stream_(std::move(stream)) {

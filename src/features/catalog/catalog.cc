@@ -32,7 +32,7 @@ FeatureList AllFeatures(CatalogSetting setting) {
 const Framework& DefaultFramework(CatalogSetting setting) {
   const auto make = [](CatalogSetting which) {
     Result<Framework> framework = FrameworkWith({}, which);
-    CHECK(framework.ok());  // the catalog's own test says what is wrong with it
+    CHECK(framework.ok());  // catalog_test reports what is wrong
     return *framework;
   };
   static const Framework kep = make(CatalogSetting::kKep);

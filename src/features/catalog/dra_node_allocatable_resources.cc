@@ -2,7 +2,7 @@
 
 namespace drakkar::features {
 
-// Admission of slices and the allocator ask the node for it; no pod field tells.
+// Checked by slice admission and by the allocator; no pod field requires it.
 std::unique_ptr<const Feature> MakeDraNodeAllocatableResources(CatalogSetting) {
   return std::make_unique<GatedFeature>("DRANodeAllocatableResources");
 }

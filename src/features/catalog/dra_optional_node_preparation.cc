@@ -9,15 +9,14 @@ constexpr std::string_view kKubernetesName = "DRAOptionalNodeOperations";
 constexpr char kKepGate[] = "DRAOptionalNodePreparation";
 constexpr char kKubernetesGate[] = "DRAOptionalNodeOperations";
 
-// `true` or a list that names an operation; `false` and an empty list skip nothing.
+// True for `true` and for a non-empty list.
 bool Skips(api::Value skip_node_operations) {
   return skip_node_operations.boolean() || skip_node_operations.size() > 0;
 }
 
-// KEP-5945: a node that may leave out the driver's prepare and unprepare calls. A pod needs it when
-// a result of one of its allocated claims skips calls: on a node that does not know the field the
-// driver would be called, and there may be none. The claims of a pod do not change, so updates
-// never need it.
+// KEP-5945: the node may skip the driver's prepare and unprepare calls. A pod requires it if a
+// result of one of its allocated claims skips calls: a node that does not know the field would call
+// the driver, which may not exist. A pod's claims do not change, so updates never require it.
 class DraOptionalNodePreparation : public Feature {
  public:
   explicit DraOptionalNodePreparation(CatalogSetting setting)

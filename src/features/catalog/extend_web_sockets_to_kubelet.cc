@@ -2,7 +2,7 @@
 
 namespace drakkar::features {
 
-// The API server chooses its protocol to the node by it; pods never need it.
+// Determines the API server's protocol to the node; pods never require it.
 std::unique_ptr<const Feature> MakeExtendWebSocketsToKubelet(CatalogSetting) {
   return std::make_unique<GatedFeature>("ExtendWebSocketsToKubelet");
 }

@@ -4,8 +4,7 @@
 namespace drakkar::features {
 namespace {
 
-// Needed by an update that changes the resources of the pod as a whole. Having none and having
-// empty ones differ.
+// Required by an update that changes pod-level resources. Absent and empty resources differ.
 class InPlacePodLevelResourcesVerticalScaling : public GatedFeature {
  public:
   InPlacePodLevelResourcesVerticalScaling()

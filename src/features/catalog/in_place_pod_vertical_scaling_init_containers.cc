@@ -7,8 +7,8 @@
 namespace drakkar::features {
 namespace {
 
-// Needed by an update that changes the resources of an init container that is no sidecar.
-// Containers are compared by place; one that was added or removed is for validation to refuse.
+// Required by an update that changes the resources of an init container that is not a sidecar.
+// Containers are compared by index; validation rejects added or removed ones.
 class InPlacePodVerticalScalingInitContainers : public GatedFeature {
  public:
   explicit InPlacePodVerticalScalingInitContainers(CatalogSetting setting)

@@ -5,8 +5,8 @@
 namespace drakkar::features {
 namespace {
 
-// Needed by an update that changes the size limit of an emptyDir in memory: same place, same name,
-// a limit before and after. Anything else about volumes is for validation to refuse.
+// Required by an update that changes the size limit of a memory-backed emptyDir with the same index
+// and name and a limit before and after. Validation rejects any other volume change.
 class InPlacePodVerticalScalingMemoryBackedVolumes : public GatedFeature {
  public:
   InPlacePodVerticalScalingMemoryBackedVolumes()

@@ -4,7 +4,7 @@
 namespace drakkar::features {
 namespace {
 
-// Needed by a pod with a restart rule whose action restarts all containers (KEP-5532). Ephemeral
+// Required by a pod with a restart rule that restarts all containers (KEP-5532). Ephemeral
 // containers have no such rules.
 class RestartAllContainersOnContainerExits : public GatedFeature {
  public:

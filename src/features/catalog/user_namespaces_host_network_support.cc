@@ -3,8 +3,8 @@
 namespace drakkar::features {
 namespace {
 
-// Needed by a pod in a user namespace of its own on the host's network; the runtime must be able
-// to do that too.
+// Required by a pod with its own user namespace on the host network; the runtime must support that
+// too.
 class UserNamespacesHostNetworkSupport : public GatedFeature {
  public:
   UserNamespacesHostNetworkSupport()

@@ -4,7 +4,7 @@
 namespace drakkar::features {
 namespace {
 
-// Needed by a pod that mounts a volume with options of its own; the runtime applies them.
+// Required by a pod that mounts a volume with its own options; the runtime applies them.
 class VolumeBindMountOptions : public GatedFeature {
  public:
   VolumeBindMountOptions() : GatedFeature("VolumeBindMountOptions", {.mount_options = true}) {}

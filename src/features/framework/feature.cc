@@ -36,19 +36,19 @@ std::optional<std::string> FirstUnmet(const FeatureRequirements& requirements,
   for (const auto& [key, wanted] : requirements.static_configuration) {
     const auto found = configuration.static_configuration.find(key);
     if (found == configuration.static_configuration.end()) {
-      return StrCat(key, " is not set, ", Quote(wanted), " is needed");
+      return StrCat(key, " is not set, but must be ", Quote(wanted));
     }
     if (found->second != wanted) {
-      return StrCat(key, " is ", Quote(found->second), ", ", Quote(wanted), " is needed");
+      return StrCat(key, " is ", Quote(found->second), ", but must be ", Quote(wanted));
     }
   }
   const RuntimeFeatures& wanted = requirements.runtime_features;
   const RuntimeFeatures& offered = configuration.runtime_features;
   if (wanted.user_namespaces_host_network && !offered.user_namespaces_host_network) {
-    return "the runtime does not offer UserNamespacesHostNetwork";
+    return "the container runtime does not support UserNamespacesHostNetwork";
   }
   if (wanted.mount_options && !offered.mount_options) {
-    return "the runtime does not offer MountOptions";
+    return "the container runtime does not support MountOptions";
   }
   return std::nullopt;
 }

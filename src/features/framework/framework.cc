@@ -19,7 +19,7 @@ bool AllGatesOn(const Feature& feature, const NodeConfiguration& configuration) 
                      [&](const std::string& gate) { return configuration.gate_enabled(gate); });
 }
 
-// Calls `found(index, field)` for each feature that `infer(feature)` says is needed.
+// Calls `found(index, field)` for each feature that `infer(feature)` requires.
 template <typename Infer, typename Found>
 Result<void> InferAll(const Registry& registry, const std::optional<Version>& target, Infer infer,
                       Found found) {

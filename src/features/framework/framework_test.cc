@@ -99,7 +99,7 @@ TEST(FeatureName, AListIsSortedAndWhatIsInvalidOrDoubleIsDropped) {
 
 TEST(Registry, RefusesAFeatureWithoutAGate) {
   EXPECT_EQ(RegistrationError(ListOf(PlainFeature("X", {}))),
-            "feature \"X\" has no feature gate, it needs at least one");
+            "feature \"X\" must have at least one feature gate");
 }
 
 TEST(Registry, RefusesMalformedNamesAndAliases) {
@@ -167,10 +167,10 @@ TEST(Framework, UnmetRequirementsAreNamed) {
   const FeatureRequirements needs = StaticCpuFeature().Requirements();
   EXPECT_EQ(FirstUnmet(needs, With({})).value_or(""), "feature gate TestStaticCpuGate is off");
   EXPECT_EQ(FirstUnmet(needs, With({{"TestStaticCpuGate", true}})).value_or(""),
-            "CPUManagerPolicy is not set, \"static\" is needed");
+            "CPUManagerPolicy is not set, but must be \"static\"");
   EXPECT_EQ(FirstUnmet(needs, With({{"TestStaticCpuGate", true}}, {{"CPUManagerPolicy", "none"}}))
                 .value_or(""),
-            "CPUManagerPolicy is \"none\", \"static\" is needed");
+            "CPUManagerPolicy is \"none\", but must be \"static\"");
 }
 
 TEST(Framework, NoFeatureIsDeclaredWithOneOfItsGatesOff) {

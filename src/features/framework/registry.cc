@@ -23,7 +23,7 @@ Result<std::shared_ptr<const Registry>> Registry::Create(FeatureList features) {
     }
     if (feature.Requirements().enabled_feature_gates.empty()) {
       return InvalidArgument(
-          StrCat("feature ", Quote(feature.Name()), " has no feature gate, it needs at least one"));
+          StrCat("feature ", Quote(feature.Name()), " must have at least one feature gate"));
     }
   }
   std::sort(registry->by_name_.begin(), registry->by_name_.end(),

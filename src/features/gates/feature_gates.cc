@@ -9,7 +9,7 @@
 namespace drakkar {
 namespace {
 
-// From `since` on the gate exists with this default.
+// The gate's default from release `since` on.
 struct Stage {
   int since_minor;
   bool on;
@@ -20,13 +20,13 @@ struct GateEntry {
   Gate gate;
   std::string_view name;
   std::string_view alias;
-  std::vector<Stage> stages;  // ascending; before the first the gate is unknown
+  std::vector<Stage> stages;  // sorted; the gate does not exist before the first
   std::vector<Gate> needs;
 };
 
-// One line per gate, in the order of the enum. The gates of the five proposals are never locked.
-// Features that nodes declare do not need NodeDeclaredFeatures, but for KEP-5945: KEP-5328 turns
-// that gate off while such features are on, and nothing but the declaring ends.
+// One line per gate, in enum order. The gates of the five proposals are never locked. Declared
+// features do not depend on NodeDeclaredFeatures, except KEP-5945's: KEP-5328 turns that gate off
+// while such features stay on, which only stops declaring them.
 const std::vector<GateEntry>& Table() {
   using enum Gate;
   static const std::vector<GateEntry> table = {
@@ -254,7 +254,7 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
     if (gates.Known(gate)) gates.enabled_[static_cast<std::size_t>(gate)] = true;
   }
   std::array<bool, static_cast<std::size_t>(Gate::kCount)> named{};
-  std::map<Gate, std::string_view> names;  // by which each gate was set, in this source
+  std::map<Gate, std::string_view> names;  // the name under which this source set each gate
   std::vector<std::string_view> entries = Split(options.file_overrides, ',');
   const std::size_t from_file = entries.size();
   for (std::string_view entry : Split(options.overrides, ',')) entries.push_back(entry);
@@ -264,20 +264,19 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
     if (part.empty()) continue;
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return InvalidArgument(StrCat("feature gate ", Quote(part),
-                                    " has no value: write it as NAME=true or NAME=false"));
+      return InvalidArgument(
+          StrCat("feature gate ", Quote(part), " has no value; use NAME=true or NAME=false"));
     }
     const std::string_view name = Trim(part.substr(0, equals));
     const std::optional<bool> value = ParseBool(Trim(part.substr(equals + 1)));
     if (!value) {
-      return InvalidArgument(StrCat("feature gate ", name,
-                                    ": the value must be true or false, not ",
+      return InvalidArgument(StrCat("feature gate ", name, " must be true or false, not ",
                                     Quote(Trim(part.substr(equals + 1)))));
     }
     const std::optional<Gate> gate = FindGate(name);
     const Stage* stage = gate ? StageAt(EntryOf(*gate), options.emulated) : nullptr;
     if (stage == nullptr) {
-      return InvalidArgument(StrCat("feature gate ", Quote(name), " is not known to version ",
+      return InvalidArgument(StrCat("feature gate ", Quote(name), " is not known in version ",
                                     options.emulated.ToString()));
     }
     if (stage->locked && stage->on != *value) {
@@ -288,14 +287,14 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
     const auto [given, first] = names.emplace(*gate, name);
     if (!first && given->second != name && gates.Enabled(*gate) != *value) {
       return InvalidArgument(StrCat("feature gates ", given->second, " and ", name,
-                                    " are two names of one gate and are set to different values: "
-                                    "set only one of them"));
+                                    " are two names of one gate and must not have different "
+                                    "values; set only one of them"));
     }
     gates.enabled_[static_cast<std::size_t>(*gate)] = *value;
     named[static_cast<std::size_t>(*gate)] = true;
   }
-  // Nobody asked for these by name, so they give way to what was asked for. Each round turns one
-  // off at least.
+  // These were not set explicitly, so they yield to gates that were. Each round turns off at least
+  // one.
   for (bool changed = true; changed;) {
     changed = false;
     for (Gate gate : options.turned_on) {
@@ -310,8 +309,8 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
     if (!gates.Enabled(entry.gate)) continue;
     for (Gate needed : entry.needs) {
       if (gates.Enabled(needed)) continue;
-      return InvalidArgument(StrCat("feature gate ", entry.name, " is on but needs ",
-                                    GateName(needed), ", which is off: turn ", entry.name,
+      return InvalidArgument(StrCat("feature gate ", entry.name, " is on, but depends on ",
+                                    GateName(needed), ", which is off; turn ", entry.name,
                                     " off too, or ", GateName(needed), " on"));
     }
   }

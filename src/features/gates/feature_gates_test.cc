@@ -62,7 +62,7 @@ TEST(FeatureGates, DeclaringFeaturesIsTurnedOffByItsOwnGateAlone) {
 
 TEST(FeatureGates, BadInputIsOneSentence) {
   EXPECT_EQ(Make("Nonsense=true").error().message,
-            "feature gate \"Nonsense\" is not known to version 1.37");
+            "feature gate \"Nonsense\" is not known in version 1.37");
   EXPECT_EQ(Make("NodeDeclaredFeatures").error().message,
             "feature gate \"NodeDeclaredFeatures\" has no value: write it as NAME=true or "
             "NAME=false");

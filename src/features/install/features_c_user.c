@@ -1,4 +1,4 @@
-/* An autoscaler in C: what will a node declare, what does a pod need, do the two match? */
+/* An autoscaler in C: what will a node declare, what does a pod require, do the two match? */
 #include <drakkar/features_c.h>
 #include <stdio.h>
 #include <string.h>

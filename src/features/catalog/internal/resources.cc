@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<api::FieldName, 2> kQuantityMaps = {"requests", "limits"};
 
-// A quantity may be written as a string or as a number; the text is the same.
+// A quantity may be a string or a number; the text is the same.
 std::string QuantityText(api::Value value) {
   return value.is_string() ? std::string(value.str()) : api::WriteJson(value);
 }
