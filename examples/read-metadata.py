@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads what a container is told about its devices (KEP-5304). Needs nothing but Python 3.
+"""Reads the metadata of a container's devices (KEP-5304). Needs only Python 3.
 
 usage: read-metadata.py [CLAIM [REQUEST]] [--wait SECONDS] [--root DIR]
 
-Copy `read_file` and `devices` into a program of your own: they take every version of the file that is
-known today, ignore fields they do not know, and tell "not there yet" from "broken".
+Copy `read_file` and `devices` into your own program: they read every known version of the file, ignore unknown
+fields, and distinguish "not yet" from "corrupt".
 """
 import argparse
 import glob
@@ -23,7 +23,7 @@ class NotYet(Exception):
 
 
 def read_file(path, attempts=8):
-    """The first document of a version we know. A file is a stream of documents that say the same."""
+    """The first document with a known version. A file is a stream of equivalent documents."""
     unknown = []
     for attempt in range(attempts):
         try:
@@ -43,24 +43,24 @@ def read_file(path, attempts=8):
         except (ValueError, AttributeError) as error:
             if attempt + 1 == attempts:
                 raise ValueError(f"{path}: {error}") from None
-        time.sleep(0.001)  # empty or torn: perhaps it is just being written, as older drivers do
+        time.sleep(0.001)  # empty or torn: an older driver may be writing it in place
     if unknown:
-        raise ValueError(f"{path}: no version we know, only {', '.join(unknown)}")
+        raise ValueError(f"{path}: no known version, only {', '.join(unknown)}")
     raise NotYet(path)
 
 
 def files(claim="*", request="*", root=""):
-    """Paths of metadata files. Drivers mount them at the KEP's path, at that of Kubernetes, or at both."""
+    """Paths of metadata files. Drivers mount them at the KEP's path, at Kubernetes' path, or at both."""
     claim, request = (glob.escape(n) if n != "*" else n for n in (claim, request))
     for base in (KEP, f"{KUBERNETES}/resourceclaimtemplates", f"{KUBERNETES}/resourceclaims"):
         for path in sorted(glob.glob(f"{root}{base}/{claim}/{request}/*-metadata.json")):
-            # Where several drivers share a request, running containers see updates in this directory.
+            # If several drivers share a request, running containers see updates in this directory.
             current = os.path.join(path.removesuffix(".json") + ".d", os.path.basename(path))
             yield current if os.path.exists(current) else path
 
 
 def value(attribute):
-    """The one value of an attribute, whatever its type."""
+    """The value of an attribute, whatever its type."""
     for kind in ("int", "bool", "string", "version", "ints", "bools", "strings", "versions"):
         if kind in attribute:
             return attribute[kind]
@@ -74,7 +74,7 @@ def devices(claim="*", request="*", root=""):
     seen, wanted = set(), None
     for path in paths:
         document = read_file(path)
-        # A name may be that of one claim and, in the pod, of another one: the first is meant.
+        # One claim's name may equal another claim's name in the pod; the former takes precedence.
         uid = document["metadata"].get("uid", "")
         wanted = uid if wanted is None or claim == "*" else wanted
         # The same file may be mounted at two paths.

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures, prints a table and writes JSON: {id, value, unit, commit, detail} for each figure.
+"""Measures and prints a table; --json writes {id, value, unit, commit, detail} per figure.
 
 usage: bench.py [ID, prefix or group ...] [--json FILE] [--runs N]
        bench.py --build-only
 
-Figures are taken from the release build. Timings are never assertions: this only prints.
-docs/benchmarks.md says what each measures.
+Measures the release build. It only prints: timings are never assertions.
+docs/benchmarks.md describes each figure.
 """
 import argparse
 import json
@@ -31,13 +31,13 @@ LOAD = BUILD / "bench/load/drakkar-load"
 
 
 PROFILED = ("drakkar", "drakkar-load")
-# What the optimiser learns from: the workloads of the table, short.
+# The workloads that train the profile: those of the table, shortened.
 TRAINING = (("api.create", "--count=4000"), ("api.get", "--count=20000"), ("api.list500", "--count=200"),
             ("api.watch1000", "--watchers=100", "--count=100"), ("sched.burst500",),
             ("sched.empty500", "--milliseconds=3000"), ("sched.full500", "--milliseconds=3000"),
             ("sched.selector500", "--milliseconds=1500"), ("sched.match500", "--milliseconds=1500"),
             ("binding.p99_1000", "--pods=200", "--flips=100"))
-# And pods for node and driver, with and without metadata.
+# Pods that train node and driver, with and without metadata.
 TRAINING_PODS = 40
 
 
@@ -53,15 +53,15 @@ def configure_release(profile):
 
 
 def build(*targets):
-    """Release binaries, optimised by a profile of their own: built, run for a minute, built again. The profile stays
-    in the build directory for later builds; code that changed since is optimised without it. DRAKKAR_PROFILE=off in the
-    environment builds without one, in half the time."""
+    """Builds the release binaries with a profile of their own: build, run for a minute, build again. The profile stays in
+    the build directory for later builds; code that changed since is optimised without it. With DRAKKAR_PROFILE=off in the
+    environment they are built without a profile, in half the time."""
     mark = BUILD / "profile.trained"
     if os.environ.get("DRAKKAR_PROFILE") == "off":
         configure_release("")
         mark.unlink(missing_ok=True)
     elif not mark.exists() and set(PROFILED) & set(targets):
-        print("bench: building to be profiled, once per build directory", file=sys.stderr)
+        print("bench: building with instrumentation (once per build directory)", file=sys.stderr)
         configure_release("generate")
         compile_release(*PROFILED)
         for profile in BUILD.rglob("*.gcda"):
@@ -72,7 +72,7 @@ def build(*targets):
         print("bench: training with prepare", file=sys.stderr)
         try:
             bench_node.bench_prepare(DRAKKAR, runs=TRAINING_PODS)
-        except Exception as why:  # containers take root; without them node and driver are built as ever
+        except Exception as why:  # containers need root; without them node and driver are not optimised by profile
             print(f"bench: node and driver are not trained: {why}", file=sys.stderr)
         print("bench: building with the profile", file=sys.stderr)
         configure_release("use")
@@ -117,7 +117,7 @@ class Up:
         context.verify_mode = ssl.CERT_NONE
         while time.monotonic() - self.begun < 60:
             if self.process.poll() is not None:
-                raise RuntimeError("drakkar up ended: " + (self.directory / "log").read_text())
+                raise RuntimeError("drakkar up exited: " + (self.directory / "log").read_text())
             try:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=5) as plain:
                     with context.wrap_socket(plain) as s:
@@ -182,7 +182,7 @@ class Split(Up):
 
 
 def load(scenario, *settings, server=lambda: Up("--node=false"), runs=None, rename=lambda i: i):
-    """The best of some runs of a scenario of drakkar-load, each on a new server."""
+    """The best of several runs of a drakkar-load scenario, each on a new server."""
     best = {}
     for _ in range(runs or RUNS):
         with server() as up:
@@ -205,7 +205,7 @@ def load(scenario, *settings, server=lambda: Up("--node=false"), runs=None, rena
 
 
 def bench_binding_memory():
-    """What a wait costs: the growth per waiting pod less that of the same pods without a wait."""
+    """The cost of waiting: the growth per waiting pod minus that of the same pods without waiting."""
     waiting = load("binding.memory", runs=1)[0]
     bound = load("binding.memory", "--conditions=0", runs=1)[0]
     return [("binding.memory", waiting[1] - bound[1], "KB",
@@ -225,11 +225,11 @@ def bench_mem_idle():
     with Up() as up:
         time.sleep(30)
         value = up.pss_bytes() / 1e6
-    return [("mem.idle", value, "MB", {"what": "Pss of up 30 s after ready, driver and conmon left out"})]
+    return [("mem.idle", value, "MB", {"what": "Pss of up 30 s after ready, without driver and conmon"})]
 
 
 def bench_pod_start():
-    """Creation to Running, watched over the API by a reader that is ready before."""
+    """Creation to Running, observed by a watch that is already open."""
     times = []
     with Up() as up:
         rootfs = up.directory / "busybox.tar.gz"
@@ -254,7 +254,7 @@ def bench_pod_start():
             watch.close()
             up.run("delete", "pod", name)
     return [("pod.start", statistics.median(times), "s",
-             {"runs": times, "what": "POST of a pod with a claim to the watch event that says Running"})]
+             {"runs": times, "what": "POST of a pod with a claim to the watch event with Running"})]
 
 
 def pod_json(name):
@@ -267,7 +267,7 @@ def pod_json(name):
 
 
 class Api:
-    """Just enough of an HTTPS client with the administrator's certificate."""
+    """A minimal HTTPS client with the administrator's certificate."""
 
     def __init__(self, up):
         import base64
@@ -316,7 +316,7 @@ class Api:
 
 
 def google_benchmark(binary, ids):
-    """Runs a Google Benchmark binary; benchmarks named as ids become figures in the ids' units."""
+    """Runs a Google Benchmark binary; benchmarks named like ids become figures in the ids' units."""
     path = next((p for p in BUILD.rglob(binary) if p.is_file()), None)
     if path is None:
         return []
@@ -325,7 +325,7 @@ def google_benchmark(binary, ids):
     factor = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
     figures = []
     for each in json.loads(output)["benchmarks"]:
-        # A captured benchmark is called "Function/id".
+        # A captured benchmark is named "Function/id".
         name, unit = next(((n, u) for n in (each["name"], each["name"].partition("/")[2])
                            for prefix, u in ids.items() if n.startswith(prefix)), (None, None))
         if unit is None:
@@ -366,7 +366,7 @@ def bench_metadata():
             field = f"{percentile}_us"
             yield (f"metadata.added.{percentile}_{devices}",
                    (calls[devices, True][field] - calls[devices, False][field]) / 1000, "ms",
-                   {"devices": devices, "what": "a node's prepare call with metadata less one without"})
+                   {"devices": devices, "what": "a node's prepare call with metadata minus one without"})
     for percentile in ("p50", "p99"):
         yield (f"metadata.disk_sync.{percentile}", disk[f"{percentile}_us"] / 1000, "ms", {"file_system": file_system})
 
@@ -382,8 +382,8 @@ def bench_features():
             name = each["name"].split("/iterations")[0].replace("/", "_")
             if "per_node" in each:
                 figures.append((name, each["per_node"] * 1e9, "ns",
-                                {"what": "per node; the name says registered features, nodes and, for an attempt, how many "
-                                         "different declarations at most"}))
+                                {"what": "per node; the name contains registered features, nodes and, for an attempt, the "
+                                         "maximum number of different declarations"}))
             if "overhead_percent" in each:
                 figures.append((name, each["overhead_percent"], "%",
                                 {"off_pods_per_s": each["off_pods_per_s"],
@@ -393,7 +393,8 @@ def bench_features():
     return figures
 
 
-# An entry per figure or family: what to build, and a function that gives (id, value, unit, detail).
+# One entry per figure or family: what to build, and a function that returns (id, value, unit,
+# detail).
 BENCHES = {
     "metadata": (["metadata_latency"], bench_metadata),
     "up.ready": (["drakkar"], bench_up_ready),
@@ -424,16 +425,16 @@ for scenario in ("p99_1000", "p99_10000", "p99_10000_5000nodes"):
     BENCHES["binding." + scenario] = (LOADED, lambda s=scenario: load("binding." + s, runs=1))
 BENCHES["binding.memory"] = (LOADED, bench_binding_memory)
 
-# "./dev bench scheduler" is a way to say "sched.".
+# Groups for "./dev bench scheduler" and so on.
 GROUPS = {"allocator": ["alloc"], "scheduler": ["sched."], "api": ["api."], "binding": ["binding."],
           "node": ["prepare", "health", "node.mem", "pod.start"]}
 RUNS = 3
-# Given on the command line for drakkar-load: --nodes=50000 --pods=150000
+# Settings for drakkar-load from the command line: --nodes=50000 --pods=150000
 SETTINGS = []
 
 
 def is_wanted(name, wanted):
-    """An id means itself alone, anything shorter all that begins with it; a family is taken whole."""
+    """An id selects itself, a prefix everything that starts with it; a family is selected as a whole."""
     if wanted in BENCHES:
         return name == wanted
     return name.startswith(wanted) or wanted.startswith(name + ".")
@@ -460,7 +461,7 @@ def main():
     chosen = {name: bench for name, bench in BENCHES.items()
               if not wanted or any(is_wanted(name, w) for w in wanted)}
     if not chosen:
-        print(f"no figure has that id; there are: {', '.join(BENCHES)}; "
+        print(f"unknown id; known are: {', '.join(BENCHES)}; "
               f"groups: {', '.join(GROUPS)}", file=sys.stderr)
         return 1
     build(*sorted({t for targets, _ in chosen.values() for t in targets}))

@@ -1,4 +1,4 @@
-"""Figures of the node: preparing a claim, starting a pod, health from driver to API, memory per pod."""
+"""Node figures: preparing a claim, starting a pod, health from driver to API, memory per pod."""
 import contextlib
 import json
 import os
@@ -21,7 +21,7 @@ def percentile(values, share):
 
 
 def sync_p99_ms(directory):
-    """What the disk itself needs to make 4 KiB durable."""
+    """The time the disk needs to make 4 KiB durable."""
     times = []
     with tempfile.NamedTemporaryFile(dir=directory) as file:
         for _ in range(300):
@@ -34,12 +34,12 @@ def sync_p99_ms(directory):
 
 
 def stolen_ms():
-    """How long this machine's processors had work and were not given to it by their host, since it started."""
+    """CPU steal time since boot: how long the host did not run this machine's busy processors."""
     return int(pathlib.Path("/proc/stat").read_text().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def histogram_quantile(text, name, labels, share):
-    """Seconds, interpolated within the bucket; and the count."""
+    """Seconds, interpolated within the bucket, and the count."""
     buckets = []
     for line in text.splitlines():
         if line.startswith(name + "_bucket") and all(label in line for label in labels):
@@ -89,10 +89,12 @@ PODS = "/api/v1/namespaces/default/pods"
 
 def pod(name):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            # The shell may be told to end before it knows how to: then it is ended, but not after half a minute.
+            # The shell may get SIGTERM before its trap is set; limit the wait to a second instead
+            # of 30.
             "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
                      "containers": [{"name": "c", "image": "localhost/busybox:latest",
-                                     # Ends when it is told to, so that the node deletes the pod's object as the last of it.
+                                     # Exits on SIGTERM, so that the node finally deletes the pod
+                                     # object.
                                      "command": ["sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"],
                                      "resources": {"claims": [{"name": "dev"}]}}],
                      "resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "one-device"}]}}
@@ -105,7 +107,7 @@ def pss_mb(pid):
 
 @contextlib.contextmanager
 def running(drakkar, devices, *driver_flags, node_alone=False):
-    """A cluster that is taken down with all its pods. `node_alone`: the disk is the node's alone."""
+    """A cluster that is torn down with all its pods. With `node_alone` only the node uses the disk."""
     from parts import wait_until
     with contextlib.ExitStack() as stack:
         memory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))) if node_alone else None
@@ -117,7 +119,7 @@ def running(drakkar, devices, *driver_flags, node_alone=False):
 
 
 def move_to_memory(parts, memory):
-    """The API server's data, which is another machine's, and CDI specs, which are in /run: neither is on a node's disk."""
+    """Keeps the API server's data (normally on another machine) and CDI specs (in /run) off the node's disk."""
     parts.data = memory / "data"
     parts.kubeconfig = parts.data / "admin.kubeconfig"
     parts.environment["KUBECONFIG"] = str(parts.kubeconfig)
@@ -127,7 +129,7 @@ def move_to_memory(parts, memory):
 
 
 def start(drakkar, devices, *driver_flags, memory=None):
-    """API server, controllers, scheduler, node and driver, a process each, on the build's disk."""
+    """API server, controllers, scheduler, node and driver as separate processes, on the build's disk."""
     from parts import Parts, wait_until
     tempfile.tempdir = str(pathlib.Path(drakkar).parents[2])
     parts = Parts(str(drakkar))
@@ -202,20 +204,20 @@ def start_and_end_pods(parts, watcher, runs):
 
 
 def bench_pod_starts(drakkar, runs=200):
-    """As prepare, but everything on the disk."""
+    """Like prepare, but with everything on disk."""
     with running(drakkar, 8) as parts:
         parts.api("GET", PODS)
         watcher = Watcher(parts)
         times = start_and_end_pods(parts, watcher, runs)
         watcher.close()
         what = {"runs": len(times), "slowest_s": max(times), "disk_sync_p99_ms": sync_p99_ms(parts.work),
-                "what": "POST of a pod with a claim to the watch event Running, a process per part"}
+                "what": "POST of a pod with a claim to the watch event Running, one process per component"}
         return [("pod.start.p50", statistics.median(times), "s", what),
                 ("pod.start.p99", percentile(times, 0.99), "s", dict(what))]
 
 
 def bench_health(drakkar, devices=10_000, pods=20, flips=300):
-    """A flip at the driver to the watch event with it; ten thousand devices on the node, twenty pods."""
+    """From a health change in the driver to its watch event; ten thousand devices on the node, twenty pods."""
     with running(drakkar, devices) as parts:
         parts.api("GET", PODS)
         watcher = Watcher(parts)
@@ -231,7 +233,7 @@ def bench_health(drakkar, devices=10_000, pods=20, flips=300):
         for i in range(flips):
             name = names[i % pods]
             state = "Unhealthy" if i // pods % 2 == 0 else "Healthy"
-            time.sleep(0.07)  # the SDK lets 20 reports a second through
+            time.sleep(0.07)  # the SDK allows 20 reports per second
             begun = time.monotonic()
             parts.processes["driver"].stdin.write(f"health {held[name]} {state} run-{i}\n")
             parts.processes["driver"].stdin.flush()
@@ -245,7 +247,7 @@ def bench_health(drakkar, devices=10_000, pods=20, flips=300):
         watcher.close()
         detail = {"p50_ms": statistics.median(times), "max_ms": max(times), "flips": flips, "devices": devices,
                   "disk_sync_p99_ms": sync_p99_ms(parts.work),
-                  "what": "a line to the driver's process to the watch event of the pod's status"}
+                  "what": "from a command to the driver to the watch event of the pod's status"}
         return [("health.p99", percentile(times, 0.99), "ms", detail)]
 
 
@@ -265,7 +267,7 @@ def bench_memory(drakkar, pods=40):
         watcher.close()
         return [("node.mem.pod", (after - before) / pods * 1e3, "kB",
                  {"agent_idle_mb": before, "agent_with_pods_mb": after, "pods": pods, "conmon_each_mb": conmon,
-                  "what": "growth of the agent's Pss per running pod; its monitor process comes on top"})]
+                  "what": "growth of the agent's Pss per running pod, without its monitor process"})]
 
 
 def bench_node(drakkar):

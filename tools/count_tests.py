@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds up the gtest results of one run and prints the line that counts them."""
+"""Sums up the gtest results of a run and prints one line."""
 import json
 import pathlib
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A pod with a device, end to end, on a fresh data directory: starts `drakkar up`, applies
-# examples/hello-device, waits until the pod runs, shows what happened, leaves nothing behind.
-# Called by `./dev demo` with the binary.
+# Runs a pod with a device, end to end, in a new data directory: starts `drakkar up`, applies
+# examples/hello-device, waits until the pod runs, shows the result, and leaves nothing behind.
+# `./dev demo` calls it with the binary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -36,7 +36,7 @@ trap cleanup EXIT
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-say "making an image of Debian's busybox"
+say "creating an image from Debian's busybox"
 tools/make_busybox_rootfs.sh "$work/busybox.tar.gz"
 "$drakkar" image import --data-dir "$work/data" --name localhost/busybox:latest "$work/busybox.tar.gz"
 
@@ -47,7 +47,7 @@ up_pid=$!
 export KUBECONFIG="$work/data/admin.kubeconfig"
 begun=$SECONDS
 until [ -f "$KUBECONFIG" ] && [ -n "$("$drakkar" get resourceslices -o name 2>/dev/null)" ]; do
-  kill -0 "$up_pid" 2>/dev/null || { say "drakkar up has ended"; exit 1; }
+  kill -0 "$up_pid" 2>/dev/null || { say "drakkar up has exited"; exit 1; }
   [ $((SECONDS - begun)) -lt 60 ] || { say "not ready after a minute"; exit 1; }
   sleep 0.1
 done
@@ -70,7 +70,7 @@ say "deleting the pod, which deletes its claim and frees the device"
 "$drakkar" delete pod hello-device
 begun=$SECONDS
 until [ -z "$("$drakkar" get resourceclaims -o name)" ]; do
-  [ $((SECONDS - begun)) -lt 30 ] || { say "the claim is still there"; exit 1; }
+  [ $((SECONDS - begun)) -lt 30 ] || { say "the claim still exists"; exit 1; }
   sleep 0.1
 done
 printf '\n--- how the claim changed\n'

@@ -1,9 +1,9 @@
 #!/bin/sh
-# make_busybox_rootfs.sh FILE.tar.gz: a root file system with Debian's busybox-static and nothing else,
+# make_busybox_rootfs.sh FILE.tar.gz: creates a root file system with only Debian's busybox-static,
 # for `drakkar image import FILE.tar.gz --name localhost/busybox:1`.
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 FILE.tar.gz" >&2; exit 2; }
-busybox=$(command -v busybox) || { echo "busybox is not installed: run apt-get install busybox-static" >&2; exit 1; }
+busybox=$(command -v busybox) || { echo "busybox not found in PATH; run apt-get install busybox-static" >&2; exit 1; }
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 cd "$root"
@@ -16,5 +16,5 @@ done
 echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd
 echo 'root:x:0:' >etc/group
 cd - >/dev/null
-# The same input gives the same archive, and so the same image id.
+# Reproducible, so that the image id is always the same.
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$root" -cf - . | gzip -n >"$1"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs every fuzz target of the tree, for an hour in all.
+"""Runs every fuzz target of the tree, for an hour in total.
 
 soak_fuzz.py BUILD_DIR [--seconds N] [-j J] [TARGET ...]
   N: wall clock for all targets together; J: how many at a time (2, or 1 on a single core);
-  TARGET: a part of a name
+  TARGET: part of a name
 
-Each target starts from its seeds in tests/corpus/<target>; one without seeds is an error. What it learns goes
-to <BUILD_DIR>/corpus/<target> and is used again by the next run. The time is shared out evenly; what a target
-leaves over is shared among those that come after it. A finding stops nothing: it is reported with the file
-that reproduces it, and the exit status is 1.
+Each target starts from its seeds in tests/corpus/<target>; a target without seeds is an error. New inputs go to
+<BUILD_DIR>/corpus/<target> and are used again by the next run. The time is divided evenly; time that a target does not
+use is divided among the remaining ones. A finding does not stop the run: it is reported with the file that reproduces
+it, and the exit status is 1.
 """
 import argparse
 import concurrent.futures
@@ -28,7 +28,7 @@ def has_seeds(name, corpus):
 
 
 class Shares:
-    """Seconds of `jobs` workers, dealt out to the targets that have not begun."""
+    """Divides the seconds of `jobs` workers among the targets that have not started."""
 
     def __init__(self, seconds, jobs, targets):
         self.left = seconds * jobs
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("targets", nargs="*")
     options = parser.parse_intermixed_args()
     if options.jobs < 1 or options.seconds < 1:
-        sys.exit("soak_fuzz: --jobs and --seconds are 1 or more")
+        sys.exit("soak_fuzz: --jobs and --seconds must be at least 1")
     binaries = sorted((p for p in options.build.rglob("*_fuzz") if p.is_file() and os.access(p, os.X_OK)),
                       key=lambda p: p.name)
     if options.targets:

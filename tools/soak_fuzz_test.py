@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What soak_fuzz.py does with targets that are shell scripts."""
+"""Tests soak_fuzz.py with shell scripts as targets."""
 import os
 import pathlib
 import subprocess
@@ -35,7 +35,7 @@ class SoakFuzz(unittest.TestCase):
         done = self.run_tool()
         self.assertEqual(done.returncode, 1)
         self.assertIn("no seeds", done.stdout)
-        self.assertFalse((self.root / "calls").exists(), "nothing runs before that is known")
+        self.assertFalse((self.root / "calls").exists(), "no target runs")
 
     def test_time_that_is_left_over_goes_to_the_next(self):
         for name in ("a_fuzz", "b_fuzz", "c_fuzz"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every test that reads conformance vectors and prints a line per area.
+"""Runs every test that reads conformance vectors and prints one line per area.
 
 Tests print `AREA: N passed, N failed, N listed deviations`; this collects those lines from all test
 binaries that are named *vectors_test or whose tests are named *Vector* or CelSpec*. Areas given as arguments limit what is printed.
@@ -19,7 +19,7 @@ def main():
     wanted = set(sys.argv[2:])
     vectors = pathlib.Path(os.environ.get("DRAKKAR_VECTORS", ROOT / "../shared/vectors"))
     if not vectors.is_dir():
-        print(f"no vectors at {vectors}: set DRAKKAR_VECTORS", file=sys.stderr)
+        print(f"no vectors in {vectors}; set DRAKKAR_VECTORS", file=sys.stderr)
         return 1
     environment = dict(os.environ, DRAKKAR_VECTORS=str(vectors.resolve()))
     totals, broken = {}, []
@@ -50,7 +50,7 @@ def main():
         print(f"{missing}: no test reads these vectors")
         failed += 1
     for name in broken:
-        print(f"(the tests of {name} did not all pass)", file=sys.stderr)
+        print(f"(not all tests of {name} passed)", file=sys.stderr)
     return 1 if failed or broken else 0
 
 

@@ -66,7 +66,7 @@ Result<void> Api::RunUntil(const std::string& what, const std::function<bool()>&
     if (failure_) return *std::exchange(failure_, std::nullopt);
     if (late) {
       return Error{ErrorCode::kDeadlineExceeded,
-                   StrCat(what, ": not within ",
+                   StrCat(what, ": timed out after ",
                           std::chrono::duration_cast<std::chrono::seconds>(at_most).count(), " s")};
     }
     loop_.Run();
@@ -75,7 +75,7 @@ Result<void> Api::RunUntil(const std::string& what, const std::function<bool()>&
 }
 
 Result<void> Api::RunFor(Duration duration) {
-  // The timer decides: it may fire a little before the clock says so.
+  // Rely on the timer, which may fire slightly before the clock shows the time.
   bool over = false;
   TimerHandle timer = loop_.RunAfter(duration, [&] {
     over = true;
@@ -95,7 +95,7 @@ Result<net::Response> Api::Do(const Call& call) {
   return std::move(*answer);
 }
 
-// What the calls of a run share.
+// State shared by the calls of a run.
 struct Api::Running {
   Api& api;
   const std::size_t count;
@@ -105,7 +105,7 @@ struct Api::Running {
   std::size_t ended = 0;
 };
 
-// Makes one call after the other on one connection.
+// Makes calls sequentially on one connection.
 class Api::Caller final : public net::StreamSink {
  public:
   Caller(Running& run, std::size_t connection) : run_(run), connection_(connection) {}
@@ -168,7 +168,7 @@ Result<RunResult> Api::Run(std::size_t count, std::size_t depth,
                            const std::function<Call(std::size_t)>& make) {
   Running run{.api = *this, .count = count, .make = make, .result = {}};
   const MonotonicTime start = now();
-  // Destroying them cancels what is under way after a failure.
+  // Destroying them cancels calls in flight after a failure.
   std::vector<std::unique_ptr<Caller>> callers;
   for (std::size_t i = 0; i < depth * clients_.size(); ++i) {
     callers.push_back(std::make_unique<Caller>(run, i % clients_.size()));

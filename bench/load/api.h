@@ -17,19 +17,19 @@ struct Call {
   std::string path;
   std::string body;
   std::string content_type = "application/json";
-  // In a run: the answer holds `item` this often (0: not counted).
+  // In a run: how often the response must contain `item` (0: not counted).
   std::string item;
   std::size_t items = 0;
 };
 
-// What a run of many calls took. Any answer but a complete 2xx ends the run with an error.
+// The cost of a run of many calls. Any response but a complete 2xx fails the run.
 struct RunResult {
   Duration elapsed{};
   Samples latencies;
 };
 
-// Connections to one API server, all on one loop. What blocks runs the loop until it has its
-// answer.
+// Connections to one API server, all on one loop. Blocking functions run the loop until they are
+// done.
 class Api {
  public:
   struct Options {
@@ -45,24 +45,24 @@ class Api {
   net::HttpClient& client(std::size_t index) { return *clients_[index % clients_.size()]; }
   net::ClientRequest Request(const Call& call) const;
 
-  // On the connections in turn. An answer other than 2xx is an error with its body.
+  // Uses the connections round-robin. A response other than 2xx is an error with its body.
   void Send(const Call& call, std::function<void(Result<net::Response>)> done);
   void SendOn(std::size_t connection, const Call& call,
               std::function<void(Result<net::Response>)> done);
 
   // Blocks.
   Result<net::Response> Do(const Call& call);
-  // `count` calls, `depth` under way on every connection. Bodies are read to their end and checked
-  // against their length, but not kept. Blocks.
+  // Makes `count` calls with `depth` in flight on every connection. Reads bodies completely and
+  // checks their length, but does not keep them. Blocks.
   Result<RunResult> Run(std::size_t count, std::size_t depth,
                         const std::function<Call(std::size_t)>& make);
-  // Runs the loop until `is_done`, which is asked whenever Wake is called. Blocks.
+  // Runs the loop until `is_done`, which is checked whenever Wake is called. Blocks.
   Result<void> RunUntil(const std::string& what, const std::function<bool()>& is_done,
                         Duration at_most = std::chrono::minutes(5));
-  // Blocks; fails when something under way fails.
+  // Blocks; fails if an operation in flight fails.
   Result<void> RunFor(Duration duration);
   void Wake() { loop_.Stop(); }
-  // Ends the blocking call under way with this error.
+  // Ends the current blocking call with this error.
   void Fail(const Error& error);
 
  private:

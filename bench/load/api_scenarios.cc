@@ -7,7 +7,7 @@
 namespace drakkar::load {
 namespace {
 
-// A claim of the usual size: what a template makes for a pod.
+// A typical claim, as made from a template for a pod.
 std::string Claim(std::string_view name = {}) {
   return ClaimJson(name, ClaimSpec(OneDevice("test-class")));
 }
@@ -24,7 +24,7 @@ Result<std::vector<Figure>> MeasureCreate(Context& context) {
   auto make = [](std::size_t) {
     return Call{.method = net::Method::kPost, .path = std::string(kClaims), .body = Claim()};
   };
-  RETURN_IF_ERROR(context.api.Run(count / 20 + 1, 1, make));  // connections, caches
+  RETURN_IF_ERROR(context.api.Run(count / 20 + 1, 1, make));  // warm up connections and caches
   const Usage before = context.probe.Take();
   ASSIGN_OR_RETURN(const RunResult run, context.api.Run(count, 1, make));
   Figure figure = RateFigure("api.create", count, run);
@@ -39,7 +39,7 @@ Result<std::vector<Figure>> MeasureReads(Context& context, const std::string& id
   for (std::size_t i = 0; i < objects; ++i) {
     RETURN_IF_ERROR(Create(context.api, kClaims, Claim(StrCat("claim-", i))));
   }
-  // Once in the metadata of each.
+  // Occurs once in each object's metadata.
   auto make = [&](std::size_t) {
     return Call{.path = path, .item = "\"creationTimestamp\":\"", .items = objects};
   };
@@ -52,7 +52,7 @@ Result<std::vector<Figure>> MeasureReads(Context& context, const std::string& id
   return std::vector<Figure>{std::move(figure)};
 }
 
-// `watchers` watches; each claim that is made reaches all of them.
+// Opens `watchers` watches; each created claim reaches all of them.
 class FanOut {
  public:
   FanOut(Context& context, std::size_t watchers) : context_(context), api_(context.api) {
@@ -71,7 +71,7 @@ class FanOut {
     });
   }
 
-  // As many events as the server can send: claims made in quick succession.
+  // As many events as the server can send: claims created in quick succession.
   Result<double> Throughput(std::size_t claims) {
     events_ = 0;
     const std::size_t all = claims * wanted_;
@@ -84,7 +84,7 @@ class FanOut {
     return static_cast<double>(all) / Seconds(api_.now() - start);
   }
 
-  // From the sending of a create to its event, at a pace that leaves the server idle in between.
+  // From sending a create to its event, at a pace that leaves the server idle in between.
   Result<Samples> Delay(std::size_t claims, Duration pace) {
     for (std::size_t i = 0; i < claims; ++i) {
       events_ = 0;
@@ -157,7 +157,7 @@ Result<std::vector<Figure>> MeasureMemory(Context& context) {
 
 std::vector<Scenario> ApiScenarios() {
   return {
-      {"api.create", "create claims, one call under way on each connection", MeasureCreate},
+      {"api.create", "create claims, one call in flight per connection", MeasureCreate},
       {"api.get", "get one claim",
        [](Context& context) {
          return MeasureReads(context, "api.get", 1, context.Count("count", 200'000),
@@ -168,7 +168,7 @@ std::vector<Scenario> ApiScenarios() {
          return MeasureReads(context, "api.list500", context.Count("objects", 500),
                              context.Count("count", 10'000), std::string(kClaims));
        }},
-      {"api.watch1000", "1,000 watchers of claims: events a second, delay", MeasureFanOut},
+      {"api.watch1000", "1,000 watchers of claims: events per second, delay", MeasureFanOut},
       {"api.mem100k", "memory of the server per 100,000 claims", MeasureMemory},
   };
 }

@@ -1,4 +1,5 @@
-// binding.*: many pods wait for a device's binding condition; it comes true for one at a time.
+// binding.*: many pods wait for a device's binding condition; it becomes true for one pod at a
+// time.
 #include "base/text/text.h"
 #include "bench/load/objects.h"
 #include "bench/load/scenario.h"
@@ -51,7 +52,7 @@ Result<void> Prepare(Api& api, const Setup& setup) {
   return Ok();
 }
 
-// Makes the pods and blocks until every claim is allocated.
+// Creates the pods and blocks until every claim is allocated.
 class Waiters {
  public:
   Waiters(Api& api, std::size_t count) : api_(api), count_(count) {}
@@ -83,7 +84,7 @@ class Waiters {
     const std::size_t allocation = event.find("\"allocation\":{");
     const std::size_t reserved = event.find("\"reservedFor\":[");
     if (allocation == std::string_view::npos || reserved == std::string_view::npos) return;
-    // Not the claims of other pods, which may be on their way out.
+    // Ignore the claims of other pods, which may be terminating.
     if (TextIn(event.substr(allocation), "driver") != kFabric) return;
     const std::string claim(NameIn(event));
     waiting_[claim] = {.claim = claim,
@@ -99,7 +100,7 @@ class Waiters {
   std::unique_ptr<Watcher> watch_;
 };
 
-// Flips one condition after the other and notes when each pod is seen as bound.
+// Sets one condition after the other and records when each pod is seen as bound.
 class Flips {
  public:
   Flips(Api& api, std::vector<WaitingPod> pods) : api_(api), pods_(std::move(pods)) {}
@@ -188,8 +189,8 @@ Result<std::vector<Figure>> MeasureWake(Context& context, const std::string& id,
   return std::vector<Figure>{std::move(figure)};
 }
 
-// The server's memory per pod that waits; --conditions=0 gives the same pods without a wait, for
-// the difference.
+// The server's memory per waiting pod; with --conditions=0 the same pods do not wait, to get the
+// difference.
 Result<std::vector<Figure>> MeasureMemory(Context& context) {
   Api& api = context.api;
   Setup setup{.nodes = context.Count("nodes", 500),

@@ -9,7 +9,7 @@
 
 namespace drakkar::load {
 
-// Durations of many calls, kept whole: a run has at most some hundred thousand.
+// Durations of many calls, all kept: a run has at most a few hundred thousand.
 class Samples {
  public:
   void Add(Duration each) { values_.push_back(each); }
@@ -29,7 +29,7 @@ inline double Milliseconds(Duration d) {
   return Seconds(d) * 1e3;
 }
 
-// One JSON object, member by member. Texts are ours and plain.
+// One JSON object, member by member. Strings must need no escaping.
 class Detail {
  public:
   void Number(std::string_view name, double value);
@@ -41,7 +41,7 @@ class Detail {
   std::string members_;
 };
 
-// What a scenario found; `unit` as in the design's table.
+// The result of a scenario; docs/benchmarks.md lists the units.
 struct Figure {
   std::string id;
   double value = 0;

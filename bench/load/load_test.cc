@@ -20,7 +20,7 @@ TEST(Samples, APercentileIsTheNearestRank) {
   EXPECT_EQ(samples.Percentile(0), milliseconds(1));
 }
 
-TEST(Samples, NoSamplesHaveThePercentileZeroAndOneHasItself) {
+TEST(Samples, ThePercentileOfNoSamplesIsZeroAndOfOneSampleItself) {
   Samples samples;
   EXPECT_EQ(samples.Percentile(99), Duration::zero());
   samples.Add(milliseconds(7));
@@ -28,7 +28,7 @@ TEST(Samples, NoSamplesHaveThePercentileZeroAndOneHasItself) {
   EXPECT_EQ(samples.Percentile(100), milliseconds(7));
 }
 
-TEST(LineSplitter, JoinsLinesOverReads) {
+TEST(LineSplitter, JoinsLinesAcrossReads) {
   LineSplitter splitter;
   std::vector<std::string> lines;
   for (std::string_view part : {"on", "e\ntwo\nth", "", "ree", "\n"}) {
@@ -37,7 +37,7 @@ TEST(LineSplitter, JoinsLinesOverReads) {
   EXPECT_EQ(lines, (std::vector<std::string>{"one", "two", "three"}));
 }
 
-TEST(TextCounter, CountsWhateverPiecesTheBytesComeIn) {
+TEST(TextCounter, CountsHoweverTheBytesAreSplit) {
   const std::string text = R"([{"uid":"a"},{"uid":"b"},{"uid":"c"}])";
   for (std::size_t piece = 1; piece <= text.size(); ++piece) {
     TextCounter counter("\"uid\":\"");
@@ -48,7 +48,7 @@ TEST(TextCounter, CountsWhateverPiecesTheBytesComeIn) {
   }
 }
 
-TEST(WatchEvents, TypeAndNameAreFoundWithoutDecoding) {
+TEST(WatchEvents, TypeAndNameAreFoundWithoutParsing) {
   const std::string_view event =
       R"({"type":"ADDED","object":{"kind":"Pod","metadata":{"generateName":"a-","name":"a-1"},"spec":{"containers":[{"name":"c"}]}}})";
   EXPECT_EQ(TypeOf(event), EventType::kAdded);
@@ -77,7 +77,7 @@ TEST(Probe, StoreCountersAreReadFromTheMetricsText) {
   EXPECT_EQ(detail.Json().find("other"), std::string::npos);
 }
 
-TEST(Figures, AreOneJsonList) {
+TEST(Figures, FormOneJsonList) {
   Figure figure{.id = "a.b", .value = 1.5, .unit = "ms"};
   figure.detail.Text("fs", "ext4");
   figure.detail.Number("n", 2);
@@ -86,7 +86,7 @@ TEST(Figures, AreOneJsonList) {
             "{\"fs\": \"ext4\", \"n\": 2}}]\n");
 }
 
-TEST(Context, ASettingThatIsNoNumberLeavesTheDefault) {
+TEST(Context, ASettingThatIsNotANumberKeepsTheDefault) {
   UvLoop loop;
   Api api(loop, {}, {.connections = 1});
   Probe probe(api, {});

@@ -1,4 +1,5 @@
-// drakkar-load: makes the load of one scenario and prints its figures. Started by tools/bench.py.
+// drakkar-load: generates the load of one scenario and prints its figures. tools/bench.py starts
+// it.
 #include <algorithm>
 #include <cstdio>
 

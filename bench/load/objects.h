@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// The objects of the workloads, as JSON: the shapes of Kubernetes' scheduler_perf for DRA.
+// The objects of the workloads as JSON, in the shapes of Kubernetes' scheduler_perf for DRA.
 namespace drakkar::load {
 
 inline constexpr std::string_view kNodes = "/api/v1/nodes";
@@ -27,24 +27,25 @@ std::string NodeName(std::size_t node);
 std::string NamespaceJson(std::string_view name);
 std::string NodeJson(std::size_t node);
 std::string ClassJson(std::string_view name, std::string_view driver);
-// `devices` is the content of the list; `more` further members of the spec, with a leading comma.
+// `devices` is the content of the list; `more` are further members of the spec, with a leading
+// comma.
 std::string SliceJson(std::string_view name, std::size_t node, std::string_view driver,
                       std::size_t slices_in_pool, std::string_view devices,
                       std::string_view more = {});
 // Ten devices with the 13 attributes and two capacities of the workloads.
 std::string BasicDevices(std::size_t count = 10);
-// `requests` is the content of the list; `more` further members of "devices".
+// `requests` is the content of the list; `more` are further members of "devices".
 std::string ClaimSpec(std::string_view requests, std::string_view more = {});
 std::string OneDevice(std::string_view device_class);  // a request "req-0"
 std::string TemplateJson(std::string_view name, std::string_view spec);
 // An empty name means generateName.
 std::string ClaimJson(std::string_view name, std::string_view spec);
-// The pod's one claim: of a template, or by name.
+// A pod with one claim: from a template, or by name.
 std::string PodWithTemplate(std::string_view template_name);
 std::string PodWithClaim(std::string_view claim);
-// A merge patch of a claim's status: allocated on `node`, not reserved.
+// A merge patch for a claim's status: allocated on `node`, not reserved.
 std::string AllocationPatch(std::size_t node, std::size_t device);
-// A merge patch of a claim's status: the condition of one device is true.
+// A merge patch for a claim's status that sets one device's condition to true.
 std::string ConditionPatch(std::string_view driver, std::string_view pool, std::string_view device,
                            std::string_view condition);
 

@@ -17,7 +17,8 @@ constexpr std::string_view kPrefix = "drakkar_store_";
 Duration ProcessCpu(const std::string& pid) {
   const Result<std::string> stat = RealFileSystem().ReadFile(StrCat("/proc/", pid, "/stat"));
   if (!stat.ok()) return Duration::zero();
-  // The name, in parentheses, may hold spaces. utime and stime are the 12th and 13th after it.
+  // The name, in parentheses, may contain spaces. utime and stime are the 12th and 13th fields
+  // after it.
   const std::vector<std::string_view> fields =
       Split(std::string_view(*stat).substr(stat->rfind(')') + 2), ' ');
   if (fields.size() < 13) return Duration::zero();

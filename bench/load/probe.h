@@ -8,7 +8,7 @@
 
 namespace drakkar::load {
 
-// Counters of the server's store as /metrics has them, and the processes' use of the machine.
+// Counters of the server's store from /metrics, and the resource usage of its processes.
 struct Usage {
   std::map<std::string, double> counters;
   std::string file_system;
@@ -16,19 +16,19 @@ struct Usage {
   Duration own_cpu{};
 };
 
-// Sums the samples of `text` (Prometheus' form) whose names start with "drakkar_store_".
+// Sums the samples in `text` (Prometheus' format) whose names start with "drakkar_store_".
 void ReadStoreMetrics(std::string_view text, Usage& usage);
 
 class Probe {
  public:
-  // `pids` are the server's processes on this machine; empty: not known.
+  // `pids` are the server's processes on this machine; empty if unknown.
   Probe(Api& api, std::vector<std::string> pids) : api_(api), pids_(std::move(pids)) {}
 
   Usage Take();
-  // What happened between two readings, per unit of work: writes, commits, syncs, CPU time.
+  // The difference of two readings per unit of work: writes, commits, syncs, CPU time.
   static void Describe(const Usage& before, const Usage& after, double units, std::string_view unit,
                        Detail& detail);
-  // The proportional set size of the server's processes; 0 if not known.
+  // The proportional set size of the server's processes; 0 if unknown.
   double ServerPssBytes() const;
 
  private:

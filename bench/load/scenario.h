@@ -28,7 +28,7 @@ std::vector<Scenario> ApiScenarios();
 std::vector<Scenario> SchedScenarios();
 std::vector<Scenario> BindingScenarios();
 
-// Objects that several scenarios begin with.
+// Objects that several scenarios start with.
 Result<void> Create(Api& api, std::string_view path, std::string body);
 Result<void> CreateNodes(Api& api, std::size_t count);
 // Creates `count` pods at once and blocks until a watch has shown that many more as bound.
@@ -39,7 +39,7 @@ struct BurstResult {
 Result<BurstResult> Burst(Api& api, std::size_t count,
                           const std::function<std::string(std::size_t)>& pod);
 Result<void> DeletePods(Api& api, const std::vector<std::string>& names);
-// The version of a collection as it is now: where a watch begins.
+// The current version of a collection, from which a watch starts.
 Result<std::string> VersionOf(Api& api, std::string_view path);
 std::string BoundPodsWatch(const std::string& version);
 

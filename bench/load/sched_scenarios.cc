@@ -1,4 +1,4 @@
-// sched.*: Kubernetes' scheduler_perf workloads for DRA, over the API.
+// sched.*: the DRA workloads of Kubernetes' scheduler_perf, over the API.
 #include "base/text/text.h"
 #include "bench/load/objects.h"
 #include "bench/load/scenario.h"
@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::string_view kTemplate = "test-claim-template";
 constexpr std::size_t kDevicesPerNode = 10;
-constexpr std::size_t kSetupDepth = 8;  // calls under way per connection while preparing
-// Pods of a steady state that are not bound yet: enough for several commits, so that the disk's
-// sync sets the latency and not the rate.
+constexpr std::size_t kSetupDepth = 8;  // calls in flight per connection during setup
+// Unbound pods in a steady state: enough for several commits, so that the disk's sync affects
+// latency but not throughput.
 constexpr std::size_t kInFlight = 50;
 
 struct Workload {
@@ -19,11 +19,11 @@ struct Workload {
   std::string what;
   std::size_t nodes = 500;
   std::size_t initial_claims = 0;
-  std::size_t pods = kInFlight;  // of a burst, or in flight
+  std::size_t pods = kInFlight;  // size of a burst, or pods in flight
   bool steady = false;
   std::string requests = OneDevice("test-class");
-  std::string more;                // of the claim's "devices"
-  std::size_t pods_per_claim = 0;  // 0: a template makes a claim for each pod
+  std::string more;                // further members of the claim's "devices"
+  std::size_t pods_per_claim = 0;  // 0: a template creates a claim for each pod
   std::function<std::vector<std::string>(std::size_t node)> slices = [](std::size_t node) {
     return std::vector<std::string>{
         SliceJson(StrCat("resourceslice-", node), node, kDriver, 1, BasicDevices())};
@@ -72,7 +72,7 @@ Result<void> Prepare(Api& api, const Workload& workload) {
         [&](std::size_t i) { return Post(kClaims, ClaimJson(StrCat("shared-", i), spec)); }));
   }
   RETURN_IF_ERROR(AllocateInitialClaims(api, workload));
-  // One pod through everything: the scheduler has seen what was made before.
+  // Schedule one pod first, so that the scheduler has seen everything created before.
   ASSIGN_OR_RETURN(const BurstResult first, Burst(api, 1, [&](std::size_t) {
                      return workload.pods_per_claim > 0 ? PodWithClaim("shared-0")
                                                         : PodWithTemplate(kTemplate);
@@ -82,7 +82,7 @@ Result<void> Prepare(Api& api, const Workload& workload) {
   return Ok();
 }
 
-// Keeps `workload.pods` on their way: a new one for each that is bound, which is deleted.
+// Keeps `workload.pods` in flight: deletes each bound pod and creates a new one.
 class SteadyState {
  public:
   SteadyState(Api& api, const Workload& workload) : api_(api), workload_(workload) {}
@@ -97,7 +97,7 @@ class SteadyState {
   }
   std::size_t bound() const { return bound_; }
   const Samples& latencies() const { return latencies_; }
-  // Lets the pods under way come to rest.
+  // Lets the pods in flight finish.
   void Stop() { stopped_ = true; }
 
  private:
@@ -108,7 +108,7 @@ class SteadyState {
               [this, sent](Result<net::Response> response) {
                 if (!response.ok()) return api_.Fail(response.error());
                 const std::string name(NameIn(response->body));
-                // The watch may have shown it as bound before the answer was read.
+                // The watch may have shown it as bound before the response was read.
                 if (auto early = early_.find(name); early != early_.end()) {
                   latencies_.Add(early->second - sent);
                   early_.erase(early);
@@ -183,7 +183,7 @@ Result<std::vector<Figure>> Measure(Context& context, Workload workload) {
   return std::vector<Figure>{std::move(figure)};
 }
 
-// Slices one after the other, until a pod that only the last one satisfies is bound.
+// Creates slices one after the other until a pod that needs the last one is bound.
 Result<std::vector<Figure>> MeasurePublishing(Context& context, const std::string& id,
                                               std::size_t otherwise) {
   Api& api = context.api;
@@ -210,7 +210,7 @@ Result<std::vector<Figure>> MeasurePublishing(Context& context, const std::strin
                                      i + 1 == nodes ? last : BasicDevices())));
   }
   const Duration published = api.now() - start;
-  RETURN_IF_ERROR(api.RunUntil("the pod of the last slice", [&] { return bound == 1; }));
+  RETURN_IF_ERROR(api.RunUntil("the pod that needs the last slice", [&] { return bound == 1; }));
   const Duration seen = api.now() - start;
   Figure figure{.id = id, .value = static_cast<double>(nodes) / Seconds(seen), .unit = "slices/s"};
   Probe::Describe(before, context.probe.Take(), static_cast<double>(nodes), "slice", figure.detail);
@@ -230,7 +230,7 @@ std::string FiveRequests() {
   return out;
 }
 
-// Two slices in the node's pool: the counters, and devices that consume them.
+// Two slices in the node's pool: the counters, and the devices that consume them.
 std::vector<std::string> CounterSlices(std::size_t node, std::string_view counters,
                                        std::string_view devices) {
   return {SliceJson(StrCat("counters-", node), node, kDriver, 2, "",
@@ -248,7 +248,7 @@ std::vector<std::string> PartitionSlices(std::size_t node) {
   return CounterSlices(node, R"("memory":{"value":"80Gi"})", devices);
 }
 
-// Seven devices fit only without the first, which takes twice the memory.
+// Seven devices fit only without the first one, which takes twice the memory.
 std::vector<std::string> BacktrackSlices(std::size_t node) {
   std::string counters = R"("memory":{"value":"70Gi"})";
   std::string devices;
@@ -279,12 +279,12 @@ std::vector<Workload> Workloads() {
       R"({"name":"req-0","exactly":{"deviceClassName":"test-class","count":2}})";
   return {
       {.id = "sched.burst500",
-       .what = "2,500 template pods at once, half of the devices taken",
+       .what = "2,500 template pods at once, half of the devices allocated",
        .initial_claims = 2'500,
        .pods = 2'500},
       {.id = "sched.empty500", .what = "steady state, all devices free", .steady = true},
       {.id = "sched.half500",
-       .what = "steady state, half of the devices taken",
+       .what = "steady state, half of the devices allocated",
        .initial_claims = 2'500,
        .steady = true},
       {.id = "sched.full500",
@@ -307,7 +307,7 @@ std::vector<Workload> Workloads() {
        .nodes = 5'000,
        .pods = 5'000},
       {.id = "sched.shared500",
-       .what = "five pods for each of 500 claims",
+       .what = "five pods per claim, 500 claims",
        .pods = 2'500,
        .pods_per_claim = 5},
       {.id = "sched.partition500",
@@ -316,7 +316,7 @@ std::vector<Workload> Workloads() {
        .requests = two,
        .slices = PartitionSlices},
       {.id = "sched.backtrack500",
-       .what = "seven of eight partitions: only without the first",
+       .what = "seven of eight partitions, which fit only without the first",
        .pods = 450,
        .requests = R"({"name":"req-0","exactly":{"deviceClassName":"test-class","count":7}})",
        .slices = BacktrackSlices},
@@ -328,7 +328,7 @@ std::vector<Workload> Workloads() {
        .more = R"(,"constraints":[{"distinctAttribute":"dra.example.com/index"}])",
        .slices = ShareableSlices},
       {.id = "sched.taints500",
-       .what = "every device tainted, the claims tolerate it",
+       .what = "every device tainted, and the taint tolerated",
        .pods = 2'500,
        .requests =
            R"({"name":"req-0","exactly":{"deviceClassName":"test-class","tolerations":[{"operator":"Exists"}]}})",
@@ -336,7 +336,7 @@ std::vector<Workload> Workloads() {
            R"({"apiVersion":"resource.k8s.io/v1beta2","kind":"DeviceTaintRule","metadata":{"name":"all"},"spec":{"deviceSelector":{"driver":")",
            kDriver, R"("},"taint":{"key":"example.com/taint","effect":"NoSchedule"}}})")},
       {.id = "sched.prioritized500",
-       .what = "first a class without devices, then another",
+       .what = "firstAvailable: a class without devices, then another",
        .pods = 2'500,
        .requests =
            R"({"name":"req-0","firstAvailable":[{"name":"none","deviceClassName":"empty-class"},{"name":"some","deviceClassName":"test-class"}]})"},
@@ -354,7 +354,7 @@ std::vector<Scenario> SchedScenarios() {
   for (std::size_t count : {500, 5'000}) {
     const std::string id = StrCat("sched.publish", count);
     out.push_back(
-        {id, "slices one after the other, until the scheduler has used the last",
+        {id, "slices one after the other, until the scheduler has used the last one",
          [id, count](Context& context) { return MeasurePublishing(context, id, count); }});
   }
   return out;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every scenario of drakkar-load with tiny counts, so that none of them rots.
+"""Runs every scenario of drakkar-load with small counts, so that all of them keep working.
 
 usage: smoke_test.py DRAKKAR DRAKKAR_LOAD
 """

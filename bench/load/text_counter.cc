@@ -7,7 +7,7 @@ namespace drakkar::load {
 void TextCounter::Feed(std::string_view bytes) {
   if (text_.empty() || bytes.empty()) return;
   const std::size_t keep = text_.size() - 1;
-  // What begins in the bytes before ends within the first few of these.
+  // An occurrence that starts in the previous bytes ends within the first few of these.
   std::string seam = tail_;
   seam.append(bytes.substr(0, keep));
   Count(seam);
@@ -21,7 +21,7 @@ void TextCounter::Feed(std::string_view bytes) {
 }
 
 void TextCounter::Count(std::string_view bytes) {
-  // memmem skips by the text's length; find looks at every byte that could begin it.
+  // memmem skips by the length of the text; find checks every candidate byte.
   while (const void* found = ::memmem(bytes.data(), bytes.size(), text_.data(), text_.size())) {
     ++count_;
     bytes.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data()) +

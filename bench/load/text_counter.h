@@ -6,8 +6,8 @@
 
 namespace drakkar::load {
 
-// Counts how often a text occurs in a stream of bytes, whatever pieces it comes in. The text must
-// not overlap itself.
+// Counts the occurrences of a text in a stream of bytes, however it is split. The text must not
+// overlap itself.
 class TextCounter {
  public:
   explicit TextCounter(std::string_view text) : text_(text) {}
@@ -18,7 +18,7 @@ class TextCounter {
   void Count(std::string_view bytes);
 
   std::string text_;
-  std::string tail_;  // the last bytes seen, one less than the text has
+  std::string tail_;  // the last bytes seen, one fewer than the text has
   std::size_t count_ = 0;
 };
 

@@ -29,7 +29,7 @@ EventType TypeOf(std::string_view event) {
   return EventType::kOther;
 }
 
-// The object's own name, wherever it stands among its metadata: owners have names too.
+// The object's own name, wherever it is in the metadata: owner references have names too.
 std::string_view NameIn(std::string_view json) {
   constexpr std::string_view kMetadata = "\"metadata\":{";
   const std::size_t metadata = json.find(kMetadata);

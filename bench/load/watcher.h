@@ -9,7 +9,7 @@
 
 namespace drakkar::load {
 
-// Splits a watch's bytes into its events, a line each.
+// Splits a watch's bytes into events, one per line.
 class LineSplitter {
  public:
   void Feed(std::string_view bytes, const std::function<void(std::string_view)>& on_line);
@@ -20,13 +20,13 @@ class LineSplitter {
 
 enum class EventType { kAdded, kModified, kDeleted, kOther };
 EventType TypeOf(std::string_view event);
-// metadata.name of the object in a watch event or an answer, found without parsing the rest:
-// decoding would cost the generator more than the server spends. Empty if there is none.
+// metadata.name of the object in a watch event or response, found without parsing the rest:
+// decoding would cost the generator more CPU than the server uses. Empty if there is none.
 std::string_view NameIn(std::string_view json);
-// The first text value of the member `field`, wherever it is; empty if there is none.
+// The first string value of the member `field`, anywhere; empty if there is none.
 std::string_view TextIn(std::string_view json, std::string_view field);
 
-// A watch that must not end. A failure ends the api's blocking call.
+// A watch that must not end. A failure ends the Api's blocking call.
 class Watcher final : private net::StreamSink {
  public:
   Watcher(Api& api, std::size_t connection, const std::string& path,

@@ -8,7 +8,7 @@
 namespace drakkar::cmd {
 namespace {
 
-// Writes down what is done to it; answers its start when the test says so.
+// Records what is done to it; its start finishes when the test says so.
 class FakePart final : public Part {
  public:
   FakePart(std::string name, std::vector<std::string>& log,
@@ -29,7 +29,7 @@ class FakePart final : public Part {
   }
 
   bool vital = true;
-  std::function<void(std::function<void()>)> on_stop;  // empty: at once
+  std::function<void(std::function<void()>)> on_stop;  // if empty, immediately
 
  private:
   const std::string name_;
@@ -65,14 +65,15 @@ TEST_F(RunPartsTest, StartsInOrderAndStopsInReverse) {
                                             "first gone", "second gone", "third gone"}));
 }
 
-TEST_F(RunPartsTest, APartThatIsStillStartingIsStoppedBeforeItGoes) {
-  EXPECT_EQ(Run([](auto) { ::raise(SIGTERM); }), cli::kExitOk) << "which never says that it is up";
+TEST_F(RunPartsTest, APartThatIsStillStartingIsStoppedBeforeItIsDestroyed) {
+  EXPECT_EQ(Run([](auto) { ::raise(SIGTERM); }), cli::kExitOk)
+      << "the part never reports that it has started";
   EXPECT_EQ(log_,
             (std::vector<std::string>{"first starts", "second starts", "second stops",
                                       "first stops", "first gone", "second gone", "third gone"}));
 }
 
-TEST_F(RunPartsTest, APartTheOthersCanDoWithoutFailsAlone) {
+TEST_F(RunPartsTest, APartThatIsNotVitalFailsAlone) {
   EXPECT_EQ(Run(
                 [](auto done) {
                   done(Error{ErrorCode::kDataLoss, "its checkpoint is corrupt"});
@@ -85,13 +86,13 @@ TEST_F(RunPartsTest, APartTheOthersCanDoWithoutFailsAlone) {
   EXPECT_NE(console_.err.find("second: its checkpoint is corrupt"), std::string::npos);
 }
 
-TEST_F(RunPartsTest, NothingGoesBeforeAPartThatFailedAloneHasStopped) {
+TEST_F(RunPartsTest, ShutdownWaitsForAPartThatFailedAlone) {
   TimerHandle timer;
   EXPECT_EQ(Run([](auto done) { done(Unavailable("no")); },
                 [&](FakePart& second) {
                   second.vital = false;
                   second.on_stop = [&](std::function<void()> done) {
-                    // A signal comes first.
+                    // The signal arrives first.
                     ::raise(SIGTERM);
                     timer = loop_.RunAfter(std::chrono::milliseconds(20), [this, done] {
                       log_.push_back("second has stopped");
@@ -105,7 +106,7 @@ TEST_F(RunPartsTest, NothingGoesBeforeAPartThatFailedAloneHasStopped) {
                                             "second gone", "third gone"}));
 }
 
-TEST_F(RunPartsTest, APartThatFailsToStartEndsTheOthersAndSaysWhy) {
+TEST_F(RunPartsTest, AVitalPartThatFailsToStartStopsTheOthersAndReportsWhy) {
   EXPECT_EQ(Run([](auto done) { done(Unavailable("no disk")); }), cli::kExitFailure);
   EXPECT_EQ(log_,
             (std::vector<std::string>{"first starts", "second starts", "second stops",

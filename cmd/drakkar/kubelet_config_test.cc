@@ -57,7 +57,7 @@ class KubeletConfigTest : public ::testing::Test {
   std::vector<std::string> logged_;
 };
 
-TEST_F(KubeletConfigTest, TakesWhatAKubeletTakesAndSaysOnceWhatHasNoEffect) {
+TEST_F(KubeletConfigTest, AcceptsWhatAKubeletAcceptsAndLogsIgnoredSettingsOnce) {
   const auto settings = Read(R"(
 featureGates: {MemoryQoS: true, ContainerRestartRules: false}
 authentication:
@@ -95,12 +95,12 @@ kubeReserved: null
                                 Not(HasSubstr("ContainerRestartRules"))));
 }
 
-TEST_F(KubeletConfigTest, SaysNothingWhereEverythingHasAnEffect) {
+TEST_F(KubeletConfigTest, LogsNothingIfEverySettingHasAnEffect) {
   EXPECT_EQ(ErrorOf("cpuManagerPolicy: static\n"), "(accepted)");
   EXPECT_THAT(logged_, IsEmpty());
 }
 
-TEST_F(KubeletConfigTest, RefusesWhatIsMisspeltWithItsPlace) {
+TEST_F(KubeletConfigTest, RejectsMisspeltFieldsWithTheirPosition) {
   EXPECT_EQ(ErrorOf("maxpods: 10\n"),
             "/k.yaml: maxpods: no such field; it is spelled maxPods: line 3, column 1");
   EXPECT_EQ(ErrorOf("authentication:\n  webhook:\n    enable: true\n"),
@@ -109,7 +109,7 @@ TEST_F(KubeletConfigTest, RefusesWhatIsMisspeltWithItsPlace) {
             "/k.yaml: registerWithTaints.0.efect: no such field: line 4, column 12");
 }
 
-TEST_F(KubeletConfigTest, RefusesOtherTypesWithTheirPlace) {
+TEST_F(KubeletConfigTest, RejectsWrongTypesWithTheirPosition) {
   EXPECT_EQ(ErrorOf("port: \"10250\"\n"),
             "/k.yaml: port: must be an integer of 32 bits: line 3, column 1");
   EXPECT_EQ(ErrorOf("port: 4294967296\n"),
@@ -127,7 +127,7 @@ TEST_F(KubeletConfigTest, RefusesOtherTypesWithTheirPlace) {
   EXPECT_EQ(ErrorOf("memorySwap: no\n"), "/k.yaml: memorySwap: must be a map: line 3, column 1");
 }
 
-TEST_F(KubeletConfigTest, RefusesOtherKindsAndVersions) {
+TEST_F(KubeletConfigTest, RejectsOtherKindsAndVersions) {
   MemoryFileSystem files;
   ASSERT_TRUE(
       files.WriteFile("/k.yaml", "apiVersion: kubelet.config.k8s.io/v1alpha1\n", 0644).ok());

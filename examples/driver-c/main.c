@@ -1,4 +1,5 @@
-/* driver-minimal in C: two devices, given to containers as an environment variable through CDI.
+/* driver-minimal in C: two devices, injected into containers as an environment variable through
+ * CDI.
  *
  *   driver-c --kubeconfig=... --node-name=n1 --registry-dir=... --cdi-dir=...
  */
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
             drakkar_driver_flags_help());
     return 2;
   }
-  /* Before the driver's thread starts, so that it inherits the mask. */
+  /* Block the signals before the driver's thread starts, so that it inherits the mask. */
   sigset_t signals;
   int signal_number = 0;
   sigemptyset(&signals);

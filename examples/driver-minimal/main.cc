@@ -1,4 +1,5 @@
-// A complete DRA driver: two devices, given to containers as an environment variable through CDI.
+// A complete DRA driver: two devices, injected into containers as an environment variable through
+// CDI.
 //
 //   driver-minimal --kubeconfig=admin.kubeconfig --node-name=n1 --registry-dir=... --cdi-dir=...
 #include "base/text/text.h"
@@ -14,12 +15,12 @@ namespace {
 
 constexpr char kDriver[] = "minimal.example.com";
 
-// What a vendor's library would do with the hardware happens in these two functions.
+// A real driver would configure its hardware in these two functions.
 class MinimalDriver final : public driver::SynchronousPlugin {
  public:
   explicit MinimalDriver(std::string cdi_directory) : cdi_directory_(std::move(cdi_directory)) {}
 
-  // Gets the claim as the API server has it, allocated. Must give the same answer when it is called
+  // Gets the allocated claim from the API server. Must return the same result if it is called
   // again: nodes repeat the call after a restart.
   Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(
       const api::Object& claim) override {
@@ -33,9 +34,9 @@ class MinimalDriver final : public driver::SynchronousPlugin {
                           .pool_name = std::string(result["pool"].str()),
                           .device_name = names.back()});
     }
-    if (prepared.empty()) return FailedPrecondition("no device of the claim is of this driver");
+    if (prepared.empty()) return FailedPrecondition("the claim has no device of this driver");
 
-    // The container gets MINIMAL_DEVICES, whatever request it names.
+    // The container gets MINIMAL_DEVICES, whichever request it references.
     cdi::Spec spec;
     spec.kind = StrCat(kDriver, "/claim");
     cdi::Device device;
@@ -51,7 +52,7 @@ class MinimalDriver final : public driver::SynchronousPlugin {
     return prepared;
   }
 
-  // The claim may be gone from the API server, and may never have been prepared: both are fine.
+  // Must also succeed for claims that were deleted or never prepared.
   Result<void> UnprepareResourceClaim(const rpc::ClaimReference& claim) override {
     auto removed = RealFileSystem().Remove(SpecPath(claim.uid));
     if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
@@ -65,7 +66,7 @@ class MinimalDriver final : public driver::SynchronousPlugin {
   const std::string cdi_directory_;
 };
 
-// What the driver offers: one pool, named after the node, with two devices.
+// The driver's devices: one pool, named after the node, with two devices.
 driver::DriverResources Offer(const std::string& node_name) {
   driver::Slice slice;
   for (const char* name : {"minimal-0", "minimal-1"}) {

@@ -1,8 +1,9 @@
-/* driver-network in C: devices whose addresses are known only once the pod's network is there
- * (KEP-5304, deferred metadata). Prepare answers without metadata; the NRI hook for RunPodSandbox
- * writes it before the first container starts, and tells everybody else in the claim's status.
+/* driver-network in C: devices whose addresses are known only after the pod's network is set up
+ * (KEP-5304, deferred metadata). Prepare returns no metadata; the NRI hook for RunPodSandbox
+ * writes it before the first container starts, and also sets the claim's status.
  *
- *   driver-network-c --enable-device-metadata --nri-socket=... --kubeconfig=... --node-name=n1 ...
+ *   driver-network-c --enable-device-metadata --nri-socket=... --kubeconfig=... --node-name=n1
+ *   ...
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 enum { kInterfaces = 4, kTextBytes = 256 };
 
-/* Several claims of a pod come in one call; one that fails leaves the others alone. */
+/* Gets all claims of a call; one that fails does not affect the others. */
 static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t count,
                        drakkar_error* error) {
   (void)user_data, (void)error;
@@ -26,7 +27,7 @@ static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t coun
     if (devices == 0) {
       items[i].failed = 1;
       snprintf(items[i].error.message, sizeof(items[i].error.message),
-               "no device of the claim is of this driver");
+               "the claim has no device of this driver");
     }
   }
   return 0;
@@ -34,13 +35,13 @@ static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t coun
 
 static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t count,
                          drakkar_error* error) {
-  /* The library knows what was prepared for which pod, also after a restart: nothing is kept here.
-   */
+  /* The library knows what was prepared for which pod, also after a restart, so nothing is kept
+   * here. */
   (void)user_data, (void)items, (void)count, (void)error;
   return 0;
 }
 
-/* What the hook looks for among the prepared requests, and how it went. */
+/* What the hook looks for among the prepared requests, and the result. */
 struct search {
   drakkar_driver* driver;
   const char* pod_uid;
@@ -56,8 +57,8 @@ static int is_for(const drakkar_prepared_request* request, const char* pod_uid) 
   return 0;
 }
 
-/* Where a real driver moves the interface into the pod's network namespace and asks for an address.
- */
+/* A real driver would move the interface into the pod's network namespace and request an
+ * address. */
 static void configure(const char* device, char* name, char* address, char* hardware) {
   const char index = device[strlen(device) - 1];
   snprintf(name, kTextBytes, "net%c", index);
@@ -65,7 +66,7 @@ static void configure(const char* device, char* name, char* address, char* hardw
   snprintf(hardware, kTextBytes, "02:00:00:00:00:0%c", index);
 }
 
-/* Tells containers and the claim's status about the devices of one request. */
+/* Writes the metadata of one request's devices and sets the claim's status. */
 static void tell(void* user_data, const drakkar_prepared_request* request) {
   struct search* search = user_data;
   if (search->failed || !is_for(request, search->pod_uid)) return;
@@ -118,7 +119,7 @@ static int running_pod_sandbox(void* user_data, drakkar_driver* driver, const dr
 
 static void handle_error(void* user_data, const char* message, int recoverable) {
   (void)user_data;
-  fprintf(stderr, "driver-network-c: %s%s\n", message, recoverable ? "" : " (this is the end)");
+  fprintf(stderr, "driver-network-c: %s%s\n", message, recoverable ? "" : " (fatal)");
 }
 
 int main(int argc, char** argv) {
@@ -140,7 +141,7 @@ int main(int argc, char** argv) {
             drakkar_driver_flags_help());
     return 2;
   }
-  /* Before the driver's thread starts, so that it inherits the mask. */
+  /* Block the signals before the driver's thread starts, so that it inherits the mask. */
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -168,7 +169,7 @@ int main(int argc, char** argv) {
                drakkar_driver_publish(driver, resources, &error) != 0;
   if (failed) fprintf(stderr, "%s\n", error.message);
   drakkar_resources_free(resources);
-  /* SIGUSR1 pulls the cable of the last interface, and puts it back. */
+  /* SIGUSR1 unplugs the cable of the last interface, and plugs it back in. */
   for (int signal_number = 0;
        !failed && sigwait(&signals, &signal_number) == 0 && signal_number == SIGUSR1;) {
     drakkar_device_health* last = &health[kInterfaces - 1];

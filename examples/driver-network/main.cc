@@ -1,7 +1,7 @@
-// A network driver that knows the addresses of its interfaces only once the pod's network is there
-// (KEP-5304, deferred metadata): prepare returns devices without metadata, and the NRI hook for
-// RunPodSandbox writes it, before the first init container starts. Pods that started while the
-// driver was away are told when it is back.
+// A network driver that knows the addresses of its interfaces only after the pod's network is set
+// up (KEP-5304, deferred metadata): prepare returns devices without metadata, and the NRI hook for
+// RunPodSandbox writes it before the first init container starts. Pods that started while the
+// driver was not running are handled when it is back.
 //
 //   driver-network --enable-device-metadata --nri-socket=... --kubeconfig=... --node-name=n1 ...
 #include <algorithm>
@@ -32,14 +32,14 @@ class NetworkDriver final : public driver::SynchronousPlugin {
                           .pool_name = std::string(result["pool"].str()),
                           .device_name = std::string(result["device"].str())});
     }
-    if (prepared.empty()) return FailedPrecondition("no device of the claim is of this driver");
+    if (prepared.empty()) return FailedPrecondition("the claim has no device of this driver");
     return prepared;
   }
 
-  // The SDK knows what was prepared for which pod, also after a restart: nothing is kept here.
+  // The SDK knows what was prepared for which pod, also after a restart, so nothing is kept here.
   Result<void> UnprepareResourceClaim(const rpc::ClaimReference&) override { return Ok(); }
 
-  // The pod's network is there: tells its containers what they got. No container starts before.
+  // The pod's network is set up: writes the metadata. No container starts before this returns.
   static Result<void> OnRunPodSandbox(driver::Driver& driver, const rpc::NriPodSandbox& pod) {
     return Tell(driver, pod, /*only_missing=*/false);
   }
@@ -47,12 +47,13 @@ class NetworkDriver final : public driver::SynchronousPlugin {
   // A pod that started before this process may still lack its metadata.
   static void OnRunningPod(driver::Driver& driver, const rpc::NriPodSandbox& pod) {
     if (auto told = Tell(driver, pod, /*only_missing=*/true); !told.ok()) {
-      kLog.Warning("a running pod", {{"pod", pod.name}, {"error", told.error().message}});
+      kLog.Warning("could not update metadata of a running pod",
+                   {{"pod", pod.name}, {"error", told.error().message}});
     }
   }
 
  private:
-  // All requests of all claims that the pod has from this driver.
+  // All requests of all claims of the pod that have devices of this driver.
   static Result<void> Tell(driver::Driver& driver, const rpc::NriPodSandbox& pod,
                            bool only_missing) {
     ASSIGN_OR_RETURN(std::vector<driver::PreparedRequest> requests, driver.PreparedRequests());
@@ -71,19 +72,19 @@ class NetworkDriver final : public driver::SynchronousPlugin {
       }
       const driver::RequestReference& request = prepared.request;
       RETURN_IF_ERROR(driver.UpdateRequestMetadata(request, prepared.devices));
-      // For everybody else it is in the claim's status. Containers do not wait for that.
+      // Also publish it in the claim's status. Containers do not wait for that.
       driver.ApplyClaimStatus(
           {request.claim_namespace, request.claim_uid, request.claim_name}, std::move(status),
           [](Result<void> applied) {
-            if (!applied.ok()) kLog.Warning("claim status", {{"error", applied.error().message}});
+            if (!applied.ok())
+              kLog.Warning("could not update claim status", {{"error", applied.error().message}});
           });
-      kLog.Info("told a pod of its interfaces", {{"pod", pod.name}, {"request", request.request}});
+      kLog.Info("wrote interface metadata", {{"pod", pod.name}, {"request", request.request}});
     }
     return Ok();
   }
 
-  // Where a real driver moves the interface into the pod's network namespace and asks for an
-  // address.
+  // A real driver would move the interface into the pod's network namespace and request an address.
   static metadata::NetworkDeviceData Configure(const std::string& device) {
     const char index = device.back();
     return {.interface_name = StrCat("net", index),

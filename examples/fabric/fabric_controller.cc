@@ -12,7 +12,7 @@ namespace drakkar::fabric {
 namespace {
 
 constexpr Logger kLog("fabric");
-constexpr char kSlice[] = "";  // the key of the slice in the work queue
+constexpr char kSlice[] = "";  // the slice's key in the work queue
 
 client::ResourceRef Claims(const std::string& ns = "", const std::string& name = "",
                            const std::string& subresource = "") {
@@ -23,7 +23,7 @@ client::ResourceRef Slices(const std::string& name = "") {
   return {api::FindKind("resource.k8s.io", "v1", "ResourceSlice"), "", name, ""};
 }
 
-// The one node an allocation is bound to (bindsToNode makes the scheduler say it so).
+// The node an allocation is bound to; with bindsToNode it is the only one in the selector.
 std::string NodeOf(api::Value allocation) {
   const api::Value field =
       allocation["nodeSelector"]["nodeSelectorTerms"].at(0)["matchFields"].at(0);
@@ -37,7 +37,7 @@ bool IsFor(api::Value status, api::Value result) {
          status["shareID"].str() == result["shareID"].str();
 }
 
-// Differs for different allocations of a claim.
+// Distinguishes the allocations of a claim.
 std::string DescribeAllocation(const api::Object& claim) {
   const api::Value allocation = claim.root()["status"]["allocation"];
   std::string text = StrCat(allocation["allocationTimestamp"].str(), " ", NodeOf(allocation));
@@ -78,7 +78,7 @@ Behaviour FabricController::BehaviourOf(const std::string& device) const {
   for (const FabricDevice& each : options_.devices) {
     if (each.name == device) return each.behaviour;
   }
-  return Behaviour::kHangs;  // not ours any more
+  return Behaviour::kHangs;  // no longer ours
 }
 
 std::vector<FabricController::Pending> FabricController::FindPending(
@@ -139,7 +139,8 @@ void FabricController::AttachFor(const std::string& key, client::WorkQueue::Done
       newly_broken = broken_.insert(each.device).second || newly_broken;
     }
   }
-  // The taint first: when the scheduler hears of the failure it should not choose the device again.
+  // Taint the device first, so that the scheduler does not choose it again when it sees the
+  // failure.
   if (!newly_broken) return WriteConditions(claim, pending, std::move(done));
   Publish(lifetime_.Guard([this, claim, pending, done = std::move(done)](Result<void> published) {
     if (!published.ok()) work_.Add(kSlice);
@@ -161,11 +162,11 @@ void FabricController::WriteConditions(const api::ObjectPtr& claim,
         {{"type", fails ? failed_condition() : attached_condition()},
          {"status", "True"},
          {"reason", fails ? "FabricError" : "Attached"},
-         {"message", fails ? StrCat("the fabric switch refused ", each.device)
+         {"message", fails ? StrCat("the fabric switch rejected ", each.device)
                            : StrCat("attached to ", each.node)},
          {"lastTransitionTime", now}});
     draft["status"]["devices"].Append(std::move(device));
-    kLog.Info(fails ? "attaching failed" : "attached",
+    kLog.Info(fails ? "could not attach device" : "attached device",
               {{"device", each.device}, {"claim", claim->qualified_name()}, {"node", each.node}});
   }
   client_.Update(Claims(std::string(claim->namespace_()), std::string(claim->name()), "status"),
@@ -216,7 +217,7 @@ void FabricController::Publish(client::WorkQueue::Done done) {
       client_.Create(Slices(), MakeSlice(nullptr), {}, std::move(answered));
       return;
     }
-    // Taints that an earlier instance put there stay; somebody has to look at the device first.
+    // Keep taints of an earlier instance: someone has to check the device first.
     for (api::Value device : reply.object->root()["spec"]["devices"].elements()) {
       if (!device["taints"].empty()) broken_.insert(std::string(device["name"].str()));
     }

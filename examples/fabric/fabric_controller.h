@@ -16,7 +16,7 @@
 
 namespace drakkar::fabric {
 
-// What becomes of a device when it is to be attached.
+// What happens when a device is attached.
 enum class Behaviour { kAttaches, kFails, kHangs };
 
 struct FabricDevice {
@@ -24,16 +24,16 @@ struct FabricDevice {
   Behaviour behaviour = Behaviour::kAttaches;
 };
 
-// A controller for devices behind a (simulated) fabric, as KEP-5007 has in mind: it publishes them
-// for all nodes with binding conditions, watches claims, attaches what was allocated to the node
-// the claim is bound to, and says so in status.devices. The scheduler binds the pod only then.
+// A controller for devices behind a (simulated) fabric, as in KEP-5007. It publishes them for all
+// nodes with binding conditions, watches claims, attaches allocated devices to the claim's node,
+// and reports that in status.devices. The scheduler binds the pod only then.
 //
-//   attached       all is well: the condition `<driver>/attached` becomes True
-//   attach-failed  it could not be: the condition becomes True and the device gets a taint, so that
-//                  it is not allocated again before somebody has looked at it
+//   attached       success: the condition `<driver>/attached` becomes True
+//   attach-failed  failure: the condition becomes True and the device gets a taint, so that it is
+//                  not allocated again before someone has checked it
 //
-// Everything it must remember is in the API: one that is restarted goes on with what claims say.
-// Loop-bound. Bounded by the number of claims and devices.
+// All its state is in the API: after a restart it continues from the claims. Loop-bound. Bounded by
+// the number of claims and devices.
 class FabricController {
  public:
   struct Options {
@@ -55,7 +55,7 @@ class FabricController {
   std::string failed_condition() const { return options_.driver + "/attach-failed"; }
 
  private:
-  // One allocated device of one claim that we have not said anything about.
+  // An allocated device of a claim whose outcome has not been reported yet.
   struct Pending {
     std::string device;
     std::string share;
@@ -65,11 +65,11 @@ class FabricController {
   void OnClaim(const api::ObjectPtr& claim);
   std::vector<Pending> FindPending(const api::Object& claim) const;
   Behaviour BehaviourOf(const std::string& device) const;
-  // Brings one claim's conditions up to date.
+  // Updates one claim's conditions.
   void AttachFor(const std::string& key, client::WorkQueue::Done done);
   void WriteConditions(const api::ObjectPtr& claim, const std::vector<Pending>& ready,
                        client::WorkQueue::Done done);
-  // Brings the slice up to date: devices, conditions, taints.
+  // Updates the slice: devices, conditions, taints.
   void Publish(client::WorkQueue::Done done);
   api::TreePtr MakeSlice(const api::Object* old) const;
   std::string slice_name() const { return options_.driver + "-" + options_.pool; }
@@ -78,7 +78,7 @@ class FabricController {
   client::ScopedClient client_;
   client::Informer claims_;
   client::WorkQueue work_;  // claim keys, and the empty key for the slice
-  // When the attaching of a claim's devices began, and which allocation that was; by claim uid.
+  // When attaching a claim's devices started, and for which allocation; by claim UID.
   struct Attaching {
     std::string allocation;
     MonotonicTime since;

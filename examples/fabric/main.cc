@@ -1,4 +1,4 @@
-// fabric-controller: the binding controller of this example as a program.
+// fabric-controller: runs the binding controller of this example.
 #include <csignal>
 
 #include "base/exec/uv_loop.h"
@@ -51,34 +51,33 @@ int Run(const cli::Arguments& arguments, cli::Console& console) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   cli::App app("fabric-controller", "Attaches simulated fabric devices to nodes (KEP-5007).");
-  app.Add(
-      {.name = "run",
-       .summary = "Run the controller",
-       .help = "Publishes devices gpu-0, gpu-1, ... for all nodes and attaches what is allocated.",
-       .flags = {{.name = "kubeconfig",
-                  .help = "Where the API server is and who we are.",
-                  .placeholder = "FILE"},
-                 {.name = "devices",
-                  .type = cli::FlagType::kInt,
-                  .help = "How many there are.",
-                  .default_value = "2",
-                  .placeholder = "N"},
-                 {.name = "attach-delay",
-                  .type = cli::FlagType::kDuration,
-                  .help = "How long attaching takes.",
-                  .default_value = "2s",
-                  .placeholder = "TIME"},
-                 {.name = "fail",
-                  .type = cli::FlagType::kRepeated,
-                  .help = "Devices that cannot be attached.",
-                  .placeholder = "NAME"},
-                 {.name = "hang",
-                  .type = cli::FlagType::kRepeated,
-                  .help = "Devices that never answer.",
-                  .placeholder = "NAME"}},
-       .max_arguments = 0,
-       .section = "Run",
-       .run = Run});
+  app.Add({.name = "run",
+           .summary = "Run the controller",
+           .help = "Publishes devices gpu-0, gpu-1, ... for all nodes and attaches allocated ones.",
+           .flags = {{.name = "kubeconfig",
+                      .help = "Address of the API server and credentials.",
+                      .placeholder = "FILE"},
+                     {.name = "devices",
+                      .type = cli::FlagType::kInt,
+                      .help = "Number of devices.",
+                      .default_value = "2",
+                      .placeholder = "N"},
+                     {.name = "attach-delay",
+                      .type = cli::FlagType::kDuration,
+                      .help = "How long attaching takes.",
+                      .default_value = "2s",
+                      .placeholder = "TIME"},
+                     {.name = "fail",
+                      .type = cli::FlagType::kRepeated,
+                      .help = "Devices that cannot be attached.",
+                      .placeholder = "NAME"},
+                     {.name = "hang",
+                      .type = cli::FlagType::kRepeated,
+                      .help = "Devices that never finish attaching.",
+                      .placeholder = "NAME"}},
+           .max_arguments = 0,
+           .section = "Run",
+           .run = Run});
   cli::ProcessConsole console;
   return app.Run({argv + 1, argv + argc}, console);
 }

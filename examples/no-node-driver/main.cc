@@ -1,6 +1,6 @@
-// A controller that publishes devices which need nothing on the node (KEP-5945, scenario 1):
-// floating licenses that every node can use. No socket, no registration, no DaemonSet: the nodes
-// are told not to call a driver.
+// A controller that publishes devices which need no preparation on the node (KEP-5945, scenario 1):
+// floating licenses that every node can use. No socket, no registration, no DaemonSet: nodes do not
+// call a driver.
 //
 //   no-node-driver --kubeconfig=admin.kubeconfig [--licenses=2]
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kDriver[] = "licenses.example.com";
 
-// Nodes never call it: there is nothing to prepare.
+// Never called, because there is nothing to prepare.
 class NoPlugin final : public driver::SynchronousPlugin {
  public:
   Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(const api::Object&) override {
@@ -27,7 +27,7 @@ class NoPlugin final : public driver::SynchronousPlugin {
 
 driver::DriverResources Offer(std::int64_t licenses) {
   driver::Slice slice;
-  slice.skip_node_operations = {"*"};  // a node neither prepares nor unprepares these
+  slice.skip_node_operations = {"*"};  // nodes neither prepare nor unprepare these
   for (std::int64_t i = 0; i < licenses; ++i) {
     slice.devices.push_back(
         {.name = StrCat("license-", i), .attributes = {{"product", std::string("Simulator")}}});
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     for (const std::string& word : *rest) {
       const auto count =
           word.starts_with("--licenses=") ? ParseInt64(word.substr(11)) : std::nullopt;
-      if (!count || *count < 0) rest = InvalidArgument("what is " + word + "?");
+      if (!count || *count < 0) rest = InvalidArgument("unknown argument " + word);
       if (!rest.ok()) break;
       licenses = *count;
     }

@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 constexpr Duration kTimeout = std::chrono::seconds(45);
 
-// Holds claims of namespace "default".
+// Holds claims in namespace "default".
 class NamedClaims final : public ClaimClient {
  public:
   using ClaimClient::ClaimClient;
@@ -39,7 +39,7 @@ class NamedClaims final : public ClaimClient {
   }
 };
 
-// Answers when the test says so, or at once with one device.
+// Answers when the test says so, or immediately with one device.
 class ScriptedPlugin final : public Plugin {
  public:
   void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) override {
@@ -115,10 +115,10 @@ TEST_F(DriverTest, OpensTheSocketsOfKubernetes) {
   driver_->Stop();
 }
 
-// The node says which claims come while it still writes that down.
+// The node announces claims while it syncs its intent.
 class AnnouncementTest : public DriverTest {
  protected:
-  // `object`: the claim as the node passes it on; empty: it does not.
+  // `object` is the claim as sent by the node; if empty, it is omitted.
   void Announce(const std::string& name, const std::string& object = "") {
     node_->AnnouncePrepare({{Claim(name), object}}, kTimeout);
   }
@@ -127,7 +127,7 @@ class AnnouncementTest : public DriverTest {
                   R"("},"status":{"allocation":{}}})");
   }
   std::size_t reads() const { return client_.versions_asked.size(); }
-  // The call acts on the claim that is there now, not on one that was read before.
+  // The call uses the claim that exists now, not one that was read before.
   void ExpectToFindTheClaimReplaced() {
     const auto results = Prepare({Claim("a")});
     ASSERT_TRUE(results.ok());
@@ -135,24 +135,24 @@ class AnnouncementTest : public DriverTest {
   }
 };
 
-TEST_F(AnnouncementTest, AClaimIsReadOnceForTheAnnouncementAndTheCall) {
+TEST_F(AnnouncementTest, AClaimIsFetchedOnceForTheAnnouncementAndTheCall) {
   Put("a");
   Start();
   Announce("a");
   loop_.RunUntilIdle();
   EXPECT_EQ(reads(), 1u);
-  EXPECT_TRUE(plugin_.calls.empty()) << "an announcement is no call";
+  EXPECT_TRUE(plugin_.calls.empty()) << "an announcement is not a call";
   EXPECT_TRUE(Prepare({Claim("a")}).ok());
   EXPECT_EQ(reads(), 1u);
   EXPECT_TRUE(Prepare({Claim("a")}).ok());
-  EXPECT_EQ(reads(), 2u) << "it is for one call";
+  EXPECT_EQ(reads(), 2u) << "it serves one call";
 }
 
-TEST_F(AnnouncementTest, AClaimThatTheNodePassesOnIsNotRead) {
+TEST_F(AnnouncementTest, AClaimSentByTheNodeIsNotFetched) {
   Start();
   Announce("a", Json("a", "uid-a"));
   loop_.RunUntilIdle();
-  EXPECT_TRUE(plugin_.calls.empty()) << "an announcement is no call";
+  EXPECT_TRUE(plugin_.calls.empty()) << "an announcement is not a call";
   const auto results = Prepare({Claim("a")});
   ASSERT_TRUE(results.ok());
   EXPECT_EQ(results->at("uid-a").error, "");
@@ -160,7 +160,7 @@ TEST_F(AnnouncementTest, AClaimThatTheNodePassesOnIsNotRead) {
   EXPECT_THAT(plugin_.calls, ElementsAre("prepare a"));
 }
 
-TEST_F(AnnouncementTest, WhatIsPassedOnMustBeTheClaimThatIsAskedFor) {
+TEST_F(AnnouncementTest, AClaimSentByTheNodeMustMatchTheCall) {
   Put("a");
   Start();
   std::size_t expected = 0;
@@ -176,7 +176,7 @@ TEST_F(AnnouncementTest, WhatIsPassedOnMustBeTheClaimThatIsAskedFor) {
   }
 }
 
-TEST_F(AnnouncementTest, WhatWasPassedOnServesOneCallAndNotForLong) {
+TEST_F(AnnouncementTest, AClaimSentByTheNodeServesOneCallAndExpires) {
   Put("a");
   Start();
   Announce("a", Json("a", "uid-a"));
@@ -189,7 +189,7 @@ TEST_F(AnnouncementTest, WhatWasPassedOnServesOneCallAndNotForLong) {
   EXPECT_EQ(reads(), 2u);
 }
 
-TEST_F(AnnouncementTest, ACallWaitsForWhatIsBeingRead) {
+TEST_F(AnnouncementTest, ACallWaitsForAFetchInFlight) {
   Put("a");
   Start();
   client_.slow = true;
@@ -206,7 +206,7 @@ TEST_F(AnnouncementTest, ACallWaitsForWhatIsBeingRead) {
   EXPECT_EQ(reads(), 1u);
 }
 
-TEST_F(AnnouncementTest, WhatWasReadIsNotKeptForLong) {
+TEST_F(AnnouncementTest, AFetchedClaimExpires) {
   Put("a");
   Start();
   Announce("a");
@@ -215,7 +215,7 @@ TEST_F(AnnouncementTest, WhatWasReadIsNotKeptForLong) {
   ExpectToFindTheClaimReplaced();
 }
 
-TEST_F(AnnouncementTest, AnotherAnnouncementReadsAnew) {
+TEST_F(AnnouncementTest, AnotherAnnouncementFetchesAgain) {
   Put("a");
   Start();
   Announce("a");
@@ -226,7 +226,7 @@ TEST_F(AnnouncementTest, AnotherAnnouncementReadsAnew) {
   ExpectToFindTheClaimReplaced();
 }
 
-TEST_F(AnnouncementTest, AReadThatFailedIsTriedAgainByTheCall) {
+TEST_F(AnnouncementTest, TheCallRetriesAFailedFetch) {
   Put("a");
   Start();
   client_.reachable = false;
@@ -238,7 +238,7 @@ TEST_F(AnnouncementTest, AReadThatFailedIsTriedAgainByTheCall) {
   EXPECT_EQ(results->at("uid-a").error, "");
 }
 
-TEST_F(AnnouncementTest, OnlySoManyAreKept) {
+TEST_F(AnnouncementTest, TheNumberOfAnnouncementsIsBounded) {
   Start();
   for (std::size_t i = 0; i < AnnouncedClaims::kMaxBatches + 10; ++i) {
     Put("c" + std::to_string(i));
@@ -250,7 +250,7 @@ TEST_F(AnnouncementTest, OnlySoManyAreKept) {
   EXPECT_EQ(reads(), AnnouncedClaims::kMaxBatches + 1);
 }
 
-TEST_F(DriverTest, TheServiceOpensBeforeAndClosesBeforeTheRegistration) {
+TEST_F(DriverTest, TheServiceOpensAndClosesBeforeTheRegistration) {
   std::vector<std::string> changes;
   transport_.OnSocketChange([&](const std::string& path, bool listening) {
     changes.push_back((listening ? "+" : "-") + std::string(BaseName(path)));
@@ -262,7 +262,7 @@ TEST_F(DriverTest, TheServiceOpensBeforeAndClosesBeforeTheRegistration) {
                                    "-d.example.com-reg.sock"));
 }
 
-TEST_F(DriverTest, ARollingUpdateHasSocketsOfItsOwn) {
+TEST_F(DriverTest, ARollingUpdateUsesSeparateSockets) {
   DriverOptions options = Options();
   options.rolling_update_uid = "ad4af911-5bcd-47c5-a554-f35cea869472";
   Start(std::move(options));
@@ -289,7 +289,7 @@ TEST_F(DriverTest, OneSocketCanServeBoth) {
   EXPECT_TRUE(Prepare({Claim("a")}).ok());
 }
 
-TEST_F(DriverTest, RefusesOptionsThatCannotWork) {
+TEST_F(DriverTest, RejectsInvalidOptions) {
   const auto error = [&](auto change) {
     DriverOptions options = Options();
     change(options);
@@ -323,7 +323,7 @@ TEST_F(DriverTest, AnswersWithTheBaseNamesOfRequests) {
   EXPECT_EQ(result.devices[0].device_name, "dev-a");
 }
 
-TEST_F(DriverTest, OneClaimThatFailsLeavesTheOthersAlone) {
+TEST_F(DriverTest, AFailedClaimDoesNotAffectTheOthers) {
   Start();
   for (const char* name : {"a", "broken", "forgotten", "badid"}) Put(name);
   auto results = Prepare({Claim("a"), Claim("broken"), Claim("forgotten"), Claim("badid")});
@@ -349,7 +349,7 @@ TEST_F(DriverTest, ClaimsAreCheckedBeforeThePluginSeesThem) {
   EXPECT_EQ(refused("unallocated"), "get resource claims: claim default/unallocated not allocated");
   EXPECT_EQ(refused("replaced"), "get resource claims: claim default/replaced got replaced");
   EXPECT_TRUE(plugin_.calls.empty());
-  // It leaves the others of the call alone.
+  // The other claims of the call are not affected.
   auto results = Prepare({Claim("gone"), Claim("a"), Claim("replaced")});
   ASSERT_TRUE(results.ok());
   EXPECT_EQ(results->size(), 3u);
@@ -386,7 +386,7 @@ TEST_F(DriverTest, UnprepareNeedsNoClaimOnTheServer) {
   EXPECT_TRUE(client_.versions_asked.empty());
 }
 
-TEST_F(DriverTest, CallsForOneClaimTakeTurnsAndOthersPass) {
+TEST_F(DriverTest, CallsForOneClaimAreSerializedAndOthersRunConcurrently) {
   Start();
   plugin_.hold = true;
   for (const char* name : {"a", "b", "c"}) Put(name);
@@ -415,7 +415,7 @@ TEST_F(DriverTest, CallsForOneClaimTakeTurnsAndOthersPass) {
   EXPECT_THAT(answers, ElementsAre("fourth", "first", "second", "third"));
 }
 
-TEST_F(DriverTest, CallsComeOneAtATimeIfAskedTo) {
+TEST_F(DriverTest, CallsRunOneAtATimeWithSerialize) {
   for (const bool serialize : {true, false}) {
     DriverOptions options = Options();
     options.serialize = serialize;
@@ -466,7 +466,7 @@ TEST_F(DriverTest, AnAnswerAfterStopIsIgnored) {
   loop_.RunUntilIdle();
 }
 
-TEST_F(DriverTest, ARefusedRegistrationIsReported) {
+TEST_F(DriverTest, ARejectedRegistrationIsReported) {
   Start();
   auto registration = rpc::MakeRegistrationClient(transport_);
   std::string error;
@@ -479,7 +479,7 @@ TEST_F(DriverTest, ARefusedRegistrationIsReported) {
   EXPECT_EQ(driver_->registration_status()->error, "no thanks");
 }
 
-TEST_F(DriverTest, HealthIsGivenAtOnceThenOnChangeAndBeforeItExpires) {
+TEST_F(DriverTest, HealthIsSentAtOnceThenOnChangeAndBeforeItExpires) {
   DriverOptions options = Options();
   options.health_service = true;
   Start(std::move(options));
@@ -550,7 +550,7 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
   EXPECT_EQ(driver_->CheckReady().error().message, "no node has registered the driver yet");
 }
 
-// Prepares "slow" only when it is released.
+// Prepares "slow" only when released.
 class SlowPlugin final : public BlockingPlugin {
  public:
   ~SlowPlugin() override { Stop(); }
@@ -569,9 +569,9 @@ class SlowPlugin final : public BlockingPlugin {
   std::promise<void> released;
 };
 
-// While a claim is being prepared on a thread, the node registers the driver, hears of health, and
+// While a claim is prepared on a thread, the node registers the driver, receives health, and
 // prepares and unprepares other claims.
-TEST(DriverOverGrpc, ALongPrepareKeepsNothingElseWaiting) {
+TEST(DriverOverGrpc, ASlowPrepareDelaysNothingElse) {
   auto harness = rpc::MakeGrpcHarness();
   SlowPlugin plugin;
   std::unique_ptr<NamedClaims> client;
@@ -637,7 +637,7 @@ TEST(DriverOverGrpc, ALongPrepareKeepsNothingElseWaiting) {
   });
 }
 
-// Answers, or forgets, on a thread of its own.
+// Answers or drops the call on its own thread.
 class ThreadedPlugin final : public Plugin {
  public:
   void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) override {
@@ -655,7 +655,7 @@ class ThreadedPlugin final : public Plugin {
   WorkerPool workers{1, 8};
 };
 
-TEST(DriverOverGrpc, ThePluginMayAnswerOrForgetOnAnyThread) {
+TEST(DriverOverGrpc, ThePluginMayAnswerOrDropACallOnAnyThread) {
   auto harness = rpc::MakeGrpcHarness();
   ThreadedPlugin plugin;
   std::unique_ptr<NamedClaims> client;
@@ -692,7 +692,7 @@ TEST(DriverOverGrpc, ThePluginMayAnswerOrForgetOnAnyThread) {
   EXPECT_EQ(prepare("a")->at("uid-a").devices[0].device_name, "from-a-thread");
   EXPECT_FALSE(prepare("forgotten").ok());
   EXPECT_EQ(prepare("a")->at("uid-a").devices[0].device_name, "from-a-thread")
-      << "the turn of a call that was forgotten ends";
+      << "a dropped call no longer blocks others";
   harness->Do([&] {
     node.reset();
     driver.reset();
@@ -700,7 +700,7 @@ TEST(DriverOverGrpc, ThePluginMayAnswerOrForgetOnAnyThread) {
   });
 }
 
-// Once over real sockets, with the lock file of a rolling update.
+// Over real sockets, with the lock file of a rolling update.
 TEST(DriverOverGrpc, PreparesForANode) {
   auto harness = rpc::MakeGrpcHarness();
   ScriptedPlugin plugin;

@@ -9,7 +9,7 @@
 namespace drakkar::driver {
 namespace {
 
-TEST(Examples, TheDevicesFileIsWhatTheDriverReads) {
+TEST(Examples, TheDriverCanReadTheDevicesFile) {
   auto text = RealFileSystem().ReadFile("examples/devices.yaml");
   ASSERT_TRUE(text.ok()) << text.error().message;
   auto config = ParseDeviceConfig(*text);
@@ -20,7 +20,7 @@ TEST(Examples, TheDevicesFileIsWhatTheDriverReads) {
   EXPECT_EQ(config->devices[3].device.taints.size(), 1u);
 }
 
-TEST(Examples, ManifestsOfHelloDeviceAreObjectsOfTheApi) {
+TEST(Examples, TheManifestsOfHelloDeviceAreValid) {
   for (const char* name : {"class.yaml", "claim-template.yaml", "pod.yaml"}) {
     auto text = RealFileSystem().ReadFile(std::string("examples/hello-device/") + name);
     ASSERT_TRUE(text.ok()) << text.error().message;

@@ -1,4 +1,4 @@
-/* Used from C, as a workload would: prints what a file says. */
+/* Uses the interface from C, as a workload would: prints the contents of a file. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -42,7 +42,7 @@ std::string Text(const DeviceMetadata& metadata, std::string_view version = kV1a
   return EncodeMetadata(metadata, std::vector{std::string(version)});
 }
 
-// Time passes only while somebody waits, and then things may happen.
+// Time passes only while somebody waits, and then events may happen.
 class FakeTime final : public Clock, public Pause {
  public:
   WallTime Now() const override { return WallTime(now_); }
@@ -114,7 +114,7 @@ TEST_F(MetadataReaderTest, ReadsByClaimAndRequestFromEitherDirectory) {
   EXPECT_EQ(*reader_.ReadRequest("pod-dev-x1", "gpu"), templated);
 }
 
-TEST_F(MetadataReaderTest, FilesOfAllDriversOfARequestAreOne) {
+TEST_F(MetadataReaderTest, FilesOfAllDriversOfARequestAreMerged) {
   Put(kFile, Text(Metadata()));
   Put("/var/run/dra-device-attributes/c/gpu/bar.com-metadata.json", Text(Metadata("bar.com")));
   Put("/var/run/dra-device-attributes/c/gpu/unrelated.json", "{}");
@@ -138,7 +138,7 @@ TEST_F(MetadataReaderTest, FindsEveryDriverWhicheverPathItMounts) {
     }
     return names;
   };
-  // One mounts the proposal's path, one that of Kubernetes, one both.
+  // One driver mounts the proposal's path, one Kubernetes' path, one both.
   Put(kFile, Text(Metadata()));
   Put(kubernetes + "/resourceclaims/c/gpu/kube.com-metadata.json", Text(Metadata("kube.com")));
   for (const char* directory : {"/var/run/dra-device-attributes/",
@@ -158,11 +158,11 @@ TEST_F(MetadataReaderTest, FindsEveryDriverWhicheverPathItMounts) {
   Put(kubernetes + "/resourceclaimtemplates/dev/gpu/kube.com-metadata.json", templated("kube.com"));
   EXPECT_THAT(drivers("dev"), UnorderedElementsAre("d.example.com", "kube.com"));
   EXPECT_THAT(drivers("pod-dev-x1"), UnorderedElementsAre("d.example.com", "kube.com"));
-  // A claim whose name another one has in the pod is still another claim.
+  // A claim whose name equals another claim's name in the pod is still a different claim.
   Put(kubernetes + "/resourceclaims/dev/gpu/other.com-metadata.json",
       Text(Metadata("other.com", "gpu", "dev")));
   EXPECT_THAT(drivers("dev"), UnorderedElementsAre("d.example.com", "kube.com"));
-  // Missing anywhere is missing.
+  // If one is missing, the result is "not yet".
   Put(kubernetes + "/resourceclaims/c/gpu/kube.com-metadata.json", "");
   EXPECT_EQ(reader_.ReadRequest("c", "gpu").error().code, ErrorCode::kNotFound);
 }
@@ -178,8 +178,8 @@ TEST_F(MetadataReaderTest, PrefersTheDirectoryWithTheCurrentFile) {
   EXPECT_THAT(*reader_.ReadAll(), ElementsAre(current));
 }
 
-// A file that is another one at every look, and whole each time. The rest is there for the
-// compiler.
+// A file that changes on every read and is always complete. The other functions are only there for
+// the compiler.
 class RestlessFiles final : public FileSystem {
  public:
   Result<std::string> ReadFile(const std::string&) override {
@@ -210,17 +210,17 @@ class RestlessFiles final : public FileSystem {
   std::int64_t generation = 0;
 };
 
-TEST_F(MetadataReaderTest, AWriterThatNeverPausesIsNoReasonToFail) {
+TEST_F(MetadataReaderTest, AWriterThatNeverPausesDoesNotFailTheReader) {
   RestlessFiles files;
   Reader reader({.files = &files, .clock = &time_, .pause = &time_});
   for (int i = 0; i < 10; ++i) {
     const auto read = reader.ReadFile(kFile);
     ASSERT_TRUE(read.ok()) << read.error().message;
-    EXPECT_EQ(read->generation, files.generation) << "the newest that was seen";
+    EXPECT_EQ(read->generation, files.generation) << "the newest one seen";
   }
 }
 
-TEST_F(MetadataReaderTest, FindsAllThatTheContainerHasOnce) {
+TEST_F(MetadataReaderTest, FindsEverythingInTheContainerOnce) {
   EXPECT_TRUE(reader_.ReadAll()->empty());
   Put(kFile, Text(Metadata()));
   Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
@@ -233,7 +233,7 @@ TEST_F(MetadataReaderTest, FindsAllThatTheContainerHasOnce) {
   EXPECT_THAT(*all, ElementsAre(Metadata("d.example.com", "gpu", "b"), Metadata()));
 }
 
-TEST_F(MetadataReaderTest, EmptyAndAbsentAreNotYet) {
+TEST_F(MetadataReaderTest, EmptyAndMissingFilesAreNotYet) {
   EXPECT_EQ(reader_.ReadFile(kFile).error().code, ErrorCode::kNotFound);
   Put(kFile, "");
   EXPECT_EQ(reader_.ReadFile(kFile).error().code, ErrorCode::kNotFound);
@@ -254,7 +254,7 @@ TEST_F(MetadataReaderTest, WaitsUntilItIsWritten) {
 }
 
 // With inotify there is no polling.
-TEST_F(MetadataReaderTest, WaitsForWhatTheSystemTells) {
+TEST_F(MetadataReaderTest, WaitsForNotifications) {
   Put(kFile, "");
   time_.watches = true;
   std::vector<Duration> waits;
@@ -269,7 +269,7 @@ TEST_F(MetadataReaderTest, WaitsForWhatTheSystemTells) {
     Put(kFile, "");
     waits.clear();
     EXPECT_TRUE(read());
-    // It waits for news; nothing but file systems that tell none make it look again on its own.
+    // It waits for a notification; polling is only for file systems without any.
     EXPECT_THAT(waits, ElementsAre(std::chrono::seconds(1), std::chrono::seconds(1),
                                    std::chrono::seconds(1)));
     EXPECT_THAT(time_.watched, ::testing::Contains(kFile));
@@ -279,7 +279,7 @@ TEST_F(MetadataReaderTest, WaitsForWhatTheSystemTells) {
               ::testing::Contains("/var/run/kubernetes.io/dra-device-attributes/resourceclaims"));
 }
 
-TEST_F(MetadataReaderTest, GivesUpAtTheDeadline) {
+TEST_F(MetadataReaderTest, StopsWaitingAtTheDeadline) {
   const MonotonicTime begun = time_.Monotonic();
   const auto read = reader_.ReadRequest("c", "gpu", std::chrono::milliseconds(250));
   ASSERT_FALSE(read.ok());
@@ -291,8 +291,8 @@ TEST_F(MetadataReaderTest, GivesUpAtTheDeadline) {
             ErrorCode::kDeadlineExceeded);
 }
 
-// Of two requests, one has deferred metadata.
-TEST_F(MetadataReaderTest, WhatIsThereIsGivenWithWhatIsStillMissing) {
+// One of two requests has deferred metadata.
+TEST_F(MetadataReaderTest, ReturnsWhatIsAvailableAndListsWhatIsMissing) {
   const std::string missing = "/var/run/dra-device-attributes/c/nic/d.example.com-metadata.json";
   const std::string also =
       "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/nic/"
@@ -300,8 +300,7 @@ TEST_F(MetadataReaderTest, WhatIsThereIsGivenWithWhatIsStillMissing) {
   Put(kFile, Text(Metadata()));
   Put(missing, "");
   Put(also, "");
-  EXPECT_EQ(reader_.ReadRequest("c", "").error().code, ErrorCode::kNotFound)
-      << "all of it or nothing";
+  EXPECT_EQ(reader_.ReadRequest("c", "").error().code, ErrorCode::kNotFound) << "all or nothing";
   EXPECT_EQ(reader_.ReadAll().error().code, ErrorCode::kNotFound);
   EXPECT_EQ(reader_.ReadAll(kWait).error().code, ErrorCode::kDeadlineExceeded);
 
@@ -313,8 +312,8 @@ TEST_F(MetadataReaderTest, WhatIsThereIsGivenWithWhatIsStillMissing) {
   const auto all = reader_.ReadAll(kWait, &pending_);
   ASSERT_TRUE(all.ok()) << all.error().message;
   EXPECT_THAT(*all, ElementsAre(Metadata()));
-  EXPECT_THAT(pending_, ElementsAre(missing)) << "mounted twice, named once";
-  EXPECT_GE(time_.Monotonic() - before, kWait) << "the rest is waited for";
+  EXPECT_THAT(pending_, ElementsAre(missing)) << "mounted twice, listed once";
+  EXPECT_GE(time_.Monotonic() - before, kWait) << "waits for the rest";
 
   std::string note;
   EXPECT_EQ(*RunQuery({.claim = "c"}, reader_, pending_), Text(Metadata()));
@@ -346,7 +345,7 @@ TEST_F(MetadataReaderTest, ATornReadIsRetried) {
   }
 }
 
-TEST_F(MetadataReaderTest, BrokenFilesAndUnknownVersionsAreErrorsThatNameTheFile) {
+TEST_F(MetadataReaderTest, CorruptFilesAndUnknownVersionsAreErrorsThatNameTheFile) {
   Put(kFile, "{\"apiVersion\":");
   EXPECT_EQ(reader_.ReadFile(kFile).error().message,
             StrCat(kFile, ": read metadata object from stream: unexpected EOF"));
@@ -355,7 +354,7 @@ TEST_F(MetadataReaderTest, BrokenFilesAndUnknownVersionsAreErrorsThatNameTheFile
               HasSubstr("unknown versions: metadata.resource.k8s.io/v9"));
 }
 
-TEST_F(MetadataReaderTest, NamesAreNoPaths) {
+TEST_F(MetadataReaderTest, NamesMustNotBePaths) {
   EXPECT_EQ(reader_.ReadRequest("../x", "gpu").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(reader_.ReadRequest("..", "gpu").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(reader_.ReadRequest("c", "..").error().code, ErrorCode::kInvalidArgument);

@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::StartsWith;
 
-// A spec of kind v.com/c whose devices and spec each set one variable.
+// A spec of kind v.com/c that sets one variable per device and one for the spec.
 std::string SpecText(const std::vector<std::string>& devices, const std::string& mark) {
   std::string text = R"({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[)";
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -48,7 +48,7 @@ class CacheTest : public ::testing::Test {
   Cache cache_;
 };
 
-TEST_F(CacheTest, GlobalEditsComeOncePerFileAndDevicesInTheOrderAsked) {
+TEST_F(CacheTest, SpecEditsApplyOncePerFileAndDevicesInTheGivenOrder) {
   Write("/etc/cdi/one.json", SpecText({"a", "b"}, "1"));
   Write("/etc/cdi/two.json", SpecText({"c"}, "2"));
   EXPECT_THAT(Env({"v.com/c=b", "v.com/c=c", "v.com/c=a", "v.com/c=b"}),
@@ -57,7 +57,7 @@ TEST_F(CacheTest, GlobalEditsComeOncePerFileAndDevicesInTheOrderAsked) {
   EXPECT_THAT(cache_.errors(), IsEmpty());
 }
 
-TEST_F(CacheTest, TheLaterDirectoryWins) {
+TEST_F(CacheTest, LaterDirectoriesTakePrecedence) {
   Write("/etc/cdi/x.json", SpecText({"a", "b"}, "static"));
   Write("/var/run/cdi/x.json", SpecText({"a"}, "dynamic"));
   EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=dynamic", "a=dynamic"));
@@ -78,14 +78,14 @@ TEST_F(CacheTest, ADeviceDefinedTwiceAtOnePriorityIsDropped) {
   EXPECT_THAT(cache_.errors(), ElementsAre(Key("/var/run/cdi/x.json"), Key("/var/run/cdi/y.json")));
 }
 
-TEST_F(CacheTest, AHigherPrioritySettlesAConflictBelowIt) {
+TEST_F(CacheTest, AHigherPriorityResolvesAConflictBelowIt) {
   Write("/etc/cdi/x.json", SpecText({"a"}, "x"));
   Write("/etc/cdi/y.json", SpecText({"a"}, "y"));
   Write("/var/run/cdi/z.json", SpecText({"a"}, "z"));
   EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=z", "a=z"));
 }
 
-TEST_F(CacheTest, ABrokenFileDisablesOnlyItself) {
+TEST_F(CacheTest, AnInvalidFileDisablesOnlyItself) {
   Write("/etc/cdi/bad.json", "{");
   Write("/etc/cdi/empty-device.json",
         R"({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"z","containerEdits":{}}]})");
@@ -114,7 +114,7 @@ TEST_F(CacheTest, ScansAgainForAnUnknownDeviceAndNamesAllThatStayUnknown) {
   EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=1", "a=1"));
 }
 
-TEST_F(CacheTest, NeverServesWhatAFileNoLongerSays) {
+TEST_F(CacheTest, NeverReturnsStaleDevices) {
   Write("/var/run/cdi/x.json", SpecText({"a"}, "1"));
   EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=1", "a=1"));
   Write("/var/run/cdi/x.json", SpecText({"a"}, "2"));
@@ -123,7 +123,7 @@ TEST_F(CacheTest, NeverServesWhatAFileNoLongerSays) {
   EXPECT_FALSE(cache_.Resolve({"v.com/c=a"}).ok());
 }
 
-TEST_F(CacheTest, AbsentDirectoriesAreFineAndNoIdsNeedNothing) {
+TEST_F(CacheTest, MissingDirectoriesAreAllowedAndNoIdsGiveNoEdits) {
   Cache cache(files_, {.directories = {"/none"}});
   const Result<ContainerEdits> edits = cache.Resolve({});
   ASSERT_TRUE(edits.ok());
@@ -140,7 +140,7 @@ TEST_F(CacheTest, ReadsYamlBesideJson) {
   EXPECT_THAT(cache_.errors(), IsEmpty());
 }
 
-TEST_F(CacheTest, AnUnresolvableDeviceNamesTheBrokenFilesAndWhy) {
+TEST_F(CacheTest, TheErrorForAnUnresolvableDeviceNamesInvalidFilesAndReasons) {
   Write("/etc/cdi/v.com-c.yaml", "kind: v.com/c\ndevices: {\n");
   Write("/var/run/cdi/x.json", SpecText({"a"}, "1"));
   const std::string message = cache_.Resolve({"v.com/c=a", "v.com/c=0"}).error().message;
@@ -149,7 +149,7 @@ TEST_F(CacheTest, AnUnresolvableDeviceNamesTheBrokenFilesAndWhy) {
   EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=1", "a=1"));
 }
 
-TEST_F(CacheTest, BrokenFilesOfTheMissingVendorAreNamedFirstAndFewOthers) {
+TEST_F(CacheTest, InvalidFilesOfTheMissingVendorAreNamedFirst) {
   for (const char* name : {"a", "b", "c", "d"}) {
     Write(StrCat("/etc/cdi/", name, ".json"), "{");
   }
@@ -168,7 +168,7 @@ TEST_F(CacheTest, AFileThatCannotBeReadIsRecorded) {
   EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=1", "a=1"));
 }
 
-TEST_F(CacheTest, AFileLargerThanASpecMayBeIsNotRead) {
+TEST_F(CacheTest, AFileBeyondTheSizeLimitIsNotRead) {
   Write("/etc/cdi/large.json", std::string(kMaxSpecBytes + 1, ' '));
   Write("/etc/cdi/x.json", SpecText({"a"}, "1"));
   files_.MakeSocket("/etc/cdi/socket.json");

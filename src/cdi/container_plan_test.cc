@@ -37,13 +37,13 @@ class ContainerPlanTest : public ::testing::Test {
   ContainerPlan plan_;
 };
 
-TEST_F(ContainerPlanTest, ALaterVariableReplacesOneOfTheSameName) {
+TEST_F(ContainerPlanTest, ALaterVariableReplacesOneWithTheSameName) {
   plan_.env = {"PATH=/bin", "AB=1"};
   Apply({.env = {"A=2", "PATH=/sbin", "A=3"}});
   EXPECT_THAT(plan_.env, ElementsAre("PATH=/sbin", "AB=1", "A=3"));
 }
 
-TEST_F(ContainerPlanTest, MountsReplaceByDestinationAndAreSortedByDepth) {
+TEST_F(ContainerPlanTest, MountsAreReplacedByDestinationAndSortedByDepth) {
   plan_.mounts = {{.destination = "/proc"}, {.destination = "/a/b/c"}, {.destination = "/x/y"}};
   Apply({.mounts = {{.host_path = "/h1", .container_path = "/a"},
                     {.host_path = "/h2", .container_path = "/x//y/./"},
@@ -65,7 +65,7 @@ TEST_F(ContainerPlanTest, BindMountsAreMappedInAUserNamespace) {
   EXPECT_THAT(plan_.mounts[3].options, IsEmpty());
 }
 
-TEST_F(ContainerPlanTest, DevicesAreLookedUpOnTheHostWhereTheSpecIsSilent) {
+TEST_F(ContainerPlanTest, MissingDeviceFieldsAreLookedUpOnTheHost) {
   probe_.nodes["/dev/gpu"] = {.type = DeviceNodeType::kCharacter, .major = 195, .minor = 3};
   probe_.nodes["/dev/host-disk"] = {.type = DeviceNodeType::kBlock, .major = 8, .minor = 1};
   Apply({.device_nodes = {
@@ -84,7 +84,7 @@ TEST_F(ContainerPlanTest, DevicesAreLookedUpOnTheHostWhereTheSpecIsSilent) {
                           DeviceRule{.type = "b", .major = 8, .minor = 1, .access = "r"}));
 }
 
-TEST_F(ContainerPlanTest, ALaterDeviceReplacesOneOfTheSamePath) {
+TEST_F(ContainerPlanTest, ALaterDeviceReplacesOneWithTheSamePath) {
   Apply({.device_nodes = {{.path = "/dev/a", .type = "c", .major = 1, .minor = 1},
                           {.path = "/dev/b", .type = "c", .major = 1, .minor = 2},
                           {.path = "/dev/a", .type = "c", .major = 1, .minor = 2}}});
@@ -94,7 +94,7 @@ TEST_F(ContainerPlanTest, ALaterDeviceReplacesOneOfTheSamePath) {
   EXPECT_EQ(plan_.device_rules.size(), 2u);
 }
 
-TEST_F(ContainerPlanTest, DevicesBelongToTheUserOfTheContainerUnlessTheSpecSaysElse) {
+TEST_F(ContainerPlanTest, DevicesBelongToTheContainersUserUnlessTheSpecSaysOtherwise) {
   plan_.uid = 1000;
   plan_.gid = 100;
   Apply({.device_nodes = {{.path = "/dev/a", .type = "p"},
@@ -105,7 +105,7 @@ TEST_F(ContainerPlanTest, DevicesBelongToTheUserOfTheContainerUnlessTheSpecSaysE
   EXPECT_EQ(plan_.devices[1].gid, 5u);
 }
 
-TEST_F(ContainerPlanTest, AFailureLeavesThePlanAlone) {
+TEST_F(ContainerPlanTest, AFailureLeavesThePlanUnchanged) {
   probe_.nodes["/dev/disk"] = {.type = DeviceNodeType::kBlock, .major = 8};
   plan_.env = {"A=1"};
   const ContainerPlan before = plan_;

@@ -15,7 +15,7 @@ TEST(Names, ParsesQualifiedNames) {
   EXPECT_TRUE(ParseQualifiedName("v/c=d").ok());
 }
 
-TEST(Names, RefusesWhatIsNotQualifiedOrNotAName) {
+TEST(Names, RejectsUnqualifiedAndInvalidNames) {
   for (const char* bad :
        {"", "v", "v/c", "v=d", "/c=d", "v/=d", "v/c=", "1v/c=d", "v/1c=d", "v-/c=d", "v/c=-d",
         "v/c=d-", "v/c=a b", "v/c=a/b", "v/c=a=b", "v:x/c=d", "=d/c", "v/c=\xc3\xa9"}) {
@@ -23,7 +23,7 @@ TEST(Names, RefusesWhatIsNotQualifiedOrNotAName) {
   }
 }
 
-TEST(Names, SaysWhatIsWrong) {
+TEST(Names, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(ParseQualifiedName("1v/c=d").error().message,
             "CDI device \"1v/c=d\": vendor name \"1v\" must start with a letter");
   EXPECT_EQ(ParseQualifiedName("gpu").error().message,

@@ -68,7 +68,7 @@ TEST(SpecReader, NullReadsAsAbsent) {
   EXPECT_TRUE(ReadSpecJson(WithEdits(R"({"env":["A=B"],"mounts":null,"intelRdt":null})")).ok());
 }
 
-TEST(SpecReader, NamesThePlaceOfWhatItRefuses) {
+TEST(SpecReader, ErrorsIncludeThePath) {
   const std::pair<std::string, std::string> cases[] = {
       {"[]", "must be an object"},
       {R"({"cdiVersion":"1.1.0","kind":"v/c","more":1})", "unknown field \"more\""},

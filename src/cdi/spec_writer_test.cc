@@ -38,7 +38,7 @@ TEST(SpecWriter, WritesTheMetadataSpecAsDriversDo) {
 )");
 }
 
-TEST(SpecWriter, WhatItWritesReadsBackTheSame) {
+TEST(SpecWriter, RoundTripsThroughTheReader) {
   Spec spec{.cdi_version = "1.1.0", .kind = "v.com/c", .annotations = {{"a", "1"}, {"b", "2"}}};
   ContainerEdits edits;
   edits.env = {"A=\"<&>\\\x01\x7f\xc3\xa9\xe2\x80\xa8\t"};
@@ -71,7 +71,7 @@ TEST(SpecWriter, WhatItWritesReadsBackTheSame) {
   EXPECT_NE(text.find("\\u2028\\t"), std::string::npos);
 }
 
-TEST(SpecWriter, ReplacesWhatIsNotUtf8) {
+TEST(SpecWriter, ReplacesInvalidUtf8) {
   Spec spec{.cdi_version = "1.1.0", .kind = "v.com/c"};
   spec.devices = {{.name = "d", .container_edits = {.env = {"A=\xff\xc3(\xe2\x82"}}}};
   const Result<Spec> again = ReadSpecJson(WriteSpecJson(spec));

@@ -11,8 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// As Go's CDI library writes it: a document marker, keys in alphabetical order, lists at the column
-// of their key, texts quoted only where they would read as something else.
+// As written by Go's CDI library: a document marker, keys in alphabetical order, lists at the
+// column of their key, strings quoted only where they would be ambiguous.
 constexpr char kFromGo[] = R"yaml(---
 cdiVersion: 0.6.0
 containerEdits:
@@ -88,7 +88,7 @@ TEST(SpecYaml, ScalarsWithoutQuotesAreTextsWhereTextsAreExpected) {
   EXPECT_EQ(spec->devices.front().name, "0");
   EXPECT_EQ(spec->devices.front().annotations.at("v.com/on"), "true");
   EXPECT_EQ(spec->devices.front().container_edits.device_nodes.front().file_mode, 0660u);
-  // Quotes make a text, and JSON has no plain scalars.
+  // Quoting makes a string, and JSON has no plain scalars.
   EXPECT_EQ(ReadSpecYaml("cdiVersion: 0.5.0\nkind: v.com/c\ndevices:\n- name: d\n"
                          "  containerEdits: {deviceNodes: [{path: /dev/x, major: \"1\"}]}\n")
                 .error()

@@ -59,7 +59,7 @@ TEST(Validate, KnowsTheVersionEachFeatureNeeds) {
   }
 }
 
-TEST(Validate, RefusesBadSpecsWithOneSentence) {
+TEST(Validate, RejectsInvalidSpecsWithAClearMessage) {
   struct Case {
     std::string_view message;
     std::function<void(Spec&)> change;

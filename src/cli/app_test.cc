@@ -56,7 +56,7 @@ class AppTest : public ::testing::Test {
   Arguments arguments_;
 };
 
-TEST_F(AppTest, FlagsComeInAllTheUsualForms) {
+TEST_F(AppTest, FlagsMayBeWrittenInAllTheUsualForms) {
   EXPECT_EQ(Run({"get", "pods", "-o", "wide", "a"}), 7);
   EXPECT_EQ(arguments_.Text("output"), "wide");
   EXPECT_EQ(arguments_.positionals(), (std::vector<std::string>{"pods", "a"}));
@@ -71,7 +71,7 @@ TEST_F(AppTest, FlagsComeInAllTheUsualForms) {
   EXPECT_EQ(arguments_.List("file"), (std::vector<std::string>{"x", "-", "y"}));
 }
 
-TEST_F(AppTest, ValuesAreKeptAsTheyAre) {
+TEST_F(AppTest, ValuesAreNotModified) {
   for (const std::string value :
        {"jsonpath={.items[*]}", "{}", "[a,b]", "", "a b", "-", "\"q\"", "a=b"}) {
     EXPECT_EQ(Run({"get", "pods", "-o", value}), 7) << value << console_.err;
@@ -115,7 +115,7 @@ TEST_F(AppTest, ArgumentsMayBeNamesOfCommands) {
   EXPECT_EQ(Run({"image", "import"}), 8);
 }
 
-TEST_F(AppTest, MistakesGiveOneSentenceWithTheNearestWord) {
+TEST_F(AppTest, MistakesGetOneErrorWithTheClosestWord) {
   EXPECT_EQ(Run({"gte", "pods"}), kExitUsage);
   EXPECT_EQ(console_.err, "error: unknown command \"gte\", did you mean \"get\"?\n");
   EXPECT_EQ(Run({"frobnicate"}), kExitUsage);
@@ -144,7 +144,7 @@ TEST_F(AppTest, MistakesGiveOneSentenceWithTheNearestWord) {
   EXPECT_EQ(console_.out, "");
 }
 
-TEST_F(AppTest, HelpIsThereForAllAndForEach) {
+TEST_F(AppTest, HelpExistsForTheProgramAndForEachCommand) {
   EXPECT_EQ(Run({}), 0);
   EXPECT_THAT(console_.out, HasSubstr("  get           Show things\n"));
   EXPECT_EQ(Run({"--help"}), 0);

@@ -30,7 +30,7 @@ std::string PatchFor(std::string_view first, std::string_view changes, std::stri
   return CreateApplyPatch(current->root(), modified->root(), PodSchema()).value();
 }
 
-// Without the annotation, which is in every patch that changes something.
+// Without the annotation, which every non-empty patch contains.
 std::string Essence(std::string patch) {
   const std::size_t begin = patch.find("\"metadata\":{\"annotations\":{\"kubectl");
   if (begin == std::string::npos) return patch;
@@ -70,7 +70,7 @@ TEST(ApplyPatch, TheSameManifestChangesNothing) {
   EXPECT_EQ(PatchFor(kPod, kDefaulted, kPod), "{}");
 }
 
-TEST(ApplyPatch, QuantitiesThatMeanTheSameChangeNothing) {
+TEST(ApplyPatch, EqualQuantitiesChangeNothing) {
   const std::string_view wanted =
       "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
       "spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1000m}}}]}\n";
@@ -87,7 +87,7 @@ TEST(ApplyPatch, ChangedFieldsAreSetAndListsMergedByKey) {
   EXPECT_EQ(patch.find("j:1"), std::string::npos) << patch;
 }
 
-TEST(ApplyPatch, WhatTheManifestHadAndHasNoMoreIsRemoved) {
+TEST(ApplyPatch, FieldsNoLongerInTheManifestAreRemoved) {
   const std::string second = R"(
 apiVersion: v1
 kind: Pod
@@ -101,7 +101,7 @@ spec:
   EXPECT_NE(patch.find(R"({"$patch":"delete","name":"d"})"), std::string::npos) << patch;
 }
 
-TEST(ApplyPatch, WhatOthersAddedStays) {
+TEST(ApplyPatch, FieldsAddedByOthersStay) {
   const std::string second = std::string(kPod).replace(kPod.find("x: '1'"), 6, "x: '2'");
   const std::string patch = PatchFor(
       kPod, "metadata: {labels: {other: y}}\nspec: {containers: [{name: sidecar, image: s}]}",
@@ -111,12 +111,12 @@ TEST(ApplyPatch, WhatOthersAddedStays) {
   EXPECT_NE(patch.find(R"("x":"2")"), std::string::npos) << patch;
 }
 
-TEST(ApplyPatch, WhatOthersChangedInTheManifestsFieldsIsChangedBack) {
+TEST(ApplyPatch, ChangesByOthersToTheManifestsFieldsAreReverted) {
   const std::string patch = PatchFor(kPod, "metadata: {labels: {x: changed}}", kPod);
   EXPECT_EQ(patch, R"({"metadata":{"labels":{"x":"1"}}})");
 }
 
-TEST(ApplyPatch, AnObjectNotMadeByApplyKeepsWhatTheManifestDoesNotName) {
+TEST(ApplyPatch, AnObjectNotCreatedByApplyKeepsFieldsThatAreNotInTheManifest) {
   const TreePtr current =
       Yaml("metadata: {name: a, labels: {old: o}}\nspec: {containers: [{name: c, image: i}]}");
   const TreePtr modified = WithLastApplied(Yaml(kPod)->root());

@@ -13,7 +13,7 @@ using ::testing::Not;
 using testing::PodManifest;
 using ::testing::StartsWith;
 
-TEST_F(CommandTest, ApplyCreatesThenLeavesAloneThenChanges) {
+TEST_F(CommandTest, ApplyCreatesThenLeavesUnchangedThenUpdates) {
   Outcome created = Run("apply -f -", PodManifest("a"));
   EXPECT_EQ(created.out, "pod/a created\n") << created.err;
   EXPECT_EQ(created.code, 0);
@@ -22,7 +22,7 @@ TEST_F(CommandTest, ApplyCreatesThenLeavesAloneThenChanges) {
   EXPECT_EQ(Run("get pod a -o jsonpath={.spec.containers[0].image}").out, "busybox:2");
 }
 
-TEST_F(CommandTest, ApplyRemovesWhatTheManifestHasNoMore) {
+TEST_F(CommandTest, ApplyRemovesFieldsNoLongerInTheManifest) {
   const std::string with =
       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  a: '1'\n  b: '2'\n";
   const std::string without =
@@ -32,7 +32,7 @@ TEST_F(CommandTest, ApplyRemovesWhatTheManifestHasNoMore) {
   EXPECT_EQ(Run("get cm m -o jsonpath={.data}").out, R"({"a":"1"})");
 }
 
-TEST_F(CommandTest, ApplyPrintsWhatTheServerWarnsOf) {
+TEST_F(CommandTest, ApplyPrintsTheServersWarnings) {
   const Outcome applied = Run("apply -f -", R"(apiVersion: v1
 kind: LimitRange
 metadata: {name: l}
@@ -44,7 +44,7 @@ spec: {limits: [{type: Container}]}
             "limits\n");
 }
 
-TEST_F(CommandTest, GetShowsATableOfTheServer) {
+TEST_F(CommandTest, GetShowsTheServersTable) {
   Run("apply -f -", PodManifest("a"));
   Run("apply -f -", PodManifest("bbbbbbbbbb"));
   Outcome table = Run("get pods");
@@ -66,7 +66,7 @@ TEST_F(CommandTest, GetOfSeveralTypesShowsOneTableEach) {
       ::testing::MatchesRegex("NAME +STATUS +AGE\nnamespace/default .*\n\nNAME .*\npod/a .*\n"));
 }
 
-TEST_F(CommandTest, GetPrintsObjectsInOtherForms) {
+TEST_F(CommandTest, GetPrintsObjectsInOtherFormats) {
   Run("apply -f -", PodManifest("a"));
   EXPECT_THAT(Run("get pod a -o yaml").out, StartsWith("apiVersion: v1\nkind: Pod\nmetadata:\n"));
   EXPECT_THAT(Run("get pods -o yaml").out,
@@ -76,7 +76,7 @@ TEST_F(CommandTest, GetPrintsObjectsInOtherForms) {
   EXPECT_EQ(Run("get pods -o custom-columns=N:.metadata.name,X:.x").out, "N   X\na   <none>\n");
 }
 
-TEST_F(CommandTest, GetSaysWhatIsNotThere) {
+TEST_F(CommandTest, GetReportsMissingObjects) {
   Outcome missing = Run("get pod nope");
   EXPECT_EQ(missing.code, 1);
   EXPECT_EQ(missing.err, "Error from server (NotFound): pods \"nope\" not found\n");
@@ -90,7 +90,7 @@ TEST_F(CommandTest, GetSaysWhatIsNotThere) {
   EXPECT_EQ(Run("get pod nope --ignore-not-found").code, 0);
 }
 
-TEST_F(CommandTest, DeleteWaitsUntilTheObjectIsGone) {
+TEST_F(CommandTest, DeleteWaitsUntilTheObjectIsDeleted) {
   Run("apply -f -", PodManifest("a"));
   Outcome deleted = Run("delete pod a");
   EXPECT_EQ(deleted.out, "pod \"a\" deleted from default namespace\n");
@@ -101,7 +101,7 @@ TEST_F(CommandTest, DeleteWaitsUntilTheObjectIsGone) {
   EXPECT_EQ(again.err, "Error from server (NotFound): pods \"a\" not found\n");
 }
 
-TEST_F(CommandTest, DeleteOfAHeldObjectEndsWhenItsFinalizerGoes) {
+TEST_F(CommandTest, DeleteWaitsForTheFinalizerToBeRemoved) {
   Run("apply -f -",
       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: held\n  finalizers: [example.com/x]\n");
   Outcome timed_out = Run("delete cm held --timeout 50ms");
@@ -119,7 +119,7 @@ TEST_F(CommandTest, DeleteOfAHeldObjectEndsWhenItsFinalizerGoes) {
   EXPECT_EQ(deleting.get(), 0) << console.err;
 }
 
-TEST_F(CommandTest, DeleteTakesFilesSelectorsAndAll) {
+TEST_F(CommandTest, DeleteAcceptsFilesSelectorsAndAll) {
   files_["/m/a.yaml"] = PodManifest("a");
   files_["/m/b.yaml"] = PodManifest("b") + "---\n" + PodManifest("c");
   EXPECT_EQ(Run("apply -f /m").out, "pod/a created\npod/b created\npod/c created\n");
@@ -129,7 +129,7 @@ TEST_F(CommandTest, DeleteTakesFilesSelectorsAndAll) {
   EXPECT_EQ(Run("delete pods").code, 2);
 }
 
-TEST_F(CommandTest, MistakesInManifestsAreToldByFileDocumentAndLine) {
+TEST_F(CommandTest, MistakesInManifestsAreReportedWithFileDocumentAndLine) {
   files_["/bad.yaml"] = PodManifest("good") + "---\n" +
                         "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\nspec:\n  containers:\n"
                         "  - name: c\n    image: i\n    colour: red\n---\n"
@@ -144,7 +144,7 @@ TEST_F(CommandTest, MistakesInManifestsAreToldByFileDocumentAndLine) {
   EXPECT_THAT(outcome.err, HasSubstr("error: /bad.yaml: document 4, line "));
 }
 
-TEST_F(CommandTest, WhatTheServerRefusesIsToldInItsWords) {
+TEST_F(CommandTest, TheServersErrorIsPrintedUnchanged) {
   Outcome outcome = Run("apply -f -",
                         "apiVersion: v1\nkind: Pod\nmetadata:\n  name: A_b\nspec:\n  containers:\n "
                         " - name: c\n    image: i\n");
@@ -160,14 +160,14 @@ TEST_F(CommandTest, DryRunChangesNothing) {
   EXPECT_EQ(Run("get pods -o name").out, "");
 }
 
-TEST_F(CommandTest, ServerThatIsNotThereIsSaidSo) {
+TEST_F(CommandTest, AnUnreachableServerIsReported) {
   kubeconfig_ = apiserver::MakeKubeconfig("https://127.0.0.1:1", "", {}, "nobody");
   Outcome outcome = Run("get pods");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, StartsWith("error: cannot reach server https://127.0.0.1:1 ("));
 }
 
-TEST_F(CommandTest, ServerWithAForeignCertificateIsNotTrusted) {
+TEST_F(CommandTest, AServerWithAnUnknownCertificateIsNotTrusted) {
   const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
   kubeconfig_ = apiserver::MakeKubeconfig(StrCat("https://127.0.0.1:", server_->port()),
                                           certificates.other_ca.certificate_pem,
@@ -214,7 +214,7 @@ TEST_F(CommandTest, RunsACommandWithTheConsolesStreams) {
             "Error from server (NotFound): pods \"nope\" not found\n");
 }
 
-TEST_F(CommandTest, LogsAreStreamedWithTheOptionsAsked) {
+TEST_F(CommandTest, LogsAreStreamedWithTheGivenOptions) {
   Run("apply -f -", PodManifest("a"));
   log_text_ = "one\ntwo\n";
   Outcome logs = Run("logs a --tail=5 --since=90s --timestamps -f");
@@ -227,7 +227,7 @@ TEST_F(CommandTest, LogsAreStreamedWithTheOptionsAsked) {
   EXPECT_EQ(Run("logs nope").code, 1);
 }
 
-TEST_F(CommandTest, GetWatchShowsChangesAsTheyCome) {
+TEST_F(CommandTest, GetWatchShowsChangesAsTheyHappen) {
   Run("apply -f -", PodManifest("a"));
   FakeConsole console;
   Prepare(console);
@@ -244,7 +244,7 @@ TEST_F(CommandTest, GetWatchShowsChangesAsTheyCome) {
   listed.get_future().wait();
   Run("apply -f -", PodManifest("b"));
   changed.get_future().wait();
-  // The server goes away, and with it the watch.
+  // The server stops, which ends the watch.
   thread_.RunSync([this] { server_.reset(); });
   watching.get();
   EXPECT_THAT(console.out, ::testing::MatchesRegex("NAME .*\na .*\nb .*\n"));
@@ -312,7 +312,7 @@ TEST_F(CommandTest, CompletionKnowsAllCommands) {
     Outcome script = Run(std::string("completion ") + shell);
     EXPECT_EQ(script.code, 0);
     for (const Command& command : app_.commands()) {
-      // Of "node forget-driver" the shells learn the words one by one.
+      // Shells complete "node forget-driver" word by word.
       EXPECT_THAT(script.out, HasSubstr(command.name.substr(command.name.rfind(' ') + 1))) << shell;
     }
     EXPECT_THAT(script.out, HasSubstr("resourceclaims")) << shell;

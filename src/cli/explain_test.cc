@@ -44,7 +44,7 @@ class ExplainTest : public testing::CommandTest {
   }
 };
 
-TEST_F(ExplainTest, SaysWhichRuleStandsInTheWayOfAClaim) {
+TEST_F(ExplainTest, NamesTheRuleThatRejectsAClaim) {
   CreateClaim("c", 2, 5);
   Outcome told = Run("explain claim c");
   EXPECT_EQ(told.code, 1) << "nothing fits" << told.err;
@@ -59,7 +59,7 @@ TEST_F(ExplainTest, SaysWhichRuleStandsInTheWayOfAClaim) {
   EXPECT_THAT(told.out, HasSubstr("node n2: does not fit"));
 }
 
-TEST_F(ExplainTest, SaysWhenItFitsAndSpeaksJson) {
+TEST_F(ExplainTest, ReportsAFitAndPrintsJson) {
   CreateClaim("c", 1, 5);
   EXPECT_THAT(Run("explain claim c --node n1").out, HasSubstr("node n1: fits"));
   EXPECT_EQ(Run("explain claim c").code, 0) << "one node is enough";
@@ -76,7 +76,7 @@ TEST_F(ExplainTest, ExplainsAPodByItsClaims) {
   EXPECT_THAT(Run("explain pod p").out, HasSubstr("claim default/c"));
 }
 
-TEST_F(ExplainTest, SaysWhatThePluginsOfTheSchedulerSay) {
+TEST_F(ExplainTest, ReportsTheReasonsOfTheSchedulersPlugins) {
   CreateClaim("c", 1, 1);
   Create(
       "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
@@ -104,7 +104,7 @@ TEST_F(ExplainTest, UsesTheSettingsThatTheSchedulerPublishes) {
             "(spec.schedulerName)\n");
 }
 
-TEST_F(ExplainTest, BadInputGetsOneSentence) {
+TEST_F(ExplainTest, BadInputGetsAClearError) {
   EXPECT_THAT(Run("explain pod nobody").err, HasSubstr("pods \"nobody\" not found"));
   EXPECT_EQ(Run("explain spaceship x").err,
             "error: explain works for a pod or a claim, not \"spaceship\"\n");

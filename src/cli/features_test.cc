@@ -26,7 +26,7 @@ class FeatureCommands : public ::testing::Test {
   FakeConsole console_;
 };
 
-TEST_F(FeatureCommands, DiscoverSaysWhatANodeWillDeclare) {
+TEST_F(FeatureCommands, DiscoverShowsWhatANodeWillDeclare) {
   Write(
       "/kubelet.yaml",
       "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -50,7 +50,7 @@ TEST_F(FeatureCommands, DiscoverSaysWhatANodeWillDeclare) {
             "\"RestartAllContainersOnContainerExits\"\n  ]\n}\n");
 }
 
-TEST_F(FeatureCommands, GatesAreThoseOfTheRelease) {
+TEST_F(FeatureCommands, GatesDependOnTheRelease) {
   EXPECT_EQ(Run({"features", "gates", "--version", "1.36"}), kExitOk) << console_.err;
   EXPECT_THAT(console_.out, HasSubstr("DRAAdminAccess=true (locked), needs "
                                       "DynamicResourceAllocation\n"));
@@ -62,7 +62,7 @@ TEST_F(FeatureCommands, GatesAreThoseOfTheRelease) {
   EXPECT_EQ(Run({"features", "gates", "--version", "1.99"}), kExitUsage);
 }
 
-TEST_F(FeatureCommands, MistakesAreOneSentence) {
+TEST_F(FeatureCommands, MistakesGetAClearError) {
   Write("/pod.yaml", "kind: Pod\n");
   EXPECT_EQ(Run({"features", "discover", "--kubelet-config", "/pod.yaml"}), kExitFailure);
   EXPECT_THAT(console_.err, HasSubstr("kind is \"Pod\", but must be KubeletConfiguration"));
@@ -79,7 +79,7 @@ TEST_F(FeatureCommands, MistakesAreOneSentence) {
   EXPECT_THAT(console_.err, HasSubstr("did you mean UserNamespacesHostNetworkSupport?"));
 }
 
-TEST_F(FeatureCommands, RequireSaysWhatAPodNeedsAndWhy) {
+TEST_F(FeatureCommands, RequireShowsWhatAPodRequiresAndWhy) {
   Write("/pod.yaml", R"(apiVersion: v1
 kind: Pod
 metadata: {name: p}
@@ -106,7 +106,7 @@ status: {allocation: {devices: {results: [{request: r, driver: d, pool: p, devic
   EXPECT_EQ(console_.out, "UserNamespacesHostNetworkSupport\n");
 }
 
-TEST_F(FeatureCommands, NeedsSaysWhatAFeatureDependsOn) {
+TEST_F(FeatureCommands, NeedsShowsWhatAFeatureDependsOn) {
   EXPECT_EQ(Run({"features", "needs", "DRAOptionalNodeOperations"}), kExitOk);
   EXPECT_EQ(console_.out,
             "feature: DraOptionalNodePreparation\nalso declared as: DRAOptionalNodeOperations\n"

@@ -38,7 +38,7 @@ TEST(Manifest, JsonAndListsAreRead) {
       << manifests.problems[0].message;
 }
 
-TEST(Manifest, MistakesNameTheirLine) {
+TEST(Manifest, ErrorsIncludeTheLine) {
   auto problem = [](std::string_view text) {
     const Manifests manifests = Parse(text);
     return manifests.problems.size() == 1
@@ -64,7 +64,7 @@ TEST(Manifest, MistakesNameTheirLine) {
   EXPECT_TRUE(twice.starts_with("f.yaml: document 2, line 12: ")) << twice;
 }
 
-TEST(Manifest, LinesOfFieldsAreFoundInListsToo) {
+TEST(Manifest, LinesOfFieldsAreFoundInListsAsWell) {
   constexpr std::string_view kPod =
       "spec:\n"            // 1
       "  containers:\n"    // 2

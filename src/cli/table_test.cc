@@ -36,7 +36,7 @@ TEST_F(TableTest, NamespacesLabelsAndPrefixesAreAdded) {
       "x   p/a        3          a=1,b=2\ny   p/longer   first...   <none>\n");
 }
 
-TEST_F(TableTest, RowsComeInTheOrderGiven) {
+TEST_F(TableTest, RowsAreInTheGivenOrder) {
   EXPECT_EQ(Print({.no_headers = true}, {1, 0}), "longer   first...\na        3\n");
 }
 
@@ -48,7 +48,7 @@ TEST_F(TableTest, LaterRowsKeepTheColumnsOfTheFirst) {
   EXPECT_EQ(printer.Print(later->root()), "b        4\n");
 }
 
-TEST_F(TableTest, LettersBeyondAsciiCountAsOne) {
+TEST_F(TableTest, NonAsciiCharactersCountAsOneColumn) {
   std::vector<std::size_t> widths;
   EXPECT_EQ(LayOut({{"\xC3\xA9", "x"}, {"ab", "y"}}, widths), "\xC3\xA9    x\nab   y\n");
 }

@@ -1,4 +1,4 @@
-// Matching a pod's requirement against many nodes: time per node by number of registered features.
+// Matches a pod's requirements against many nodes: time per node by number of registered features.
 
 #include <benchmark/benchmark.h>
 
@@ -21,7 +21,7 @@ class Numbered : public Feature {
   std::string name_;
 };
 
-// Filter as the scheduler does it: one subset test per node, of sets mapped before.
+// Filter as in the scheduler: one subset test per node, with sets mapped in advance.
 void FilterNodes(benchmark::State& state) {
   const auto features = static_cast<std::size_t>(state.range(0));
   const auto nodes = static_cast<std::size_t>(state.range(1));

@@ -12,7 +12,7 @@ class FeaturesC : public testing::Test {
 
   ~FeaturesC() override { drakkar_features_free(handle_); }
 
-  // The answer, or "error: " and the sentence.
+  // The result, or "error: " and the message.
   std::string Ask(Call call, const char* input) {
     char* error = nullptr;
     char* answer = call(handle_, input, &error);
@@ -27,7 +27,7 @@ class FeaturesC : public testing::Test {
   drakkar_features* handle_ = drakkar_features_new(DRAKKAR_FEATURES_KEP);
 };
 
-TEST_F(FeaturesC, ForeseesWhatANodeDeclares) {
+TEST_F(FeaturesC, PredictsWhatANodeDeclares) {
   EXPECT_EQ(
       Ask(drakkar_features_discover,
           R"({"version":"1.36.1","featureGates":)"
@@ -36,7 +36,7 @@ TEST_F(FeaturesC, ForeseesWhatANodeDeclares) {
       R"("RestartAllContainersOnContainerExits"]})");
 }
 
-TEST_F(FeaturesC, SaysWhatAPodAndItsUpdateNeed) {
+TEST_F(FeaturesC, ReportsWhatAPodAndItsUpdateRequire) {
   EXPECT_EQ(Ask(drakkar_features_require,
                 R"({"pod":{"spec":{}},"claims":[{"metadata":{"name":"c"},"status":{"allocation":
                     {"devices":{"results":[{"skipNodeOperations":["*"]}]}}}}]})"),
@@ -54,7 +54,7 @@ TEST_F(FeaturesC, MatchesANode) {
             R"({"match":false,"unsatisfied":["VolumeBindMountOptions"]})");
 }
 
-TEST_F(FeaturesC, SaysWhatAFeatureNeeds) {
+TEST_F(FeaturesC, ReportsWhatAFeatureDependsOn) {
   EXPECT_EQ(Ask(drakkar_features_needs, "VolumeBindMountOptions"),
             R"({"name":"VolumeBindMountOptions","featureGates":["VolumeBindMountOptions"],)"
             R"("runtimeFeatures":["MountOptions"]})");
@@ -68,8 +68,9 @@ TEST_F(FeaturesC, DescribesOurOwnAgent) {
             "error: agent must be kubelet or drakkar, not \"crio\"");
 }
 
-// What cannot be read must never count as absent: a pod would need nothing, a node match.
-TEST_F(FeaturesC, RefusesWhatItDoesNotUnderstand) {
+// Unreadable input must never count as absent: the pod would seem to require nothing, and the node
+// to match.
+TEST_F(FeaturesC, RejectsInputItDoesNotUnderstand) {
   const auto discover = [&](const char* input) { return Ask(drakkar_features_discover, input); };
   EXPECT_EQ(discover(R"({"version":1.37})"), "error: version must be a string");
   EXPECT_EQ(discover(R"({"featureGates":{"A":true}})"), "error: featureGates must be a string");
@@ -124,14 +125,14 @@ TEST_F(FeaturesC, RefusesWhatItDoesNotUnderstand) {
             "error: unknown key \"requires\": required, node are known");
 }
 
-TEST_F(FeaturesC, TakesFieldsOfKubernetesThatItHasNoUseFor) {
+TEST_F(FeaturesC, AcceptsUnknownFieldsOfKubernetes) {
   EXPECT_EQ(Ask(drakkar_features_require,
                 R"({"pod":{"apiVersion":"v1","kind":"Pod","spec":{"newField":1,"hostUsers":null,
                     "containers":[{"name":"a","another":{}}]}},"claims":null,"version":null})"),
             R"({"requiredFeatures":[]})");
 }
 
-TEST_F(FeaturesC, FailsWithASentence) {
+TEST_F(FeaturesC, FailsWithAMessage) {
   EXPECT_EQ(Ask(drakkar_features_discover, nullptr), "error: the input must not be null");
   EXPECT_EQ(Ask(drakkar_features_discover, "[]"), "error: the input must be a JSON object");
   EXPECT_EQ(Ask(drakkar_features_require, R"({"pod":{}})"), "error: pod has no spec");
@@ -144,7 +145,7 @@ TEST_F(FeaturesC, FailsWithASentence) {
             "error: required must be a list of strings");
   EXPECT_EQ(Ask(drakkar_features_needs, "X"), "error: feature 'X' not registered");
   EXPECT_EQ(Ask(drakkar_features_needs, nullptr), "error: `name` must not be null");
-  // Nobody has to ask for the sentence.
+  // The error argument is optional.
   EXPECT_EQ(drakkar_features_needs(handle_, "X", nullptr), nullptr);
   EXPECT_EQ(drakkar_features_new(7), nullptr);
 }

@@ -1,4 +1,4 @@
-// Kubernetes' own answers, in the catalog's `kubernetes` setting.
+// Compares with Kubernetes' answers, in the catalog's `kubernetes` setting.
 
 #include <cstdio>
 #include <map>
@@ -13,9 +13,9 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Cases of infer_update in which our answer differs on purpose: Kubernetes' code panics there. We
-// say that nothing is needed, and validation refuses the update for what it is. A listed case that
-// Kubernetes answers is an error.
+// Cases of infer_update that we answer differently on purpose: Kubernetes' code panics there. We
+// require nothing, and validation rejects the update. A listed case that Kubernetes answers is an
+// error.
 const std::map<std::string_view, std::string_view>& Deviations() {
   static const std::map<std::string_view, std::string_view> deviations = {
       {"init-removed", "an init container that is gone: index out of range there"},
@@ -48,7 +48,7 @@ RuntimeFeatures RuntimeIn(api::Value object) {
   return features;
 }
 
-// Every answer of the stand-in is yes; only its last version decides.
+// The stand-in always says yes; only its last version matters.
 class StandIn : public Feature {
  public:
   explicit StandIn(std::optional<Version> last) : last_(std::move(last)) {}
@@ -67,7 +67,7 @@ class StandIn : public Feature {
 
 class Vectors {
  public:
-  // One case; `same` is whether our answer is Kubernetes'.
+  // One case; `same` says whether our answer equals Kubernetes'.
   void Count(std::string_view file, std::size_t index, bool same) {
     if (same) {
       ++passed_;
@@ -150,7 +150,7 @@ bool VersionBoundAgrees(api::Value entry) {
              entry["inferredForUpdate"].boolean();
 }
 
-TEST(FeaturesVector, AnswersAsKubernetesDoes) {
+TEST(FeaturesVector, MatchesKubernetes) {
   if (api::LoadVectors("nodedeclaredfeatures/registry.json") == nullptr) {
     GTEST_SKIP() << "no vectors: set DRAKKAR_VECTORS";
   }

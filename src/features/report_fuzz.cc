@@ -1,5 +1,5 @@
-// Gates, versions and runtime features as flags give them, a line each, and a KubeletConfiguration
-// behind them.
+// Gates, versions and runtime features in flag syntax, one per line, followed by a
+// KubeletConfiguration.
 #include "features/report.h"
 
 #include <cstddef>

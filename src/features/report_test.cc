@@ -85,13 +85,13 @@ TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
       HasSubstr("is not known in version 1.36"));
 }
 
-TEST(Report, ANewerNodeIsTakenWithOurGates) {
+TEST(Report, ANewerNodeIsTreatedWithOurGates) {
   const DiscoverReport report = Discover({.version = "1.99.0"});
   EXPECT_EQ(report.declared, Discover({}).declared);
   EXPECT_THAT(report.notes, ElementsAre(HasSubstr("1.99 are not known, the defaults of 1.37")));
 }
 
-TEST(Report, AGateThatNobodyKnowsIsTold) {
+TEST(Report, AnUnknownGateIsReported) {
   const DiscoverReport report =
       Discover({.feature_gates = "RestartAllContainersOnContainerExit=false"});
   EXPECT_EQ(report.declared, Discover({}).declared);
@@ -110,7 +110,7 @@ TEST(Report, AVersionHasAtLeastMajorAndMinor) {
   EXPECT_EQ(Discover({.version = "v1.37.1-alpha.2+x"}).declared, Discover({}).declared);
 }
 
-TEST(Report, RefusesWhatNoNodeWouldStartWith) {
+TEST(Report, RejectsConfigurationsThatNoNodeWouldStartWith) {
   EXPECT_THAT(
       DiscoverError({.feature_gates = "ContainerRestartRules=false"}),
       HasSubstr(
@@ -130,7 +130,7 @@ TEST(Report, RefusesWhatNoNodeWouldStartWith) {
   EXPECT_THAT(DiscoverError({.kubelet_configuration = list->root()}), HasSubstr("must be a map"));
 }
 
-TEST(Report, SettingsOfTheFileReachAFeatureOfOnesOwn) {
+TEST(Report, SettingsOfTheFileReachACustomFeature) {
   FeatureList more;
   more.push_back(std::make_unique<StaticCpuFeature>());
   const Framework framework = FrameworkWith(std::move(more)).value();
@@ -153,7 +153,7 @@ TEST(Report, EqualInputGivesEqualBytes) {
       R"("RestartAllContainersOnContainerExits","VolumeBindMountOptions"]})");
 }
 
-TEST(Report, SaysWhatAPodNeedsAndWhy) {
+TEST(Report, ReportsWhatAPodRequiresAndWhy) {
   const api::TreePtr pod = Json(R"({"kind":"Pod","spec":{"hostNetwork":true,"hostUsers":false,
       "containers":[{"restartPolicyRules":[{"action":"RestartAllContainers"}]}]}})");
   const api::TreePtr claim = Json(R"({"metadata":{"name":"c"},"status":{"allocation":{"devices":
@@ -175,7 +175,7 @@ TEST(Report, SaysWhatAPodNeedsAndWhy) {
       R"({"requiredFeatures":[]})");
 }
 
-TEST(Report, OnlyPodsNeedFeatures) {
+TEST(Report, OnlyPodsRequireFeatures) {
   const auto error = [](std::string_view text, std::string_view version = {}) {
     const api::TreePtr tree = Json(text);
     return ReportRequire(DefaultFramework(), tree->root(), {}, version).error().message;
@@ -185,12 +185,12 @@ TEST(Report, OnlyPodsNeedFeatures) {
   EXPECT_THAT(error(R"({"spec":{}})", "x"), HasSubstr("version \"x\""));
 }
 
-TEST(Report, SaysWhatAFeatureNeeds) {
+TEST(Report, ReportsWhatAFeatureDependsOn) {
   EXPECT_EQ(ToText(ReportNeeds(DefaultFramework(), "UserNamespacesHostNetworkSupport").value()),
             "feature: UserNamespacesHostNetworkSupport\n"
             "feature gate: UserNamespacesHostNetworkSupport\n"
             "runtime feature: UserNamespacesHostNetwork\n");
-  // By its alias too.
+  // Also by its alias.
   EXPECT_EQ(ToText(ReportNeeds(DefaultFramework(), "DRAOptionalNodeOperations").value()),
             "feature: DraOptionalNodePreparation\nalso declared as: DRAOptionalNodeOperations\n"
             "feature gate: DRAOptionalNodePreparation\n");
@@ -209,7 +209,7 @@ TEST(Report, SaysWhatAFeatureNeeds) {
   EXPECT_EQ(ReportNeeds(framework, "Nothing").error().message, "feature 'Nothing' not registered");
 }
 
-TEST(Declared, ANodeDeclaresOnlyWhatItReallyDoes) {
+TEST(Declared, ANodeDeclaresOnlyWhatItImplements) {
   NodeConfiguration node;
   node.gate_enabled = [](std::string_view) { return true; };
   const std::vector<std::string_view> implemented = {"RestartAllContainersOnContainerExits",
@@ -225,7 +225,7 @@ TEST(Declared, ANodeDeclaresOnlyWhatItReallyDoes) {
   EXPECT_THAT(DeclaredNames(DefaultFramework(), node), IsEmpty());
 }
 
-TEST(Declared, WhatOurNodeDoesIsRegistered) {
+TEST(Declared, WhatOurNodeImplementsIsRegistered) {
   NodeConfiguration node;
   node.gate_enabled = [](std::string_view) { return true; };
   const Declaration declaration = DeclareForNode(DefaultFramework(), node, ImplementedByOurNode());
@@ -237,7 +237,7 @@ TEST(Declared, WhatOurNodeDoesIsRegistered) {
               ElementsAre("ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"));
 }
 
-TEST(Declared, OnlyANodeThatComesToSatisfyAPodHelpsIt) {
+TEST(Declared, OnlyANodeThatNewlySatisfiesAPodHelpsIt) {
   const Registry& registry = DefaultFramework().registry();
   const FeatureSet none = registry.NewSet();
   const FeatureSet one = registry.Map({"VolumeBindMountOptions"}).value();
@@ -250,7 +250,7 @@ TEST(Declared, OnlyANodeThatComesToSatisfyAPodHelpsIt) {
   EXPECT_FALSE(ComesToSatisfy(one, two, none));
 }
 
-TEST(Declared, MessagesNameWhatIsMissing) {
+TEST(Declared, MessagesNameTheMissingFeatures) {
   EXPECT_EQ(UnmatchedNodeMessage({"X"}), "node(s) did not match node declared features: X");
   EXPECT_EQ(PodRejectedMessage({"A", "B"}),
             "Pod requires node features that are not available: A, B");

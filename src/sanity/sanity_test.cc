@@ -79,7 +79,7 @@ class ReferenceUnderTest : public SanityTest {
   std::unique_ptr<driver::ReferenceDriver> driver_;
 };
 
-TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
+TEST_F(ReferenceUnderTest, TheReferenceDriverPassesEveryCheck) {
   Start();
   Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
   options.restart_driver = [this]() -> Result<void> {
@@ -92,25 +92,25 @@ TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
   const Report report = RunSanity(options);
   EXPECT_THAT(Failures(report), IsEmpty());
   EXPECT_EQ(report.Count(Outcome::kSkipped),
-            1u);  // the rolling update, which has a test of its own
+            1u);  // rolling updates, which have their own test
   EXPECT_GE(report.Count(Outcome::kPassed), 25u);
   EXPECT_EQ(report.driver, "sim.drakkar.io");
-  // Nothing of it is left.
+  // Nothing is left behind.
   EXPECT_FALSE(files_.ListDirectory("/cdi").ok() && !files_.ListDirectory("/cdi")->empty());
 }
 
-TEST_F(ReferenceUnderTest, WithoutARestartThatPartIsSkipped) {
+TEST_F(ReferenceUnderTest, WithoutARestartCommandThoseChecksAreSkipped) {
   Start();
   const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
   EXPECT_EQ(report.Count(Outcome::kSkipped),
-            5u);  // and the repeats of three health services, rolling
+            5u);  // including repeated reports of three health services, and rolling
   EXPECT_THAT(RenderTable(report), HasSubstr("restart.prepared"));
   EXPECT_THAT(RenderJson(report), HasSubstr("\"failed\": 0"));
 }
 
 class RollingUnderTest : public ReferenceUnderTest {
  protected:
-  // The lock that instances share is a real file.
+  // The lock shared by instances is a real file.
   RollingUnderTest() : directory_(::testing::TempDir() + "/sanity_rolling") {
     EXPECT_TRUE(RealFileSystem().MakeDirectories(directory_, 0755).ok());
     driver_ = StartInstance("a", directory_);
@@ -137,7 +137,7 @@ TEST_F(RollingUnderTest, TwoInstancesHandOver) {
   EXPECT_THAT(RenderTable(report), HasSubstr("rolling.handover"));
 }
 
-TEST_F(RollingUnderTest, AnInstanceThatUsesTheSocketsOfTheOtherIsFoundOut) {
+TEST_F(RollingUnderTest, AnInstanceThatUsesTheOthersSocketsFails) {
   options_->start_second = []() -> Result<std::string> {
     return std::string("/registry/sim.drakkar.io-a-reg.sock");
   };
@@ -146,13 +146,13 @@ TEST_F(RollingUnderTest, AnInstanceThatUsesTheSocketsOfTheOtherIsFoundOut) {
       Contains("rolling.beside: both instances register at /registry/sim.drakkar.io-a-reg.sock"));
 }
 
-TEST_F(RollingUnderTest, AFirstInstanceThatDoesNotEndIsFoundOut) {
+TEST_F(RollingUnderTest, AFirstInstanceThatDoesNotExitFails) {
   options_->stop_first = []() -> Result<void> { return FailedPrecondition("it does not listen"); };
   EXPECT_THAT(Failures(RunSanity(*options_)), Contains("rolling.handover: it does not listen"));
 }
 
-// In a cluster that is used: other nodes, devices in use, a controller that takes back what no pod
-// needs.
+// A cluster in use: other nodes, devices in use, and a controller that releases claims without a
+// pod.
 class ClusterUnderTest : public ReferenceUnderTest {
  protected:
   void PutSliceOfAnotherNode() {
@@ -206,7 +206,7 @@ TEST_F(ClusterUnderTest, TheOnlyNodeNeedNotBeNamed) {
   ASSERT_NE(Find(report, "prepare.one"), nullptr);
 }
 
-TEST_F(ClusterUnderTest, DevicesThatClaimsHoldAreLeftAlone) {
+TEST_F(ClusterUnderTest, AllocatedDevicesAreLeftAlone) {
   Start();
   Hold("sim-0");
   const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
@@ -215,7 +215,7 @@ TEST_F(ClusterUnderTest, DevicesThatClaimsHoldAreLeftAlone) {
   ASSERT_NE(in_use, nullptr);
   EXPECT_EQ(in_use->outcome, Outcome::kSkipped);
   EXPECT_THAT(in_use->why, HasSubstr("which are left alone: n1/sim-0"));
-  EXPECT_FALSE(files_.Exists("/plugin/devices/sim-0")) << "it was prepared for somebody else";
+  EXPECT_FALSE(files_.Exists("/plugin/devices/sim-0")) << "prepared for another claim";
 }
 
 TEST_F(ClusterUnderTest, WithoutAFreeDeviceNothingIsPrepared) {
@@ -230,7 +230,7 @@ TEST_F(ClusterUnderTest, WithoutAFreeDeviceNothingIsPrepared) {
   EXPECT_THAT(one->why, HasSubstr("claims hold"));
 }
 
-TEST_F(ClusterUnderTest, ClaimsAreReservedForAPodThatExistsAndNeverRuns) {
+TEST_F(ClusterUnderTest, ClaimsAreReservedForAPodThatNeverRuns) {
   Start();
   bool looked = false;
   Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
@@ -258,7 +258,7 @@ TEST_F(ClusterUnderTest, ClaimsAreReservedForAPodThatExistsAndNeverRuns) {
   EXPECT_THAT(pods, IsEmpty());
 }
 
-TEST_F(ClusterUnderTest, TheServiceSocketDoesNotTellTheDriversName) {
+TEST_F(ClusterUnderTest, TheServiceSocketDoesNotReportTheDriversName) {
   Start();
   Options options = MakeOptions("/plugin/dra.sock");
   EXPECT_THAT(Failures(RunSanity(options)), Contains(HasSubstr("give it with --driver-name")));
@@ -270,7 +270,7 @@ TEST_F(ClusterUnderTest, TheServiceSocketDoesNotTellTheDriversName) {
   EXPECT_EQ(Find(report, "prepare.one")->outcome, Outcome::kPassed);
 }
 
-TEST_F(ClusterUnderTest, ADriverOfAnotherNameIsNotTheOneThatWasMeant) {
+TEST_F(ClusterUnderTest, ADriverWithAnotherNameFails) {
   Start();
   Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
   options.driver_name = "gpu.example.com";
@@ -279,7 +279,7 @@ TEST_F(ClusterUnderTest, ADriverOfAnotherNameIsNotTheOneThatWasMeant) {
       Contains("registration.info: it calls itself \"sim.drakkar.io\", not \"gpu.example.com\""));
 }
 
-// A driver that does nothing right.
+// A driver that does everything wrong.
 class BrokenUnderTest : public SanityTest {
  protected:
   BrokenUnderTest() : plugin_("broken.example.com") {
@@ -298,7 +298,7 @@ class BrokenUnderTest : public SanityTest {
   std::unique_ptr<rpc::Server> server_;
 };
 
-TEST_F(BrokenUnderTest, WhatItDoesWrongIsNamed) {
+TEST_F(BrokenUnderTest, EachMistakeIsReported) {
   Publish(2);
   int calls = 0;
   plugin_.prepare_claim = [&](const rpc::ClaimReference&) {
@@ -325,7 +325,7 @@ TEST_F(BrokenUnderTest, WhatItDoesWrongIsNamed) {
   EXPECT_THAT(failures, Contains("health.v1.DRAResourceHealth: n1/ghost is not published"));
 }
 
-TEST_F(BrokenUnderTest, CdiIdsThatStayAfterUnprepareAreNamed) {
+TEST_F(BrokenUnderTest, CdiIdsThatRemainAfterUnprepareAreReported) {
   Publish(1);
   plugin_.prepare_claim = [&](const rpc::ClaimReference& claim) {
     const std::string spec =
@@ -343,7 +343,7 @@ TEST_F(BrokenUnderTest, CdiIdsThatStayAfterUnprepareAreNamed) {
       Contains(::testing::AllOf(HasSubstr("unprepare.cdi: v.com/c=x"), HasSubstr("still exists"))));
 }
 
-TEST_F(BrokenUnderTest, ADriverThatDoesNotAnswerFailsInsteadOfHangingUs) {
+TEST_F(BrokenUnderTest, ADriverThatDoesNotRespondFailsInsteadOfHanging) {
   Publish(1);
   plugin_.hold_calls = true;
   const std::vector<std::string> failures = Failures(RunSanity(MakeOptions("/broken.sock")));
@@ -351,7 +351,7 @@ TEST_F(BrokenUnderTest, ADriverThatDoesNotAnswerFailsInsteadOfHangingUs) {
   EXPECT_THAT(failures, Contains(HasSubstr("prepare.concurrent: ")));
 }
 
-TEST_F(SanityTest, NobodyOnTheSocketIsAFailure) {
+TEST_F(SanityTest, ASocketWithoutAListenerFails) {
   const Report report = RunSanity(MakeOptions("/nobody.sock"));
   EXPECT_FALSE(report.ok());
   EXPECT_EQ(report.checks.front().id, "registration.info");

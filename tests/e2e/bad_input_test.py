@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bad input gives one clear sentence and a non-zero exit, and loses nothing."""
+"""Bad input gets one clear error and a non-zero exit status, and loses no data."""
 import os
 import pathlib
 import signal
@@ -71,7 +71,7 @@ def main():
             expect("unknown field", run("apply", "-f", bad, environment=environment), "colour")
             expect("not there", run("get", "pod", "nobody", environment=environment), "nobody", "not found")
             expect("unknown type", run("get", "spaceships", environment=environment), "spaceships")
-            # What was written before a kill is there afterwards.
+            # An acknowledged write survives a kill.
             good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\ndata: {a: b}\n"
             if run("apply", "-f", "-", stdin=good, environment=environment).returncode != 0:
                 failures.append("apply of a good manifest failed")

@@ -1,4 +1,4 @@
-"""A `drakkar up` of its own for an end-to-end test: fresh directory, free ports, real containers."""
+"""A separate `drakkar up` for an end-to-end test: new directory, free ports, real containers."""
 import json
 import os
 import pathlib
@@ -36,7 +36,7 @@ def wait_until(what, condition, seconds=30):
 
 
 def remove_work(work):
-    """Removes a test's directory, unmounting what a node left there first: the way through a mount may lead anywhere."""
+    """Removes a test's directory after unmounting what a node left there: a mount may lead anywhere."""
     def mounts():
         lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
         return [line.split()[4] for line in lines if line.split()[4].startswith(f"{work}/")]
@@ -49,7 +49,7 @@ def remove_work(work):
 
 
 def scheduler_configuration(binding_timeout):
-    """For two schedulers of a test that take turns quickly."""
+    """Short lease times, so that one scheduler quickly takes over from the other."""
     return f"""
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -104,7 +104,7 @@ class Cluster:
         return json.loads(text).get("items", []) if text else []
 
     def processes(self, program):
-        """Pids of `program` that name our directory on their command line."""
+        """PIDs of `program` with our directory on their command line."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -130,7 +130,7 @@ class Cluster:
         return self
 
     def end_containers(self):
-        """What a failed test left: containers outlive the node."""
+        """Cleans up after a failed test: containers outlive the node."""
         for monitor, _ in self.processes("conmon"):
             try:
                 children = pathlib.Path(f"/proc/{monitor}/task/{monitor}/children").read_text().split()

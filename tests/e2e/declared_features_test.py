@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The upgrade and rollback walk of KEP-5328 with real processes and containers: a 1.35 control plane,
-a 1.34 node, the upgrade, gate flips in the order of the proposal, the downgrade and the upgrade."""
+"""The upgrade and rollback walkthrough of KEP-5328 with real processes and containers: a 1.35 control plane,
+a 1.34 node, the upgrade, gate changes in the order of the proposal, the downgrade and another upgrade."""
 import os
 import pathlib
 import signal
@@ -36,7 +36,7 @@ spec:
 
 
 class SplitCluster(Cluster):
-    """API server, controllers, scheduler and node as processes of their own, each with its release
+    """API server, controllers, scheduler and node as separate processes, each with its release
     and gates."""
 
     def __init__(self, drakkar):
@@ -90,7 +90,7 @@ class SplitCluster(Cluster):
             print(self.run("get", "events", check=False)[-3000:])
         for name in ("node", "scheduler", "controllers", "apiserver"):
             self.stop_part(name)
-        # Containers outlive the node agent on purpose; those of this test end here.
+        # Containers outlive the node agent on purpose; stop those of this test.
         for pid, _ in self.processes("conmon"):
             children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
             for child in children.read_text().split() if children.exists() else []:
@@ -144,7 +144,7 @@ def main():
         cluster.run("apply", "-f", "-", stdin=POD)
         stays_pending()
 
-        # Upgrade: the node declares the feature, the pod runs by itself, and the feature works.
+        # Upgrade: the node declares the feature, the pod runs without help, and the feature works.
         cluster.node("1.35", on)
         wait_until("the 1.35 node declares the feature", lambda: FEATURE in declared())
         assert version().startswith("v1.35"), version()
@@ -164,7 +164,7 @@ def main():
         wait_until("the feature is declared again", lambda: FEATURE in declared())
         assert is_running() and containers() == first, "the same containers all along"
 
-        # The feature's gate off: the node refuses the pod it runs.
+        # The feature's gate off: the node rejects the running pod.
         cluster.node("1.35", feature_off)
         wait_until("testpod1 fails", lambda: phase() == "Failed")
         assert status("pod", "testpod1")["reason"] == "PodFeatureUnsupported", status("pod", "testpod1")
@@ -188,7 +188,7 @@ def main():
         cluster.run("delete", "pod", "testpod1")
         wait_until("testpod1 is gone", lambda: cluster.get("pod", "testpod1") is None)
         assert not cluster.processes("conmon"), "no container is left"
-    print("ok: upgrade, gate flips, downgrade and upgrade went as the proposal says")
+    print("ok: upgrade, gate changes, downgrade and upgrade work as in the proposal")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example drivers under a real node: pods get their devices, and nothing is left at the end."""
+"""The example drivers under a real node: pods get their devices, and nothing is left behind."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ from cluster import ROOT, Cluster, skip_without_containers, wait_until
 
 
 class Driver:
-    """An example as a process of its own, ended by its id."""
+    """An example as a separate process."""
 
     def __init__(self, cluster, binary, *flags):
         self.log = open(cluster.work / f"{os.path.basename(binary)}.log", "a")
@@ -54,7 +54,7 @@ def without_a_node(cluster, binary):
     assert spec["allNodes"] is True and spec["skipNodeOperations"] == ["*"], spec
     assert "nodeName" not in spec, spec
     cluster.run("apply", "-f", "examples/no-node-driver/manifests.yaml")
-    # No driver of this name is registered on the node: the pod starts all the same.
+    # No driver with this name is registered on the node; the pod starts nevertheless.
     wait_until("the pod ends", lambda: phase(cluster, "licensed") == "Succeeded")
     assert cluster.run("logs", "licensed") == "running with a license\n"
     driver.stop()
@@ -91,7 +91,7 @@ def network(cluster, binary, driver_name, claim, pod):
 
 
 def pod_with_two_claims(name, driver_name):
-    """A pod with two claims that shows, until it is ended, what it is told about both."""
+    """A pod with two claims that prints the metadata of both until it is stopped."""
     claims = [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
                "metadata": {"name": f"{name}-{i}", "namespace": "default"},
                "spec": {"devices": {"requests": [{"name": "nic", "exactly": {"deviceClassName": driver_name}}]}}}
@@ -135,7 +135,7 @@ def network_of_several_claims(cluster, binary, driver_name, driver):
     manifest.write_text(pod_with_two_claims(name, driver_name))
     cluster.run("apply", "-f", str(manifest))
     wait_until("the pod runs", lambda: phase(cluster, name) == "Running")
-    assert cluster.run("logs", name) == "", "nobody has told it anything"
+    assert cluster.run("logs", name) == "", "no metadata yet"
     deaf.stop()
     driver = Driver(cluster, binary, *flags, f"--nri-socket={cluster.data / 'nri/nri.sock'}")
     told_of_both(cluster, name)

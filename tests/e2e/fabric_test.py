@@ -87,7 +87,7 @@ class World:
         return [f"{e['reason']}: {e['message']}" for e in events if e["involvedObject"]["name"] == pod]
 
     def admin_context(self):
-        """TLS as the administrator, whose certificate is in the kubeconfig."""
+        """TLS with the administrator's certificate from the kubeconfig."""
         context = ssl._create_unverified_context()
         text = self.kubeconfig.read_text()
         for name in ("certificate", "key"):
@@ -97,7 +97,7 @@ class World:
         return context
 
     def fetch(self, url, context=None, token=None, body=None):
-        """The status and the text; None while nobody answers."""
+        """The status and the text; None if there is no response."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if body:
             headers["Content-Type"] = "application/json"
@@ -123,7 +123,7 @@ class World:
         return json.loads(text)["status"]["token"]
 
     def check_who_may_look(self, port):
-        """/metrics and /configz are for whom the API server lets in: by certificate or by token."""
+        """/metrics and /configz require authorization by the API server: with a certificate or a token."""
         for account in ("monitor", "stranger"):
             self.drakkar("apply", "-f", "-", stdin=json.dumps({
                 "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": "default"}}))
@@ -143,7 +143,7 @@ class World:
         assert self.fetch(f"{base}/metrics", token=stranger)[0] == 403
         assert self.fetch(f"{base}/metrics", token="nonsense") == (401, "Unauthorized\n")
         assert self.fetch(f"{base}/metrics") == (403, 'forbidden: User "system:anonymous" cannot get path "/metrics"\n')
-        assert self.fetch(f"{base}/healthz") == (200, "ok"), "health is for everybody"
+        assert self.fetch(f"{base}/healthz") == (200, "ok"), "health needs no authorization"
 
     def __enter__(self):
         return self
@@ -196,7 +196,7 @@ def main():
         tainted = [d["name"] for s in slices for d in s["spec"]["devices"] if d.get("taints")]
         assert tainted == ["gpu-1"], tainted
 
-        # Hanging: two seconds by the configuration file, then the next device.
+        # Hanging: times out after two seconds (set in the configuration file), then takes the next device.
         world.end("fabric")
         world.start_fabric("--devices=5", "--hang=gpu-3")
         wait_until("there are five devices", lambda: "gpu-4" in world.drakkar("get", "resourceslices", "-o", "json"))
@@ -209,14 +209,14 @@ def main():
             line = f'scheduler_dra_bindingconditions_allocations_total{{status="{status}"}} {count}'
             assert line in metrics, line
 
-        # The leader steps down in order; the other goes on.
+        # The leader steps down cleanly; the other one takes over.
         assert world.end("scheduler-a") == 0
         wait_until("the second scheduler leads", lambda: world.holder() not in ("", leader))
         world.end("fabric")
         world.start_fabric("--devices=6")
         world.run_pod("after")
         wait_until("the second scheduler binds", lambda: world.node_of("after") == "n1")
-        print("ok: success, failure, timeout, a change of leader, and who may see the scheduler's pages")
+        print("ok: success, failure, timeout, a change of leader, and access to the scheduler's pages")
 
 
 if __name__ == "__main__":

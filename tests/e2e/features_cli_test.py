@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""drakkar features and drakkar simulate as an autoscaler's author uses them."""
+"""drakkar features and drakkar simulate as the author of an autoscaler uses them."""
 import json
 import pathlib
 import subprocess
@@ -84,7 +84,7 @@ def main():
         assert FEATURE not in run("features", "discover", "--kubelet-config", kubelet)
         assert FEATURE in run("features", "discover", "--kubelet-config", kubelet,
                               "--feature-gates", f"{FEATURE}=true"), "flags win over the file"
-        assert "does not know NodeDeclaredFeatures" in run("features", "discover", "--version", "1.34")
+        assert "does not have NodeDeclaredFeatures" in run("features", "discover", "--version", "1.34")
         assert "feature gate: UserNamespacesHostNetworkSupport\nruntime feature: UserNamespacesHostNetwork" in run(
             "features", "needs", "UserNamespacesHostNetworkSupport")
         assert f"did you mean {FEATURE}?" in run("features", "needs", FEATURE[:-1], code=1)
@@ -96,7 +96,7 @@ def main():
         assert answer["fits"] and answer["devices"][0]["device"] == "gpu-1", answer
         assert f"1 node(s) did not match node declared features: {FEATURE}" in run(
             "simulate", "--node-template", silent, "-f", pod, code=1)
-        # What the node will declare can be found from its configuration.
+        # The declared features can be computed from the node configuration.
         assert "fits:" in run("simulate", "--node-template", silent, "-f", pod, "--version", "1.37")
         assert "did not match" in run("simulate", "--node-template", declares, "-f", pod,
                                       "--kubelet-config", kubelet, code=1)
@@ -104,7 +104,7 @@ def main():
                                          write("big.yaml", POD % ("64", 1)), code=1)
         assert "cannot allocate all claims" in run("simulate", "--node-template", declares, "-f",
                                                    write("many.yaml", POD % ("1", 2)), code=1)
-        # Mistakes: one sentence each, that names what is wrong and where.
+        # Mistakes: one error each, with what is wrong and where.
         def complains(sentence, *words, code=1):
             output = run(*words, code=code)
             assert output == f"error: {sentence}\n", (words, output)
@@ -132,9 +132,9 @@ def main():
                   "--feature-gates", "A=maybe")
         typo = write("typo.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {hostUsrs: false}\n")
         complains(f'{typo}: document 1, line 4: unknown field "spec.hostUsrs" in Pod', "features", "require", "-f", typo)
-        assert "there is no Pod" in run("simulate", "--node-template", declares, "-f", declares, code=2)
+        assert "no Pod found" in run("simulate", "--node-template", declares, "-f", declares, code=2)
         assert "--node-template is required" in run("simulate", "-f", pod, code=2)
-        assert "is in none of the files" in run("simulate", "--node-template", declares, "-f",
+        assert "is not in the given files" in run("simulate", "--node-template", declares, "-f",
                                                 str(work / "pod-only.yaml"), code=2)
         assert "neither status.allocatable nor" in run(
             "simulate", "--node-template", write("empty.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: node-0}\n"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A guide of docs/guides, word for word: its files are written, its commands run in order."""
+"""Runs a guide of docs/guides verbatim: writes its files and runs its commands in order."""
 import os
 import pathlib
 import re
@@ -49,7 +49,7 @@ def main():
                 except ProcessLookupError:
                     pass
         shutil.rmtree(work, ignore_errors=True)
-    print(f"ok: {guide} works as it is written")
+    print(f"ok: {guide} works as written")
 
 
 if __name__ == "__main__":

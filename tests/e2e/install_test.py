@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The installed SDK is enough: a project elsewhere builds a driver in C++ with the CMake package and one in C
+"""The installed SDK is self-contained: an external project builds a driver in C++ with the CMake package and one in C
 with pkg-config, and both pass `drakkar sanity`."""
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Nothing is taken from the rest of the machine unless asked: no thread of ours runs in real time or with a raised
-priority, and nobody holds /dev/cpu_dma_latency, also while pods with claims start and end. --low-latency holds it."""
+"""By default drakkar does not affect the rest of the machine: no thread runs in real time or with raised priority, and no
+process holds /dev/cpu_dma_latency, even while pods with claims start and stop. --low-latency holds it."""
 import os
 import pathlib
 import sys
@@ -28,12 +28,12 @@ PODS = [f"p{i}" for i in range(8)]
 
 
 def fields(task):
-    """Of /proc/PID/task/TID/stat after the name, which may hold anything: state is field 3."""
+    """Fields of /proc/PID/task/TID/stat after the name, which may contain anything; the state is field 3."""
     return (task / "stat").read_text().rsplit(")", 1)[1].split()
 
 
 def offences(pid):
-    """What a process takes that it was not given: by thread, and by open file."""
+    """Raised priorities by thread, and open latency devices."""
     found = []
     process = pathlib.Path(f"/proc/{pid}")
     for task in (process / "task").iterdir():
@@ -55,7 +55,7 @@ def offences(pid):
 
 
 class Watch:
-    """Looks at processes again and again, because a thread could be raised for a moment only."""
+    """Samples processes repeatedly, because a thread could be raised only briefly."""
 
     def __init__(self, pids):
         self.pids, self.found, self.rounds = pids, set(), 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """KEP-5304 with real containers: the integration and e2e lists of its test plan.
 
-Init containers, sidecars and containers read the metadata of the requests they use and of no other;
-claims of their own and from templates; several devices, several drivers, several pods; updates reach
-containers that run; drivers come and go; nothing is left, and nothing is there when the flag is off.
+Init containers, sidecars and containers read only the metadata of the requests they use; direct claims
+and claims from templates; several devices, drivers and pods; updates reach running containers; drivers
+restart; nothing is left behind, and nothing is written if the flag is off.
 """
 import json
 import os
@@ -62,7 +62,7 @@ metadata: {name: deferred}
 spec: {devices: {requests: [{name: nic, exactly: {deviceClassName: late}}]}}
 """
 
-# What a container sees: the files, then what the reader says, or why it says nothing.
+# What a container sees: the files, then the output of the reader or its error.
 SEE = "find %s %s -name '*-metadata.json' 2>/dev/null | sort; " % (KEP, KUBERNETES)
 
 
@@ -255,13 +255,13 @@ def check_deferred(cluster):
 
 
 def check_until_the_end(cluster):
-    """A container reads while it is told to end; a sidecar reads when the main container has ended."""
+    """A container reads while it terminates; a sidecar reads after the main container has exited."""
     read = "drakkar-metadata dev gpu -o jsonpath='{.metadata.generation}'"
     cluster.apply(pod("ends", [("dev", "resourceClaimTemplateName", "one")],
                       [("c", ["dev"], f"trap 'echo asked to end; {read}; exit 0' TERM; echo ready; while true; do sleep 0.1; done")],
                       grace=20))
     wait_until("it runs", lambda: cluster.logs("ends", "c") == "ready\n", 60)
-    # The log goes with the pod: somebody follows it to the end.
+    # The log is deleted with the pod, so follow it to the end.
     follower = subprocess.Popen([cluster.drakkar, "logs", "-f", "ends", "-c", "c"], env=cluster.environment, cwd=ROOT,
                                 stdout=subprocess.PIPE, text=True)
     cluster.run("delete", "pod", "ends")
@@ -279,7 +279,7 @@ def check_until_the_end(cluster):
 
 
 def check_several_drivers(cluster):
-    """One request with devices of two drivers: a file of each."""
+    """One request with devices of two drivers: one file each."""
     cluster.run("delete", "pod", "many")
     wait_until("the devices are free", lambda: cluster.get("pod", "many") is None)
     cluster.apply(json.dumps({
@@ -301,7 +301,7 @@ def check_several_drivers(cluster):
 
 
 def check_empty_metadata(cluster):
-    """A driver that has nothing to tell: a document with the request and its devices, without attributes."""
+    """A driver without metadata: a document with the request and its devices, without attributes."""
     cluster.late_devices.write_text("count: 1\n")
     cluster.late.send_signal(signal.SIGHUP)
     cluster.apply(pod("bare", [("nic", "resourceClaimName", "deferred")], [(
@@ -318,7 +318,7 @@ def check_empty_metadata(cluster):
 
 
 def check_flag_toggled(cluster):
-    """Off: new pods get nothing, those that run keep theirs until they end. On again: as before."""
+    """Off: new pods get no metadata, running ones keep theirs. On again: as before."""
     look = SEE + "echo looked; while sleep 0.2; do drakkar-metadata direct gpu -o jsonpath='{.metadata.generation}'; done"
     cluster.apply(pod("keeps", [("direct", "resourceClaimName", "direct")], [("c", ["direct/gpu"], look)]))
     wait_until("it reads", lambda: "\n1\n" in cluster.logs("keeps", "c"), 60)

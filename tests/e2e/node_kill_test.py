@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The node agent is killed again and again while pods with devices come and go: no container runs twice, none is
-left behind, no claim stays prepared. 25 times, or DRAKKAR_NODE_KILLS."""
+"""Kills the node agent repeatedly while pods with devices are created and deleted: no container runs twice or is left
+behind, and no claim stays prepared. 25 times, or DRAKKAR_NODE_KILLS."""
 import collections
 import json
 import os
@@ -26,7 +26,7 @@ def pod(name, seconds, grace):
 
 
 class Load:
-    """Pods that are made, run for a moment or for long, and are deleted, as the seed says."""
+    """Creates pods that run briefly or for long, and deletes them, according to the seed."""
 
     def __init__(self, parts, seed):
         self.parts, self.random, self.made = parts, random.Random(seed), 0
@@ -46,7 +46,7 @@ class Load:
 
 
 def containers(parts):
-    """How many monitors there are per pod and container."""
+    """The number of monitors per pod and container."""
     counts = collections.Counter()
     for words in parts.conmons().values():
         log = next(w for w in words if w.startswith("k8s-file:"))
@@ -55,7 +55,7 @@ def containers(parts):
 
 
 def check_doubles(parts):
-    # A monitor forks once while it starts, so one look may see it twice.
+    # A monitor forks once at start, so a single sample may see it twice.
     for _ in range(20):
         doubled = {name: n for name, n in containers(parts).items() if n > 1}
         if not doubled:
@@ -112,7 +112,7 @@ def main():
             time.sleep(0.2)
         events = json.loads(parts.api("GET", "/api/v1/namespaces/default/events"))["items"]
         started = len({e["involvedObject"]["uid"] for e in events if e["reason"] == "Started"})
-        # Events of a moment before a kill are lost, so these are the least there were.
+        # Events right before a kill are lost, so this is a lower bound.
         assert started >= min(kills, 100) // 5, f"only {started} of {load.made} pods were started: no load at all"
         print(f"ok: {kills} kills, {load.made} pods of which {started} ran, nothing doubled or left behind, {time.monotonic() - begun:.0f} s")
 

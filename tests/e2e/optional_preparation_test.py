@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The end-to-end scenarios of KEP-5945 with processes of their own, restarted in the order its text gives.
+"""The end-to-end scenarios of KEP-5945 with separate processes, restarted in the order of its text.
 
 usage: optional_preparation_test.py DRAKKAR [SCENARIO ...]
 """
@@ -66,7 +66,7 @@ def wait_registered(parts, driver):
 
 
 def scenario_1_1(parts):
-    """Pure control plane, operations skipped: runs, has its device, no warning, deletes at once."""
+    """No node component, operations skipped: the pod runs with its device, without a warning, and is deleted at once."""
     start_all(parts, GATE_ON)
     parts.apply(slice_of(GHOST, True))
     parts.apply(pod_of("p", GHOST))
@@ -80,7 +80,7 @@ def scenario_1_1(parts):
 
 
 def scenario_1_2(parts):
-    """No node component although one is needed: stuck, and the events say why. It can still be deleted."""
+    """No node component although one is required: the pod is stuck, and its events say why. It can still be deleted."""
     start_all(parts, GATE_ON)
     parts.apply(slice_of(GHOST, False))
     parts.apply(slice_of("other.example.com", None))
@@ -102,7 +102,7 @@ def health_row(parts, pod):
 
 
 def scenario_2_1(parts):
-    """A standard driver is called for both operations and its health is seen. Declared gone, it holds up nobody."""
+    """A standard driver is called for both operations and reports health. Once declared gone, it blocks nothing."""
     start_all(parts, GATE_ON)
     driver = parts.start_driver("driver", "sim.drakkar.io", "--control", stdin=subprocess.PIPE)
     wait_registered(parts, "sim.drakkar.io")
@@ -141,7 +141,7 @@ def scenario_2_1(parts):
 
 
 def scenario_3_1(parts):
-    """Rolling upgrade: a pod that needs the feature waits for a node that has it."""
+    """Rolling upgrade: a pod that requires the feature waits for a node that has it."""
     start_all(parts, BEFORE)
     parts.start_driver()
     wait_registered(parts, "sim.drakkar.io")
@@ -162,7 +162,7 @@ def scenario_3_1(parts):
 
 
 def scenario_3_2(parts):
-    """Rollback: the control plane first, then the gate of the node."""
+    """Rollback: the control plane first, then the node's gate."""
     start_all(parts, GATE_ON)
     parts.start_driver()
     parts.apply(slice_of(GHOST, True))
@@ -181,7 +181,7 @@ def scenario_3_2(parts):
     state = json.loads((parts.root / "dra_manager_state").read_text())["Data"]
     assert '"skipNodeOperations":["*"]' in state, state
     parts.start_node(GATE_OFF)
-    # What runs fails re-admission, its containers stop, and its deletion needs no driver.
+    # The running pod fails re-admission, its containers stop, and its deletion needs no driver.
     parts.wait_phase("p", "Failed")
     status = parts.get("pod", "p")["status"]
     assert status["reason"] == "PodFeatureUnsupported", status
@@ -197,7 +197,7 @@ def slices_of(parts, driver):
 
 
 def scenario_3_3(parts):
-    """Upgrade, downgrade, upgrade. The node of the release before does not know the field."""
+    """Upgrade, downgrade, upgrade. The node of the previous release does not know the field."""
     start_all(parts, BEFORE)
     parts.start_driver()
     wait_registered(parts, "sim.drakkar.io")
@@ -224,7 +224,7 @@ def scenario_3_3(parts):
     parts.stop_control_plane()
     parts.stop("node")
     start_all(parts, GATE_ON)
-    # What the no-op driver had offered goes when the node starts; a pod that gets it would wait for that driver.
+    # The node deletes the no-op driver's slices when it starts; a pod with such a device would wait for that driver.
     wait_until("only our slice is left", lambda: slices_of(parts, GHOST) == [f"{GHOST}-slice"])
     parts.apply(pod_of("q", GHOST))
     parts.wait_phase("q", "Running", 30)

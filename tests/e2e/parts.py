@@ -108,20 +108,20 @@ class Parts:
                 if e["reason"] == reason and (about is None or e["involvedObject"]["name"] == about)]
 
     def delete_pod(self, pod, seconds):
-        """Fails unless it is gone in time."""
+        """Fails unless it exits in time."""
         self.run("delete", "pod", pod, f"--timeout={seconds}s")
 
     def metric(self, name):
-        """The sum over all lines of the node's metrics that begin so."""
+        """The sum of all node metrics lines with this prefix."""
         text = self.node_get("metrics")
         return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
 
     def node_get(self, path):
-        """GET of the node's own port through the API server."""
+        """GET from the node's own port through the API server."""
         return self.api("GET", f"/api/v1/nodes/n1/proxy/{path}")
 
     def api(self, method, path, body=None):
-        """A request with the administrator's certificate; the answer's text, whatever its status."""
+        """A request with the administrator's certificate; returns the response text, whatever its status."""
         if not hasattr(self, "context"):
             text = self.kubeconfig.read_text()
             pem = self.work / "admin.pem"
@@ -138,7 +138,7 @@ class Parts:
             connection.close()
 
     def conmons(self):
-        """Pids of container monitors of this cluster, by container id."""
+        """PIDs of the container monitors of this cluster, by container ID."""
         found = {}
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""postStart, hostAliases and service account tokens in a real container, API server and node apart."""
+"""postStart, hostAliases and service account tokens in a real container, with API server and node as separate processes."""
 import base64
 import json
 import sys

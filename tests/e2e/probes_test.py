@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Probes and hooks over the network with real sockets: pods become ready, stop being so and are restarted by what a
-server on the node's network answers. Their containers find the API server, their token and their Services."""
+"""Probes and hooks over the network with real sockets: the responses of a server on the node's network make pods ready or
+not ready, and restart them. Containers find the API server, their token and their Services."""
 import http.server
 import json
 import socket
@@ -65,7 +65,7 @@ metadata: {name: fresh}
 
 
 class Web(http.server.ThreadingHTTPServer):
-    """Answers `status`; remembers what it was asked."""
+    """Responds with `status` and records requests."""
 
     def __init__(self, certificate=None):
         web = self
@@ -123,7 +123,7 @@ def literal(name, value):
 
 
 class GrpcHealth:
-    """grpc.health.v1.Health/Check, and of HTTP/2 just what that takes."""
+    """grpc.health.v1.Health/Check with the minimum of HTTP/2 that it needs."""
     SERVING, NOT_SERVING = 1, 2
 
     def __init__(self):
@@ -226,7 +226,7 @@ class Test:
         wait_until("the preStop hook was sent", lambda: any(path == "/down" for path, _ in web.requests))
 
     def check_surroundings(self):
-        # A namespace and its pod in one file: the account appears a moment after the namespace.
+        # A namespace and its pod in one file: the service account appears a moment after the namespace.
         self.cluster.run("apply", "-f", "-",
                          stdin=NAMESPACE + REPORT.replace("{name: report}", "{name: report, namespace: fresh}"))
         self.cluster.run("apply", "-f", "-", stdin=SERVICE)
@@ -241,7 +241,7 @@ class Test:
         assert variables["DATA_BASE_PORT_5432_TCP"] == "tcp://10.96.7.7:5432", variables
         assert namespace == "default", namespace
         assert hosts.startswith("# Kubernetes-managed hosts file."), hosts
-        # As client-go does in a cluster: address, authority and token from the container.
+        # Like client-go in a cluster: address, CA and token from the container.
         address = f"https://{variables['KUBERNETES_SERVICE_HOST']}:{variables['KUBERNETES_SERVICE_PORT']}"
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         request = urllib.request.Request(

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Pastes the README's "Use it" block into a shell, as a reader would.
 
-It runs in mount and network namespaces of its own, so that /var/lib/drakkar and port 6443 are its
-own. The build and installation are left out: the binary under test is on the PATH instead.
+It runs in separate mount and network namespaces, so that /var/lib/drakkar and port 6443 are free. It skips the build
+and installation: the binary under test is in PATH instead.
 """
 import os
 import pathlib
@@ -30,7 +30,7 @@ ip link set lo up
 PATH={path}:$PATH
 cd {copy}
 """
-# The reader looks around afterwards; then everything is stopped, by the shell's own job.
+# The pod must still run when the reader looks; then stop everything through the shell's job.
 POSTLUDE = """
 echo "--- afterwards"
 drakkar get pod hello-device

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""SIGKILL of everything but the containers: they run on, are adopted and not doubled; what ended
-meanwhile has its exit code and log; nothing is left behind at the end."""
+"""SIGKILL of everything but the containers: they keep running and are adopted, not duplicated; those that
+exited in the meantime have their exit code and log; nothing is left behind."""
 import sys
 
 from cluster import Cluster, skip_without_containers, wait_until
@@ -50,7 +50,7 @@ def main():
         assert cluster.run("logs", "ends") == "going\ngone\n", cluster.run("logs", "ends")
         pod = cluster.get("pod", "stays")
         assert pod["status"]["phase"] == "Running", pod["status"]
-        assert pod["status"]["containerStatuses"][0]["containerID"] == container, "adopted, not doubled"
+        assert pod["status"]["containerStatuses"][0]["containerID"] == container, "adopted, not duplicated"
         assert pod["status"]["containerStatuses"][0]["restartCount"] == 0
         assert len(cluster.processes("conmon")) == 1, cluster.processes("conmon")
         allocated = cluster.get("resourceclaim", claim)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""`drakkar sanity` runs an API server and a driver of its own: it passes on our drivers, in C++ and C, also
-when the driver is killed in between, and fails on what is no driver. It also passes on the driver of a cluster
-that is used."""
+"""`drakkar sanity` starts an API server and a driver: it passes for our drivers in C++ and C, including kills in
+between, and fails for a program that is not a driver. It also passes for the driver of a cluster in use."""
 import json
 import pathlib
 import subprocess
@@ -35,7 +34,7 @@ spec:
 
 
 def in_a_cluster(drakkar):
-    """Against the driver of a running cluster, with another node's slice and a device that a pod uses."""
+    """Against the driver of a running cluster, with another node's slice and a device in use."""
     with Cluster(drakkar) as cluster:
         cluster.start()
         cluster.run("apply", "-f", "-", stdin=HOLDER)

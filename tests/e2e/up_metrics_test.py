@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`drakkar up` serves the metrics of scheduler and controllers, as the monitoring sections of the
-proposals expect them, to whom the API server lets in; and `drakkar explain` answers as this
-scheduler does. No node agent and no containers: the pod waits for a device that never comes."""
+"""`drakkar up` serves the metrics of scheduler and controllers that the proposals' monitoring sections
+expect, to clients that the API server authorizes; and `drakkar explain` agrees with this scheduler.
+No node agent and no containers: the pod waits for a device that never becomes ready."""
 import json
 import socket
 import subprocess
@@ -24,7 +24,7 @@ OBJECTS = [
 
 
 def metric(text, name):
-    """The sum over all lines that begin so."""
+    """The sum of all lines with this prefix."""
     return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
 
 
@@ -59,7 +59,7 @@ def main():
             world.drakkar("create", "-f", "-", stdin=json.dumps({
                 "apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"plain-{i}"},
                 "spec": {"containers": [{"name": "c", "image": "i"}]}}))
-        # KEP-5007: timeouts raise the counter; KEP-5328: pending pods and the time plugins take.
+        # KEP-5007: timeouts are counted; KEP-5328: pending pods and plugin durations.
         wait_until("the wait for the device times out", lambda: metric(
             world.page(world.scheduler, "/metrics"),
             'scheduler_dra_bindingconditions_allocations_total{status="timeout"}') >= 1)
@@ -75,7 +75,7 @@ def main():
         wait_until("explain uses the gates of the scheduler that runs now", lambda: world.explain()[0] == 1)
         assert world.end("up") == 0
 
-        # A port that somebody chose and that is taken ends the start.
+        # If a port given by flag is in use, the start fails.
         with socket.socket() as holder:
             holder.bind(("127.0.0.1", 0))
             holder.listen()

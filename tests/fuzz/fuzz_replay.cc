@@ -1,11 +1,12 @@
-// Runs fuzz targets over their seeds and over mutations of them, always the same ones.
+// Runs fuzz targets over their seeds and over deterministic mutations of them.
 //
-// fuzz_replay [DIRECTORY] TARGET          the seeds of tests/corpus/TARGET (or DIRECTORY), then the
-// mutations fuzz_replay FILE TARGET                 one input, such as one that was found
+//   fuzz_replay [DIRECTORY] TARGET   the seeds in tests/corpus/TARGET (or DIRECTORY), then
+//   mutations
+//   fuzz_replay FILE TARGET          a single input
 //
-// DRAKKAR_FUZZ_MUTATIONS=N asks for another number of mutations. An input that ends the process is
-// left in the file that is printed. No seeds is a failure: a target without them tests next to
-// nothing.
+// DRAKKAR_FUZZ_MUTATIONS=N sets the number of mutations. If an input crashes the process, it is
+// saved to the file that is printed. Missing seeds are an error, because a target without them
+// tests almost nothing.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -27,13 +28,13 @@ extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__
 namespace drakkar::fuzz {
 namespace {
 
-constexpr int kMutations = 4'000;  // or DRAKKAR_FUZZ_MUTATIONS, then without a limit of time
-// Some targets solve whole problems, and sanitizers are slow: then the later mutations are left to
-// the soak. Time of the processor, here and below: a machine that is busy changes nothing.
+constexpr int kMutations = 4'000;  // or DRAKKAR_FUZZ_MUTATIONS, then without a time limit
+// Some targets solve whole problems, and sanitizers are slow; the remaining mutations are then left
+// to the soak test. This is CPU time, so that a busy machine changes nothing.
 constexpr std::clock_t kLongest = 10 * CLOCKS_PER_SEC;
 constexpr int kLongestInputSeconds = 25;
 
-// The input that runs, for the handlers.
+// The current input, for the signal handlers.
 std::string* current = nullptr;
 char finding_path[512];
 
@@ -43,7 +44,7 @@ void SaveFinding() {
   if (file < 0) return;
   if (write(file, current->data(), current->size()) >= 0) {
     static_cast<void>(!write(2, finding_path, std::strlen(finding_path)));
-    static_cast<void>(!write(2, " has the input that failed\n", 27));
+    static_cast<void>(!write(2, " has the failing input\n", 23));
   }
   close(file);
   current = nullptr;
@@ -60,7 +61,7 @@ void RunOne(const Target& target, std::string& input) {
   const itimerval limit{.it_interval = {},
                         .it_value = {.tv_sec = kLongestInputSeconds, .tv_usec = 0}};
   setitimer(ITIMER_PROF, &limit, nullptr);
-  // A copy of exactly its size, so that a sanitizer sees the first byte that is read beyond it.
+  // A copy of exactly its size, so that a sanitizer detects any read beyond it.
   std::vector<std::uint8_t> bytes(input.begin(), input.end());
   bytes.shrink_to_fit();
   target.run(bytes.data(), bytes.size());
@@ -77,7 +78,7 @@ int Main(const std::string& name, std::string path) {
   for (const Target& each : Targets()) {
     if (each.name == name) target = &each;
   }
-  if (target == nullptr) return Fail("there is no target " + name);
+  if (target == nullptr) return Fail("unknown target " + name);
   const char* directory = std::getenv("TMPDIR");
   std::snprintf(finding_path, sizeof(finding_path), "%s/finding.%s.%d",
                 directory != nullptr ? directory : "/tmp", name.c_str(), getpid());

@@ -6,11 +6,11 @@
 namespace drakkar::fuzz {
 namespace {
 
-// A result stays about as small as its seeds.
+// Limits the size of a result.
 constexpr std::size_t kMaxBytes = 64u << 10;
 constexpr std::size_t kMaxPiece = 64;
 
-// What readers often stumble over.
+// Tokens that readers often mishandle.
 constexpr std::string_view kWords[] = {"-1",
                                        "0",
                                        "9223372036854775807",

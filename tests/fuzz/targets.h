@@ -7,7 +7,7 @@
 
 namespace drakkar::fuzz {
 
-// A fuzz target of the tree, by the name of its libFuzzer binary and its folder in tests/corpus.
+// A fuzz target, by the name of its libFuzzer binary and its folder in tests/corpus.
 struct Target {
   std::string name;
   int (*run)(const std::uint8_t* data, std::size_t size) = nullptr;

@@ -1,5 +1,6 @@
 // The whole system in one process on one seeded loop with a fake clock: API server, controllers,
-// scheduler, node agent on a simulated machine, and the reference driver behind a socket in memory.
+// scheduler, node agent on a simulated machine, and the reference driver behind an in-memory
+// socket.
 #include <gtest/gtest.h>
 
 #include "client/event_recorder.h"
@@ -79,7 +80,7 @@ class Cluster {
       "resourceClaims":[{"name":"dev","resourceClaimTemplateName":"one"}]}})");
   }
 
-  // The claim made for the pod; null if there is none.
+  // The claim made for the pod, or null.
   api::ObjectPtr ClaimOf(const std::string& pod) {
     api::ObjectPtr object = node_.Pod(pod);
     if (object == nullptr) return nullptr;
@@ -150,7 +151,7 @@ TEST(ClaimLifecycle, APodRunsWithADeviceAndTheDeviceIsFreeAgainAfterwards) {
   EXPECT_EQ(cluster.node_.Pod("p"), nullptr);
 }
 
-TEST(ClaimLifecycle, APodWithoutAFreeDeviceWaitsAndRunsWhenOneIsFreed) {
+TEST(ClaimLifecycle, APodWaitsForAFreeDeviceAndThenRuns) {
   Cluster cluster;
   cluster.RunContainersFor(seconds(60));
   cluster.CreateClassAndTemplate();
@@ -173,7 +174,7 @@ TEST(ClaimLifecycle, APodWithoutAFreeDeviceWaitsAndRunsWhenOneIsFreed) {
   EXPECT_EQ(cluster.node_.Phase(waiting), "Running");
 }
 
-TEST(ClaimLifecycle, EveryPartMayDieAndComeBackWhileAPodRuns) {
+TEST(ClaimLifecycle, EveryComponentMayCrashAndRestartWhileAPodRuns) {
   Cluster cluster;
   cluster.RunContainersFor(seconds(120));
   cluster.CreateClassAndTemplate();
@@ -187,7 +188,7 @@ TEST(ClaimLifecycle, EveryPartMayDieAndComeBackWhileAPodRuns) {
   cluster.node_.StartAgent();
   cluster.Settle(seconds(20));
   EXPECT_EQ(cluster.node_.Phase("p"), "Running");
-  EXPECT_EQ(cluster.node_.Containers("p", "a").size(), 1u) << "adopted, not doubled";
+  EXPECT_EQ(cluster.node_.Containers("p", "a").size(), 1u) << "adopted, not duplicated";
   EXPECT_EQ(cluster.Claims(), 1u);
   cluster.Settle(seconds(120));
   EXPECT_EQ(cluster.node_.Phase("p"), "Succeeded");

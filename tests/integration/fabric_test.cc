@@ -1,4 +1,4 @@
-// The fabric controller with the scheduler: what it does not see.
+// The fabric controller together with the scheduler, when it misses events.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(Fabric, AnAllocationThatFollowsAnotherUnseenIsAttachedToo) {
+TEST(Fabric, AnAllocationIsAttachedEvenIfTheEndOfThePreviousOneWasMissed) {
   scheduler::TestCluster cluster;
   cluster.binding_timeout = seconds(20);
   testing::FaultyClient client(cluster.loop(), cluster.client());
@@ -21,7 +21,7 @@ TEST(Fabric, AnAllocationThatFollowsAnotherUnseenIsAttachedToo) {
        .random = cluster.loop().random(),
        .client = client,
        .devices = {{"gpu-0", fabric::Behaviour::kHangs}, {"gpu-1", fabric::Behaviour::kAttaches}}});
-  // Its watch is interrupted whenever a claim is free.
+  // Its watch is interrupted whenever the claim is not allocated.
   client.hides = [](const client::WatchEvent& event) {
     return event.object->kind() == "ResourceClaim" &&
            !event.object->root()["status"]["allocation"].has_value();

@@ -1,4 +1,4 @@
-"""A control plane without a node (`drakkar up --node=false`) for tests that play the node themselves."""
+"""A control plane without a node (`drakkar up --node=false`) for tests that act as the node."""
 import json
 import os
 import pathlib
@@ -40,7 +40,7 @@ spec:
 
 
 def build_go(directory, binary):
-    """Builds a Go program of ours, or ends the test as skipped."""
+    """Builds a Go program, or skips the test."""
     if not shutil.which("go"):
         print("skipped: needs Go")
         raise SystemExit(SKIP)

@@ -1,4 +1,4 @@
-"""Builds a peer written in Go, or skips the test where that cannot be done."""
+"""Builds a peer written in Go, or skips the test if that is not possible."""
 import os
 import pathlib
 import shutil

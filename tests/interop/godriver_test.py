@@ -65,7 +65,7 @@ def build(name="godriver"):
 
 
 class GoDriver:
-    """One instance; what it says is kept, line by line."""
+    """One instance, with its output line by line."""
 
     def __init__(self, parts, binary, name, pod_uid="", *extra):
         self.parts, self.name = parts, name
@@ -85,7 +85,7 @@ class GoDriver:
             self.waiting.put(line.strip())
 
     def expect(self, start, seconds=20):
-        """The next line that begins so; what comes before it is skipped."""
+        """The next line with this prefix; earlier lines are skipped."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -104,7 +104,7 @@ class GoDriver:
         return sum(1 for line in self.lines if line.split(" ")[0] == start)
 
     def calls(self):
-        """The methods it was called by, in order."""
+        """The methods that were called, in order."""
         return [line.split()[1] for line in self.lines if line.startswith("rpc ")]
 
     def stop(self, how=signal.SIGTERM):
@@ -196,7 +196,7 @@ class Test:
         wait_until("the new one is watched", lambda: new.count("watch"))
         assert {s["metadata"]["uid"] for s in slices} == \
             {s["metadata"]["uid"] for s in self.parts.get("resourceslices")["items"]}, "slices are kept"
-        # A node that starts while both are there registers both, watches one of them and leaves their slices alone.
+        # A node that starts while both exist registers both, watches one of them and keeps their slices.
         watches = old.count("watch") + new.count("watch")
         self.restart_node(signal.SIGKILL)
         wait_until("one is watched again", lambda: old.count("watch") + new.count("watch") > watches)
@@ -213,7 +213,7 @@ class Test:
         self.nothing_left()
 
     def restarts(self, how):
-        """Either side goes before, while and after a pod runs."""
+        """Either side restarts before, while and after a pod runs."""
         self.driver.stop(how)
         self.start_pod(self.a, wait=False)
         wait_until("it is missed", lambda: self.parts.events("FailedPrepareDynamicResources", self.a) or
@@ -256,7 +256,7 @@ class Test:
                 watches = self.driver.count("watch")
                 self.parts.stop("node", how)
                 if how == signal.SIGTERM:
-                    # The driver is still at it when the next agent asks the same: one after the other.
+                    # The driver is still busy when the restarted agent repeats the call; the calls are serialized.
                     self.parts.start_node()
                     wait_until("the node watches again", lambda: self.driver.count("watch") > watches)
                     self.driver.tell("release")

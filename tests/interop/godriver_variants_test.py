@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Drivers in Go that are not what kubeletplugin makes by default: older services only, health that is not served or
-refused, sockets elsewhere, registration and service in two processes, both on one socket."""
+"""Go drivers that differ from the defaults of kubeletplugin: only older services, health that is not served or
+rejected, sockets elsewhere, registration and service in two processes, both on one socket."""
 import signal
 import sys
 
@@ -35,7 +35,7 @@ class Variants(Test):
         assert self.health(self.a) == [("Unknown", "")], self.health(self.a)
 
     def use(self, dra, health, *flags):
-        """A pod through the driver with these flags: it was called by nothing but these methods."""
+        """Runs a pod with a driver with these flags, which gets only these calls."""
         self.healthy = bool(health) and "--health=unsupported" not in flags
         self.replace_driver(*flags)
         self.prepare_and_unprepare()
@@ -66,7 +66,7 @@ class Variants(Test):
         self.back_to_default()
 
     def update_of_an_old_one(self):
-        """Two instances that speak different versions; each is spoken to in its own."""
+        """Two instances with different versions; each is called in its own."""
         self.driver.stop()
         old = self.new_driver("old", "11111111-1111-1111-1111-111111111111", "--dra=v1beta1", "--health=v1alpha1")
         self.start_pod(self.a)
@@ -88,7 +88,7 @@ class Variants(Test):
 
     def other_names(self):
         self.use("v1", ["v1"], "--plugin-socket=x.sock", "--registrar-socket=y.sock")
-        # Killed, it leaves both; to the node that is an instance that does not answer, beside the one that does.
+        # When killed it leaves both sockets; the node then sees one instance that does not respond and one that does.
         self.driver.stop(signal.SIGKILL)
         left = self.parts.registry / "y.sock"
         assert left.is_socket()
@@ -98,7 +98,7 @@ class Variants(Test):
         self.back_to_default()
 
     def in_the_registry(self):
-        """The service's socket is taken for one of a plugin that does not answer, and asked ever less often."""
+        """The service's socket looks like a plugin that does not respond, and is retried with back-off."""
         where = self.parts.registry / "dra.sock"
         self.use("v1", ["v1"], f"--plugin-dir={self.parts.registry}")
         states = [line for line in self.parts.node_get("metrics").splitlines()
@@ -136,13 +136,13 @@ class Variants(Test):
         self.start_pod("held")
         wait_until("healthy", lambda: self.health("held") == [("Healthy", "")])
         slices = wait_until("slices", self.slices)
-        # The service goes and comes back behind the registration.
+        # The service restarts behind the registration.
         registrations = registrar.calls()
         self.driver.stop(signal.SIGKILL)
         self.is_missed("b")
         self.driver = start("dra")
         self.is_back("b")
-        # What it advertises may be more than this one has, and this one more than that before.
+        # The registration may advertise more than this service has, and this one may have more than the previous one.
         for served in ("v1alpha1", "v1", "none", "v1,v1alpha1"):
             self.driver.stop()
             wait_until("unknown", lambda: self.health("held") == [("Unknown", "")])

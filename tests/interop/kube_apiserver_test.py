@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drakkar's controllers, schedulers, node and driver against a real kube-apiserver: nothing in it knows of Drakkar."""
+"""Drakkar's controllers, schedulers, node and driver against a real kube-apiserver, which knows nothing about Drakkar."""
 import json
 import os
 import pathlib
@@ -49,13 +49,13 @@ def run_parts(kube):
 
 
 def untaint(kube, node):
-    """What the node lifecycle controller of a whole cluster does once a node is ready: the taint that kube-apiserver
-    gives every new node goes."""
+    """Does what the node lifecycle controller does once a node is ready: removes the taint that kube-apiserver
+    adds to every new node."""
     kube.api("PATCH", f"/api/v1/nodes/{node}", {"spec": {"taints": None}}, "application/merge-patch+json")
 
 
 def check_containers(kube):
-    """A pod with a device from a template, from creation to nothing left."""
+    """A pod with a device from a template, from creation to complete clean-up."""
     kube.start_node()
     wait_until("the node is there", lambda: kube.get("node", "n1"))
     kube.start_driver()
@@ -95,7 +95,7 @@ def check_binding_conditions(kube, fabric):
         kube.apply(pod(name, {"resourceClaimName": name}, "exec sleep 1000", nodeSelector={"fabric": "yes"}))
         wait_until(f"{name} is bound", lambda: node_of(kube, name) == "n2")
 
-    # A node that only exists in the API: what happens until a pod is bound to it is what matters here.
+    # A node that exists only in the API: what matters here is what happens until a pod is bound to it.
     kube.api("POST", "/api/v1/nodes", {
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2", "labels": {"fabric": "yes"}},
         "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"},
@@ -119,7 +119,7 @@ def check_leaders(kube):
 
 
 def check_clean_up(kube):
-    """Namespaces, owners: also for kinds that Drakkar's schema does not have."""
+    """Namespaces and owners, including kinds that are not in Drakkar's schema."""
     kube.api("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     wait_until("the authority is published", lambda: kube.run("get", "configmap", "kube-root-ca.crt", "-n", "team", check=False))
     kube.api("POST", "/apis/batch/v1/namespaces/team/cronjobs", {

@@ -1,5 +1,5 @@
 """Our table of feature gates against the registry of Kubernetes' own published modules: the same gates in the same
-releases, with the same defaults, locks and needs, but for the rows that docs/compatibility.md has ("gates never locked",
+releases, with the same defaults, locks and dependencies, except for the rows in docs/compatibility.md ("gates never locked",
 "5328 gate")."""
 import json
 import os
@@ -11,11 +11,11 @@ import go_peer
 RELEASES = ["1.34", "1.35", "1.36", "1.37"]
 OURS = sys.argv[1]
 
-# Gates of the five proposals: not locked here, so that upgrades and downgrades can be rehearsed with them.
+# Gates of the five proposals: not locked here, so that upgrades and downgrades can be tested.
 NEVER_LOCKED = {"NodeDeclaredFeatures", "DRAResourceClaimDeviceStatus"}
-# What nodes declare works without the declaring; only this gate needs it, under either name.
+# Declared features work without NodeDeclaredFeatures; only this gate depends on it, under either name.
 NEEDS_DECLARING = {"DRAOptionalNodeOperations"}
-# Locked to true in every release that knows a gate of ours that needs it, so that needing it says nothing.
+# Locked to true in every release that has one of our gates that depends on it, so the dependency has no effect.
 ALWAYS_ON = {"DeclarativeValidation"}
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A stock kube-scheduler, as system:kube-scheduler, against `drakkar apiserver` and `drakkar controllers`: pods with claims
-are scheduled by it, and it finds nothing to complain about."""
+"""A stock kube-scheduler, as system:kube-scheduler, against `drakkar apiserver` and `drakkar controllers`: it
+schedules pods with claims, without errors."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ from cluster import ROOT, free_port  # noqa: E402
 
 
 def certificate_for(plane, user):
-    """A kubeconfig for `user`, signed by the control plane's authority."""
+    """A kubeconfig for `user`, signed by the control plane's CA."""
     pki, out = plane.data / "pki", plane.work
     name = user.replace(":", "-")
 
@@ -62,7 +62,7 @@ def main():
         for manifest in ("class", "claim-template"):
             plane.apply((ROOT / f"examples/hello-device/{manifest}.yaml").read_text())
 
-        # As many pods as there are devices, and one more, which waits until one of them goes.
+        # As many pods as devices, and one more, which waits until one of them is deleted.
         slices = plane.get("resourceslices")["items"]
         count = sum(len(s["spec"].get("devices", [])) for s in slices)
         for i in range(count + 1):
@@ -79,7 +79,7 @@ def main():
         plane.run("delete", "pod", sorted(bound())[0], "--grace-period=0", "--force")
         wait_until("the last one is bound", lambda: waiting in bound(), 60)
 
-        # Binding conditions: kube-scheduler looks every few seconds.
+        # Binding conditions: kube-scheduler polls every few seconds.
         plane.apply((ROOT / "examples/fabric/class.yaml").read_text())
         plane.start("fabric", os.path.realpath(fabric), "run", f"--kubeconfig={plane.kubeconfig}", "--attach-delay=300ms",
                     "--devices=1", ours=False)

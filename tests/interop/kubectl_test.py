@@ -1,6 +1,6 @@
-"""An unmodified kubectl against `drakkar up`: each command, and what it prints.
+"""An unmodified kubectl against `drakkar up`: each command and its output.
 
-usage: kubectl_test.py DRAKKAR FOLDER [--core]    FOLDER holds the kubectl to build; --core leaves out what old ones lack
+usage: kubectl_test.py DRAKKAR FOLDER [--core]    FOLDER has the kubectl to build; --core skips what old versions lack
 """
 import fcntl
 import json
@@ -46,12 +46,12 @@ class Kubectl:
         self.program = program
         self.drakkar = cluster.drakkar
         self.environment = dict(cluster.environment, HOME=str(cluster.work), EDITOR="sed -i s/small/tiny/",
-                                # What newer ones do without being told.
+                                # The default in newer versions.
                                 KUBECTL_REMOTE_COMMAND_WEBSOCKETS="true")
         self.count = 0
 
     def __call__(self, *arguments, expect="", refuse=None, fails=False, stdin=None):
-        """Runs one command and checks that what it prints matches every line of `expect`."""
+        """Runs one command and checks that its output matches every line of `expect`."""
         self.count += 1
         result = subprocess.run([self.program, *arguments], env=self.environment, input=stdin, capture_output=True,
                                 text=True, timeout=60, check=False, cwd=ROOT)
@@ -172,7 +172,7 @@ spec:
 
 
 def at_a_terminal(command, kubectl):
-    """Runs a command at a terminal of 33 lines and 77 columns, says hello to it, and returns what was on the screen."""
+    """Runs a command in a terminal of 33 lines and 77 columns, types hello, and returns the screen contents."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=kubectl.environment, start_new_session=True)
@@ -365,7 +365,7 @@ def main():
     drakkar, folder = sys.argv[1:3]
     core = "--core" in sys.argv
     skip_without_containers()
-    # Releases are stamped like this; without it the client cannot compare versions.
+    # Releases are stamped like this; otherwise the client cannot compare versions.
     minor = re.search(r"k8s\.io/kubectl v0\.(\d+)", (ROOT / "tests/interop" / folder / "go.mod").read_text())[1]
     program = go_peer.build(folder, os.environ.get("DRAKKAR_BINARY_DIR", "build/dev"),
                             f"-ldflags=-X k8s.io/component-base/version.gitVersion=v1.{minor}.0")

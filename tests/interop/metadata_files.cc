@@ -1,9 +1,10 @@
-// Writes metadata files as a driver does, for readers of others and of ours:
+// Writes metadata files as a driver does, for other projects' readers and ours:
 //
-//   metadata_files DIRECTORY          a few claims
-//   metadata_files update DIRECTORY   a claim that it updates without a pause until standard input
-//   ends metadata_files read-c++|read-c FILE COUNT   reads the file COUNT times and prints how many
-//                                     generations it saw; fails at the first error
+//   metadata_files DIRECTORY                       writes a few claims
+//   metadata_files update DIRECTORY                updates a claim continuously until standard
+//                                                  input ends
+//   metadata_files read-c++|read-c FILE COUNT      reads the file COUNT times and prints how many
+//                                                  generations it saw; fails at the first error
 #include <poll.h>
 #include <unistd.h>
 
@@ -65,8 +66,8 @@ bool HasEnded(int descriptor) {
   return ::poll(&ready, 1, 0) > 0 && ::read(descriptor, &byte, 1) <= 0;
 }
 
-// The request "gpu" has devices of this driver alone, "pair" also of another one. Texts of many
-// pages and short ones take turns, which is when a reader that can see a part of one will.
+// The request "gpu" has only devices of this driver, "pair" also devices of another one. Alternates
+// between documents of many pages and short ones, so that a partial read would be noticed.
 Result<void> UpdateUntilInputEnds(const std::string& directory) {
   ASSIGN_OR_RETURN(auto store,
                    driver::MetadataStore::Create({.files = RealFileSystem(),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kubernetes' Go reader takes the metadata files that we write, and our readers take what Go writes."""
+"""Kubernetes' Go reader reads our metadata files, and our readers read those written by Go."""
 import json
 import os
 import pathlib

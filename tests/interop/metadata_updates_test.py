@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A driver updates device metadata without a pause; no reader ever sees anything but a whole document.
+"""A driver updates device metadata continuously; readers always see a complete document.
 
-The readers look through the mounts that the CDI spec asks for, as a running container does: Python's json module,
-our C++, C and shell readers, the Python example, and Kubernetes' Go decoder where Go is there. Bind mounts need root;
-without it symbolic links stand in for them.
+The readers use the mounts of the CDI spec, like a running container: Python's json module,
+our C++, C and shell readers, the Python example, and Kubernetes' Go decoder if Go is available. Bind mounts need root;
+without it symbolic links replace them.
 """
 import json
 import os
@@ -36,7 +36,7 @@ def output(*command):
 
 
 def decode(text):
-    """Every document of the stream; a ValueError if one of them is not whole."""
+    """Every document of the stream; a ValueError if one of them is incomplete."""
     documents, rest = [], text.strip()
     while rest:
         document, end = json.JSONDecoder().raw_decode(rest)
@@ -49,7 +49,7 @@ def decode(text):
 
 
 def mount(work, root):
-    """Does what a runtime does for the mounts of the CDI specs."""
+    """Mounts what the CDI specs ask for, like a runtime."""
     for spec in sorted((work / "cdi").glob("*.json")):
         for each in json.loads(spec.read_text())["devices"][0]["containerEdits"]["mounts"]:
             assert each["options"] == ["ro", "bind"], each
@@ -79,7 +79,7 @@ def check(work, shell, program, binary_directory):
             assert len(seen) > 1, f"{path}: no update was seen"
             for reader in ("read-c++", "read-c"):
                 assert int(output(program, reader, path, READS)) > 1, f"{path}: {reader} saw no update"
-        # A file that is mounted by itself stays the whole document that it was.
+        # An individually mounted file stays the complete document that it was.
         alone = root / KEP / "pair" / FILE
         seen = {decode(alone.read_text()) for _ in range(READS)}
         if os.environ.get(IN_NAMESPACE):
@@ -120,7 +120,7 @@ def main():
     try:
         if not can_mount():
             return check(work, *sys.argv[1:4])
-        # The mounts go with the namespace, before the directory is removed.
+        # The mounts disappear with the namespace, before the directory is removed.
         return subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv],
                               env=dict(os.environ, **{IN_NAMESPACE: str(work)}), check=False).returncode
     finally:

@@ -79,11 +79,11 @@ def their_plugin(drakkar):
             uid = cluster.get("pod", "told")["metadata"]["uid"]
             assert f"run default/told {uid}" in log.read_text(), log.read_text()
             wait_until("the end is told", lambda: "stop default/told" in log.read_text())
-            # Containers, by the same id from before they exist to their end.
+            # Containers keep the same ID from creation to removal.
             words = [line.split() for line in log.read_text().splitlines() if "told/c" in line]
             assert [w[0] for w in words][:3] == ["create", "start", "end"], words
             assert len({w[2] for w in words}) == 1 and len(words[0][2]) == 64, words
-            # What a plugin changes about them.
+            # Changes by a plugin.
             cluster.run("apply", "-f", "-", stdin=CHANGED)
             wait_until("the pod ends", lambda: (cluster.get("pod", "changed") or {}).get("status", {}).get("phase") == "Succeeded")
             assert cluster.run("logs", "changed").splitlines()[0::2] == ["nri=yes unwanted=", "read-only"], cluster.run("logs", "changed")
@@ -95,7 +95,7 @@ def their_plugin(drakkar):
             cluster.run("delete", "pod", "limited")
             cluster.run("delete", "pod", "told")
             wait_until("the removal is told", lambda: "remove told/c" in log.read_text())
-            # What a plugin refuses does not start.
+            # A container that a plugin rejects does not start.
             cluster.run("apply", "-f", "-", stdin=POD % "refused")
             wait_until("the refusal is told", lambda: "gonri refuses this pod" in cluster.run("get", "events", "-o", "json"))
             assert cluster.get("pod", "refused")["status"]["phase"] == "Pending"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the server writes, read by Kubernetes' own Go types: protobuf and JSON, every version, a boolean slice."""
+"""The server's output read by Kubernetes' own Go types: protobuf and JSON, every version, a boolean slice."""
 import os
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`drakkar sanity` on a driver in Go, built on kubeletplugin as vendors build theirs."""
+"""`drakkar sanity` with a Go driver, built on kubeletplugin as vendors build theirs."""
 import json
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our SDK's driver under a kubelet's side in Go, with Kubernetes' own generated clients."""
+"""Our SDK's driver with a kubelet stand-in in Go that uses Kubernetes' own generated clients."""
 import subprocess
 import sys
 

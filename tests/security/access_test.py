@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every identity tries every request at the API server, the ports of nodes and the status ports.
+"""Every identity tries every request on the API server, node ports and status ports.
 
-access_matrix.txt has the exact answers; `access_test.py BINARY --write` regenerates it for review.
-Writes are dry runs, so that no answer depends on those before it."""
+access_matrix.txt has the exact responses; `access_test.py BINARY --write` regenerates it for review.
+Writes are dry runs, so that no response depends on earlier ones."""
 import json
 import pathlib
 import re
@@ -91,7 +91,7 @@ class Cluster:
 
 
 def set_up(cluster):
-    """What there is to attack; the uids that requests need."""
+    """Creates the objects to attack; returns the UIDs that requests need."""
     cluster.create(f"{CORE}/namespaces", {"metadata": {"name": "team"}})
     for home in (DEFAULT, TEAM):
         for name in ("bot", "driver"):

@@ -1,4 +1,4 @@
-"""Who attacks: certificates of the cluster's own authority, tokens, and requests made with them."""
+"""The attackers' identities: certificates of the cluster's CA, tokens, and requests made with them."""
 import base64
 import http.client
 import json
@@ -9,7 +9,7 @@ import subprocess
 
 
 class Identities:
-    """`data` is the API server's data directory; files are made in `work`."""
+    """`data` is the API server's data directory; files are created in `work`."""
 
     def __init__(self, data, work, port):
         self.pki, self.work, self.port = pathlib.Path(data) / "pki", pathlib.Path(work), port
@@ -49,7 +49,7 @@ current-context: x
 
 
 class Identity:
-    """Makes requests as one of them; what it says last is the answer in one line."""
+    """Makes requests as one of them; returns the response in one line."""
 
     def __init__(self, ca, stem=None, token=None):
         self.context = ssl.create_default_context(cafile=ca)
@@ -69,7 +69,7 @@ class Identity:
             connection.close()
 
     def line(self, port, *request, **options):
-        """"ok", or the status and the message of a refusal."""
+        """"ok", or the status and the message of a rejection."""
         status, text = self.ask(port, *request, **options)
         if status < 300:
             return "ok"

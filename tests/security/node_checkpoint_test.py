@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A node whose checkpoint is corrupt does not start, and takes nothing else of `drakkar up` down with it."""
+"""A node with a corrupt checkpoint does not start, but the rest of `drakkar up` keeps running."""
 import os
 import pathlib
 import subprocess

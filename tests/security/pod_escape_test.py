@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Pods that try to leave their container: through links in volumes, paths they choose, the log, and files
-made to be too much. Real runc, one node."""
+"""Pods that try to escape their container: through links in volumes, chosen paths, the log, and oversized
+files. Real runc, one node."""
 import pathlib
 import sys
 import time
@@ -54,18 +54,18 @@ def links_in_a_volume_lead_nowhere_else(parts, host):
         text = finish(parts, f"link-{name}")
         assert "own" in text.split() and "done" in text, (name, text)
         assert "ESCAPED" not in text and "the host" not in text and "etc" not in text.split(), (name, text)
-    # Where a link leads to nothing in the volume, the container does not start and says why.
+    # If a link has no target in the volume, the container does not start, with a reason.
     for name in ("host", "magic"):
         parts.apply(pod(f"link-{name}", container("c", look, f"{{name: v, mountPath: /m, subPath: {name}}}"), plant))
         waiting = wait_until("the container is refused", lambda: refusal(parts, f"link-{name}"))
         assert waiting["reason"] == "CreateContainerConfigError" and f'subPath "{name}"' in waiting["message"], waiting
         parts.delete_pod(f"link-{name}", 20)
-    # The same by a variable, with a path that is a link halfway, and one that is to be made.
+    # The same through a variable, with a link in the middle of the path, and with a path to be created.
     parts.apply(pod("link-expr", container("c", look, "{name: v, mountPath: /m, subPathExpr: $(WHERE)/new}",
                                            "    env: [{name: WHERE, value: d/deep}]"), plant))
     text = finish(parts, "link-expr")
     assert "done" in text and "ESCAPED" not in text, text
-    # The volume is removed and the host's files are not.
+    # The volume is removed, but the host's files are not.
     for name in ("link-root", "link-deep", "link-up", "link-expr"):
         parts.delete_pod(name, 20)
     assert (host / "secret").read_text() == "the host's\n"
@@ -80,7 +80,7 @@ def refusal(parts, name):
 
 
 def a_link_that_is_swapped_all_the_time_leads_nowhere_else(parts, host):
-    """One container swaps a directory with a link to the host while another is started with it again and again."""
+    """One container swaps a directory with a link to the host while another is started with it repeatedly."""
     swap = container("swap", f"cd /v; mkdir d; ln -s {host} l; while :; do mv -T d t; mv -T l d; mv -T d l; mv -T t d; done",
                      "{name: v, mountPath: /v}")
     look = container("look", "if [ -e /m/secret ]; then echo ESCAPED; fi; exit 1",
@@ -95,7 +95,7 @@ def a_link_that_is_swapped_all_the_time_leads_nowhere_else(parts, host):
 
 
 def directories_to_work_in_are_the_containers_own(parts):
-    """What the runtime had open must not be reachable from the directory a container starts in."""
+    """Files that the runtime had open must not be reachable from the container's working directory."""
     for number in range(3, 12):
         name = f"cwd-{number}"
         parts.apply(pod(name, container("c", "ls -d ../../../../../../../../../../sys/firmware/.. >/dev/null; "

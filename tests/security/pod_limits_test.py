@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What volumes, groups, profiles and limits promise, in real containers; and pods that want more than they may."""
+"""Volumes, groups, profiles and limits hold in real containers, also for pods that exceed them."""
 import os
 import pathlib
 import sys
@@ -76,7 +76,7 @@ def profiles_are_applied(parts):
 
 
 def processes_are_bounded(parts):
-    # Each child waits; the shell says when it cannot make more.
+    # Each child waits; the shell reports when it cannot fork.
     parts.apply(pod("pids", container("c", "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; echo made all"),
                     volumes="[]"))
     wait_until("it was refused", lambda: "fork" in parts.run("logs", "pids", check=False).lower(), 30)

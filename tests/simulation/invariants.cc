@@ -1,4 +1,4 @@
-// What must never happen (design, section 7), as far as it can be seen from outside.
+// What must never happen (design, section 7), as far as it is visible from outside.
 #include "api/meta/quantity.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
@@ -22,7 +22,7 @@ bool HasEnded(const api::Object& pod) {
 }  // namespace
 
 void Simulation::Violation(std::string sentence) {
-  // One is enough to fail; the same one again tells nothing new.
+  // A few are enough to fail the test.
   if (server_.violations.size() < 20) {
     server_.violations.push_back(StrCat("step ", step_, ": ", sentence));
   }
@@ -45,7 +45,7 @@ void Simulation::Check() {
         claim->resource_version() < known->second->resource_version()) {
       Violation(StrCat("the version of ", claim->qualified_name(), " went back"));
     }
-    // What is not durable yet was shown to nobody, and a crash may take it back.
+    // What is not durable has not been shown to anyone, and a crash may revert it.
     if (claim->resource_version() <= server_.core().durable_revision()) {
       known_claims_[std::string(claim->uid())] = claim;
     }
@@ -58,7 +58,7 @@ void Simulation::Check() {
   CheckNodes();
 }
 
-// No device is held twice, no capacity and no counter given out beyond what there is.
+// No device is held twice, and no capacity or counter is overcommitted.
 void Simulation::CheckDevices(const std::vector<api::ObjectPtr>& claims) {
   std::map<std::string, std::string> holders;
   std::map<std::string, std::int64_t> units;
@@ -70,7 +70,7 @@ void Simulation::CheckDevices(const std::vector<api::ObjectPtr>& claims) {
       if (result["shareID"].has_value()) {
         const auto used = api::Quantity::Parse(result["consumedCapacity"].Entry("units").str());
         units[device] += used.ok() ? used->Value() : 1'000;
-        if (units[device] > 10) Violation(StrCat(device, " has more taken than it has"));
+        if (units[device] > 10) Violation(StrCat(device, " is overcommitted"));
         continue;
       }
       const auto [at, is_new] = holders.emplace(device, claim->name());
@@ -86,15 +86,15 @@ void Simulation::CheckDevices(const std::vector<api::ObjectPtr>& claims) {
   }
 }
 
-// Reservations are of pods that there were, and a bound pod has its claims.
+// Reservations refer to pods that existed, and a bound pod has its claims.
 void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
                                    const std::vector<api::ObjectPtr>& pods) {
   for (const api::ObjectPtr& claim : claims) {
     for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
-      // The referee knows what is durable.
+      // The referee knows only durable changes.
       if (claim->resource_version() > server_.referee().up_to()) continue;
       if (!server_.referee().HasBeenPod(consumer["uid"].str())) {
-        Violation(StrCat(claim->name(), " is reserved for a pod that never was"));
+        Violation(StrCat(claim->name(), " is reserved for a pod that never existed"));
       }
     }
   }
@@ -105,7 +105,7 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
       if (pod->is_being_deleted()) continue;
       if (claim == nullptr || !claim->root()["status"]["allocation"].has_value()) {
-        Violation(StrCat(pod->name(), " is bound, its claim ", name, " is not allocated"));
+        Violation(StrCat(pod->name(), " is bound, but its claim ", name, " is not allocated"));
         continue;
       }
       if (!claims::IsReservedFor(claim->root(), pod->uid())) {
@@ -114,14 +114,14 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
       const api::Value selector = claim->root()["status"]["allocation"]["nodeSelector"];
       const api::Value only = selector["nodeSelectorTerms"].at(0)["matchFields"].at(0)["values"];
       if (only.exists() && only.at(0).str() != pod->root()["spec"]["nodeName"].str()) {
-        Violation(StrCat(pod->name(), " is bound elsewhere than its claim ", name));
+        Violation(StrCat(pod->name(), " is bound to another node than its claim ", name));
       }
     }
   }
 }
 
-// What a pod's containers use, as it was when it was first seen bound: a claim may be gone before
-// they end.
+// What a pod's containers use, recorded when the pod is first seen bound: a claim may be deleted
+// before they exit.
 void Simulation::NoteUse(const api::Object& pod) {
   Use& use = uses_[std::string(pod.uid())];
   for (const std::string& name : claims::ListClaimNames(pod.root())) {
@@ -148,13 +148,13 @@ void Simulation::NoteUse(const api::Object& pod) {
   }
 }
 
-// What runs has its claims prepared and sees the metadata of its own requests alone, and what is
-// prepared is in the checkpoint.
+// Running containers have their claims prepared and see only the metadata of their own requests,
+// and prepared claims are in the checkpoint.
 void Simulation::CheckNodes() {
   for (const auto& node : nodes_) {
     for (const SimNode::Running& container : node->RunningContainers()) {
       const auto use = uses_.find(container.pod_uid);
-      if (use == uses_.end()) continue;  // came and went between two looks
+      if (use == uses_.end()) continue;  // existed only between two checks
       const std::set<std::string>& own = use->second.metadata[container.container];
       for (const std::string& seen : container.metadata) {
         metadata_seen_.insert(StrCat(container.pod_uid, "/", container.container));
@@ -189,7 +189,7 @@ void Simulation::CheckNodes() {
   }
 }
 
-// Counts the turns in which somebody waits for a device that nobody has.
+// Counts the rounds in which a pod waits for a device that is free.
 void Simulation::CheckProgress() {
   if (!server_.is_up()) return;
   const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");

@@ -26,7 +26,7 @@ bool IsBound(api::Value pod) {
   return !pod["spec"]["nodeName"].str().empty();
 }
 
-// Whether the claim's status has the condition True for the device of this result.
+// Whether the condition is True for the device of this result.
 bool IsTrue(api::Value claim, api::Value result, std::string_view type) {
   const api::Value device = claims::FindDeviceStatus(claim, result);
   for (api::Value condition : device["conditions"].elements()) {
@@ -47,7 +47,7 @@ std::string NodeTrespass(const std::string& node, const client::ResourceRef& ref
   }
   if (kind != "pods" && kind != "resourceslices") return std::string(kind);
   if (ref.name.empty() && object == nullptr) {
-    // A collection: it must be told to be this node's.
+    // A collection must be restricted to this node.
     return selector.find(StrCat("spec.nodeName=", node)) == selector.npos ? StrCat("all ", kind)
                                                                           : std::string();
   }
@@ -57,7 +57,7 @@ std::string NodeTrespass(const std::string& node, const client::ResourceRef& ref
                        : StrCat(object->name(), " of ", owner.empty() ? "nobody" : owner);
 }
 
-// What the control plane's parts write besides events and leases.
+// What control plane components may write besides events and leases.
 bool MayWrite(std::string_view user, const client::ResourceRef& ref) {
   const std::string_view kind = ref.kind->plural;
   if (kind == "events" || kind == "leases") return true;
@@ -148,7 +148,7 @@ void Referee::CheckWatches() {
       continue;
     }
     if (each.after < known_from_) continue;
-    // Between where it began and what it has shown last, exactly what was stored.
+    // Between its start and the last event, a watch shows exactly what was stored.
     const std::vector<std::int64_t>& all = stored_[each.kind];
     const auto from = std::upper_bound(all.begin(), all.end(), each.after);
     const auto to = std::upper_bound(from, all.end(), each.up_to);

@@ -55,33 +55,33 @@ class RefereeTest : public ::testing::Test {
   Referee referee_;
 };
 
-TEST_F(RefereeTest, AWatchThatShowsWhatWasStoredIsFine) {
+TEST_F(RefereeTest, AcceptsAWatchThatShowsWhatWasStored) {
   Watched(1, {3, 5});
   Watched(3, {5});
   EXPECT_THAT(referee_.violations, IsEmpty());
 }
 
-TEST_F(RefereeTest, AMissedEventIsFound) {
+TEST_F(RefereeTest, DetectsAMissedEvent) {
   Watched(1, {5});
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("shows 5 where the store has 3")));
 }
 
-TEST_F(RefereeTest, ABookmarkThatPassesOverAnEventIsFound) {
+TEST_F(RefereeTest, DetectsABookmarkThatSkipsAnEvent) {
   Watched(1, {3}, 6);
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("shows nothing where the store has 5")));
 }
 
-TEST_F(RefereeTest, ADoubledEventIsFound) {
+TEST_F(RefereeTest, DetectsADuplicateEvent) {
   Watched(1, {3, 3, 5});
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("shows 3 where the store has 5")));
 }
 
-TEST_F(RefereeTest, AnEventThatNeverWasIsFound) {
+TEST_F(RefereeTest, DetectsAnInventedEvent) {
   Watched(1, {3, 4, 5});
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("shows 4 where the store has 5")));
 }
 
-TEST_F(RefereeTest, WhatTheStoreHasNotToldYetIsJudgedLater) {
+TEST_F(RefereeTest, ChecksLaterWhatTheStoreHasNotReportedYet) {
   Watched(5, {7});
   EXPECT_THAT(referee_.violations, IsEmpty());
   referee_.OnStored({}, 8);
@@ -89,23 +89,23 @@ TEST_F(RefereeTest, WhatTheStoreHasNotToldYetIsJudgedLater) {
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("shows 7 where the store has nothing")));
 }
 
-TEST_F(RefereeTest, AStoreThatGoesBackIsFound) {
+TEST_F(RefereeTest, DetectsAStoreThatGoesBack) {
   referee_.OnStored({Stored("/registry/core/pods/default/c", 2)}, 2);
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("went back from revision 6 to 2")));
 }
 
-TEST_F(RefereeTest, KnowsThePodsThatThereWere) {
+TEST_F(RefereeTest, KnowsThePodsThatExisted) {
   EXPECT_TRUE(referee_.HasBeenPod("uid-a"));
   EXPECT_FALSE(referee_.HasBeenPod("uid-c"));
 }
 
-TEST_F(RefereeTest, ANodeWritesWhatIsItsOwn) {
+TEST_F(RefereeTest, ANodeMayWriteItsOwnObjects) {
   WrittenBy("system:node:n0", "", "Node", R"({"metadata":{"name":"n0"}})");
   WrittenBy("system:node:n0", "", "Pod", R"({"metadata":{"name":"p"},"spec":{"nodeName":"n0"}})");
   EXPECT_THAT(referee_.violations, IsEmpty());
 }
 
-TEST_F(RefereeTest, ANodeThatWritesWhatBelongsToAnotherIsFound) {
+TEST_F(RefereeTest, DetectsANodeThatWritesForeignObjects) {
   WrittenBy("system:node:n0", "", "Node", R"({"metadata":{"name":"n1"}})");
   WrittenBy("system:node:n0", "", "Pod", R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1"}})");
   WrittenBy("system:node:n0", "resource.k8s.io", "ResourceSlice",
@@ -117,7 +117,7 @@ TEST_F(RefereeTest, ANodeThatWritesWhatBelongsToAnotherIsFound) {
   EXPECT_EQ(referee_.violations.size(), 5u);
 }
 
-TEST_F(RefereeTest, ADriverThatTouchesAnothersSlicesIsFound) {
+TEST_F(RefereeTest, DetectsADriverThatWritesForeignSlices) {
   WrittenBy("fabric", "resource.k8s.io", "ResourceSlice",
             R"({"metadata":{"name":"s"},"spec":{"driver":"fabric.example.com"}})");
   EXPECT_THAT(referee_.violations, IsEmpty());
@@ -126,13 +126,13 @@ TEST_F(RefereeTest, ADriverThatTouchesAnothersSlicesIsFound) {
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("of another driver")));
 }
 
-TEST_F(RefereeTest, ASchedulerThatWritesSlicesIsFound) {
+TEST_F(RefereeTest, DetectsASchedulerThatWritesSlices) {
   WrittenBy("system:kube-scheduler", "resource.k8s.io", "ResourceSlice",
             R"({"metadata":{"name":"s"}})");
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("resourceslices")));
 }
 
-TEST_F(RefereeTest, APodBoundBeforeItsDevicesAreReadyIsFound) {
+TEST_F(RefereeTest, DetectsAPodBoundBeforeItsDevicesAreReady) {
   storage::Revision revision = 10;
   const auto store = [&](std::string key, std::string before, std::string after) {
     storage::WatchEvent event;

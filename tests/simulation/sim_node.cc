@@ -45,8 +45,8 @@ SimNode::SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, Feat
   }
 }
 
-// As a real driver does it: what was allocated is read from the API, and every request gets a CDI
-// device of its own, with the metadata of that request (KEP-5304).
+// Like a real driver: reads the allocation from the API, and gives every request its own CDI device
+// with the metadata of that request (KEP-5304).
 rpc::PrepareResult SimNode::Prepare(const std::string& driver,
                                     const rpc::ClaimReference& reference) {
   rpc::PrepareResult result;
@@ -54,9 +54,9 @@ rpc::PrepareResult SimNode::Prepare(const std::string& driver,
                                             StrCat(reference.namespace_name, "/", reference.name));
   if (!server_.is_up() || claim == nullptr || claim->uid() != reference.uid ||
       !claim->root()["status"]["allocation"].has_value()) {
-    result.error = "the claim cannot be read, or is not allocated any more";
+    result.error = "the claim cannot be read or is not allocated";
   } else if (faults_.on && loop_.random().Below(10) == 0) {
-    result.error = "the driver is in a bad mood";
+    result.error = "injected failure";
   }
   if (!result.error.empty()) return result;
   std::string devices;
@@ -77,7 +77,7 @@ rpc::PrepareResult SimNode::Prepare(const std::string& driver,
   if (result.devices.empty()) {
     server_.violations.push_back(StrCat("driver ", driver, " on ", name_, " was asked to prepare ",
                                         reference.name, ", in which it has no device"));
-    result.error = "not mine";
+    result.error = "no device of this driver";
     return result;
   }
   drivers_.at(driver)->prepared.insert(reference.uid);
@@ -101,7 +101,7 @@ rpc::UnprepareResult SimNode::Unprepare(const std::string& driver,
     }
   }
   if (faults_.on && loop_.random().Below(10) == 0) {
-    result.error = "the driver is in a bad mood";
+    result.error = "injected failure";
     return result;
   }
   drivers_.at(driver)->prepared.erase(reference.uid);
@@ -148,7 +148,7 @@ std::vector<SimNode::Running> SimNode::RunningContainers() const {
   std::vector<Running> running;
   for (const auto& [id, container] : host_.machine.containers) {
     if (container.status.state != node::ContainerState::kRunning) continue;
-    // Ended while no agent looked.
+    // It exited while no agent was running.
     if (container.ends_at && *container.ends_at <= loop_.clock().Now()) continue;
     const auto label = [&](const char* key) {
       const auto found = container.config.labels.find(key);
@@ -177,7 +177,7 @@ std::string SimNode::Checkpoint() const {
   const Result<std::string> text = host_.files.ReadFile(directory + "dra_manager_state");
   const Result<std::string> side = host_.files.ReadFile(directory + node::kCheckpointSlotsName);
   if (!text.ok()) return std::string();
-  // What a start of the agent would go on from.
+  // What the agent would start from.
   if (side.ok()) {
     if (const auto newer = node::ReadSlots(*side, *text).newest) return newer->checkpoint;
   }

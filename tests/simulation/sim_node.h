@@ -16,7 +16,7 @@
 namespace drakkar::simulation {
 
 // A machine with containers that run for a while, files, drivers that remember what they prepared,
-// and an agent that can be killed and started again. On a lane of its own.
+// and an agent that can be killed and restarted. Has its own lane.
 class SimNode {
  public:
   SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, FeatureGates gates,
@@ -28,22 +28,22 @@ class SimNode {
   bool is_running() const { return agent_ != nullptr; }
   const std::string& name() const { return name_; }
 
-  // The containers that run now.
+  // A running container.
   struct Running {
     std::string pod_uid;
     std::string pod_name;
     std::string container;
-    // "<claim>/<request>" of the metadata files it sees.
+    // "<claim>/<request>" of the metadata files that it sees.
     std::vector<std::string> metadata;
   };
   std::vector<Running> RunningContainers() const;
-  // Claim uids the driver has prepared.
+  // UIDs of the claims that the driver has prepared.
   const std::set<std::string>& prepared(const std::string& driver) const {
     return drivers_.at(driver)->prepared;
   }
   std::vector<std::string> driver_names() const;
   std::string Checkpoint() const;
-  // Which claims a pod's containers use; the drivers ask before they take something back.
+  // The claims that a pod's containers use; drivers check this before they unprepare.
   std::function<std::vector<std::string>(const std::string& pod_uid)> claims_of;
 
  private:

@@ -36,7 +36,7 @@ void SimServer::Restart() {
 }
 
 void SimServer::TellReferee() {
-  // All of it is known from the start, and what comes after a crash goes on where it ended.
+  // Starts from the beginning, and continues after a crash where it ended.
   history_ = store_->StartWatch(
       {.prefix = "/registry/", .after = std::max<storage::Revision>(referee_.up_to(), 1)},
       {.on_events = [this](std::vector<storage::WatchEvent> events,
@@ -112,12 +112,12 @@ api::ObjectPtr SimServer::Find(std::string_view group, std::string_view plural,
 struct SimClient::Stream {
   client::WatchCallbacks callbacks;
   std::unique_ptr<client::WatchHandle> direct;
-  const api::KindSchema* kind = nullptr;  // null: with selectors, not all of the kind
+  const api::KindSchema* kind = nullptr;  // null with selectors, which show only part of the kind
   std::int64_t version = 0;               // of the last event
-  std::vector<client::WatchEvent> held;   // lagging
+  std::vector<client::WatchEvent> held;   // delayed events
   TimerHandle lag;
   bool closed = false;
-  bool abandoned = false;  // nobody wants to hear of it any more
+  bool abandoned = false;  // nobody listens any more
 };
 
 class SimClient::SimWatch final : public client::WatchHandle {
@@ -250,7 +250,7 @@ void SimClient::List(client::ResourceRef ref, client::ListOptions options,
     }));
     return;
   }
-  // A list that is under way at a crash is answered by the next one.
+  // A list in flight during a crash is answered by the restarted server.
   const std::uint64_t id = next_id_++;
   calls_[id] = [done](client::Reply reply) {
     client::ListReply failure;
@@ -389,13 +389,13 @@ void SimClient::OnEvents(const std::shared_ptr<Stream>& stream,
     stream->version = version;
     if (event.type != client::EventType::kBookmark) versions.push_back(version);
     event.object = Shown(std::move(event.object));
-    if (Happens(50)) stream->held.push_back(event);  // said twice
+    if (Happens(50)) stream->held.push_back(event);  // duplicated
     stream->held.push_back(std::move(event));
   }
   if (stream->kind != nullptr) {
     server_.referee().OnWatched(user_, *stream->kind, after, std::move(versions), stream->version);
   }
-  // The connection breaks with what is under way; whoever watches again gets it again.
+  // The connection breaks and drops what is in flight; the next watch delivers it again.
   if (Happens(60)) return Close(stream, Unavailable("connection closed"));
   if (Happens(300)) return Close(stream, Error{ErrorCode::kExpired, "too old resource version"});
   if (stream->lag != nullptr) return;

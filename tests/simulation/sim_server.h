@@ -18,27 +18,27 @@ namespace drakkar::simulation {
 
 class SimClient;
 
-// An API server that can crash and come back: what was synced is there again, what was acknowledged
-// is checked to be. On a lane of its own.
+// An API server that can crash and restart: what was synced survives, and what was acknowledged is
+// checked to have survived. Has its own lane.
 class SimServer {
  public:
   SimServer(SeededLoop& loop, FeatureGates gates);
   ~SimServer();
 
-  void Crash();  // connections break; calls fail until Restart
+  void Crash();  // connections break, and calls fail until Restart
   void Restart();
   bool is_up() const { return is_up_; }
 
   apiserver::Core& core() { return *core_; }
   storage::MemoryDisk& disk() { return disk_; }
-  // By kind's plural; empty while the server is down.
+  // By the kind's plural; empty while the server is down.
   std::vector<api::ObjectPtr> Objects(std::string_view group, std::string_view plural);
   api::ObjectPtr Find(std::string_view group, std::string_view plural, const std::string& key);
 
-  // A write was answered with success: it must survive.
+  // A write was acknowledged, so it must survive.
   void OnAcknowledged(const api::ObjectPtr& object);
   Referee& referee() { return referee_; }
-  // What went wrong, a sentence each.
+  // What went wrong, one message each.
   std::vector<std::string> violations;
 
  private:
@@ -56,22 +56,22 @@ class SimServer {
   std::unique_ptr<apiserver::Core> core_;
   bool is_up_ = false;
   std::vector<SimClient*>
-      clients_;  // as they came: an order by address would not follow from the seed
-  std::map<std::string, std::int64_t> acknowledged_;  // by uid: version
-  std::map<std::string, std::int64_t> must_survive_;  // of those, what existed at the crash
+      clients_;  // in order of creation: an order by address would not depend on the seed alone
+  std::map<std::string, std::int64_t> acknowledged_;  // by UID: version
+  std::map<std::string, std::int64_t> must_survive_;  // those that existed at the crash
 };
 
 struct Faults {
   bool on = true;
-  // The planted bug: this client's lists and watches show claims without their allocation.
+  // A planted bug: this client's lists and watches show claims without their allocation.
   bool hide_allocations = false;
-  // Another one: this client sees every device attached as soon as it is allocated.
+  // Another planted bug: this client sees every device as attached as soon as it is allocated.
   bool pretend_attached = false;
 };
 
-// A component's connection to the server, with trouble drawn from the seed: requests and answers
-// that get lost, slow ones, conflicts, watches that break (with what was under way), expire, lag or
-// say a thing twice. Tells the referee what was written and watched.
+// A component's connection to the server, with faults drawn from the seed: lost requests and
+// responses, delays, conflicts, and watches that break (losing what is in flight), expire, lag or
+// repeat events. Reports writes and watches to the referee.
 class SimClient final : public client::Client {
  public:
   SimClient(SeededLoop& loop, EventLoop& lane, SimServer& server, const Faults& faults,

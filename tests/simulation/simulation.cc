@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kDriver[] = "local.example.com";
 constexpr char kFabric[] = "fabric.example.com";
-// Its devices need nothing on the node (KEP-5945), and no node has such a driver.
+// Its devices need no preparation on the node (KEP-5945), and no node has such a driver.
 constexpr char kRemote[] = "remote.example.com";
 constexpr char kGroup[] = "resource.k8s.io";
 
@@ -21,7 +21,7 @@ FeatureGates Gates() {
   return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
 }
 
-// What one node offers besides the fabric: two devices, one that may be shared (10 units), a chip
+// What one node offers in addition to the fabric: two devices, a shareable one (10 units), a chip
 // that can be used whole or in halves, and one that needs no driver on the node.
 std::vector<std::string> SlicesOf(const std::string& node) {
   const auto head = [&](std::string name, std::string pool, int count,
@@ -266,7 +266,7 @@ void Simulation::CreatePod() {
     }
     uses = StrCat(R"({"name":"c","resourceClaimName":")", claim, R"("})");
   }
-  // One container uses the whole claim; of a claim with two requests, two use one each.
+  // One container uses the whole claim; if the claim has two requests, two containers use one each.
   const auto container = [](const char* called, const char* request) {
     return StrCat(R"({"name":")", called,
                   R"(","image":"busybox:1","resources":{"claims":[{"name":"c")", request, "}]}}");
@@ -319,7 +319,7 @@ void Simulation::Step() {
       loop_.fake_clock().JumpWall(
           std::chrono::seconds(static_cast<std::int64_t>(loop_.random().Below(240)) - 120));
       break;
-    case 8:  // time passes while tasks wait their turn
+    case 8:  // time passes while tasks are queued
       loop_.fake_clock().Advance(std::chrono::milliseconds(loop_.random().Below(5'000)));
       break;
     default:
@@ -335,7 +335,7 @@ void Simulation::Step() {
 void Simulation::Settle() {
   faults_.on = false;
   scheduler_faults_.on = false;
-  // Pods whose deletion or creation was lost on the way are deleted again, or were never there.
+  // Delete pods again whose deletion was lost, or whose creation was lost in the first place.
   for (int i = 0; i < kSettleTurns; ++i) {
     StartWhatIsDown();
     PublishSlices();

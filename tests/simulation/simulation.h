@@ -18,40 +18,41 @@
 
 namespace drakkar::simulation {
 
-// A whole cluster from one seed: API server, scheduler, controllers, nodes with hollow containers
-// and drivers, a binding controller, and users that make and delete pods; each component on a lane
-// of its own, all of them subject to faults. After every step the state is checked against what
-// must never happen (design, section 7).
+// A whole cluster from one seed: API server, scheduler, controllers, nodes with simulated
+// containers and drivers, a binding controller, and users who create and delete pods. Each
+// component has its own lane, and all are subject to faults. After every step the state is checked
+// against what must never happen (design, section 7).
 class Simulation {
  public:
   struct Options {
     std::uint64_t seed = 1;
-    // A scheduler that forgets what is allocated when it restarts: the checks must find it.
+    // A scheduler that forgets allocations when it restarts; the checks must detect it.
     bool plant_double_allocation = false;
-    // A scheduler that does not wait for binding conditions: the same.
+    // A scheduler that does not wait for binding conditions; the checks must detect it.
     bool plant_no_wait = false;
   };
   explicit Simulation(Options options);
   ~Simulation();
 
-  // One thing happens, the loop goes on a little, everything is checked.
+  // Performs one random action, runs the loop for a while, and checks everything.
   void Step();
-  // Faults end, everybody is up; what is possible must have happened after a while.
+  // Ends the faults and restarts every component; everything that is possible must then happen
+  // within a while.
   void Settle();
 
   const std::vector<std::string>& violations() const { return server_.violations; }
-  // A summary of what is stored, to compare runs.
+  // A summary of the stored state, to compare runs.
   std::string Fingerprint();
   std::size_t bound_pods() const { return bound_ever_.size(); }
-  // How many containers were seen that see metadata, and how many pods ran without a driver.
+  // The number of containers that saw metadata, and of pods that ran without a driver.
   std::size_t metadata_seen() const { return metadata_seen_.size(); }
   std::size_t driverless_pods() const { return driverless_.size(); }
 
  private:
   static constexpr int kMaxPods = 8;
   static constexpr Duration kBindingTimeout = std::chrono::seconds(30);
-  static constexpr int kSettleTurns = 20;  // of 15 seconds
-  static constexpr int kPatience = 5;      // turns in which a pod may wait for what is free
+  static constexpr int kSettleTurns = 20;  // of 15 seconds each
+  static constexpr int kPatience = 5;      // rounds that a pod may wait for a free device
 
   void SetUp();
   void CreateObject(std::string_view group, std::string_view version, std::string_view kind,
@@ -61,7 +62,7 @@ class Simulation {
   void StartFabric();
   void KillSomething();
   void StartWhatIsDown();
-  // What the nodes' drivers do: an agent that starts removes the slices of its node.
+  // What the nodes' drivers do: an agent that starts deletes the slices of its node.
   void PublishSlices();
   void CreatePod();
   void DeletePod();
@@ -102,19 +103,19 @@ class Simulation {
   int next_pod_ = 0;
   int next_claim_ = 0;
   std::set<std::string> live_;          // names of pods that nobody has deleted
-  std::set<std::string> attempted_;     // names of all pods ever
-  std::map<std::string, int> in_vain_;  // turns that a pod has waited for a free device
-  // By pod uid, once bound: the claims that drivers prepare, and what each container may see.
+  std::set<std::string> attempted_;     // names of all pods so far
+  std::map<std::string, int> in_vain_;  // rounds that a pod has waited for a free device
+  // By pod UID, once bound: the claims that drivers prepare, and what each container may see.
   struct Use {
-    std::vector<std::string> claims;                        // uids
+    std::vector<std::string> claims;                        // UIDs
     std::map<std::string, std::set<std::string>> metadata;  // by container: "<claim>/<request>"
-    bool is_complete = true;                                // a claim was gone already
+    bool is_complete = true;                                // false if a claim was already gone
   };
   std::map<std::string, Use> uses_;
-  std::map<std::string, api::ObjectPtr> known_claims_;  // by uid, the last version
+  std::map<std::string, api::ObjectPtr> known_claims_;  // by UID, the last version
   std::set<std::string> bound_ever_;
-  std::set<std::string> metadata_seen_;  // pod uid and container
-  std::set<std::string> driverless_;     // uids of pods that ran with a device no driver prepares
+  std::set<std::string> metadata_seen_;  // pod UID and container
+  std::set<std::string> driverless_;  // UIDs of pods that ran with a device that no driver prepares
   int step_ = 0;
 };
 

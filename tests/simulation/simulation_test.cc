@@ -15,7 +15,7 @@ namespace drakkar::simulation {
 namespace {
 
 constexpr int kSteps = 40;
-// In the quick tests; more come from the environment.
+// For quick tests; the environment can set more.
 constexpr std::uint64_t kSeeds = 100;
 
 std::uint64_t FromEnvironment(const char* name, std::uint64_t fallback) {
@@ -23,7 +23,7 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-// Of one seed the log tells how it came to it; of many nobody could read it.
+// Silences the log for many seeds; a single seed logs everything.
 struct Silence {
   Silence() {
     SetLogSink([](std::string_view) {});
@@ -40,7 +40,7 @@ std::vector<std::string> RunOnce(Simulation::Options options, std::string* finge
   return simulation.violations();
 }
 
-TEST(Simulation, NothingForbiddenHappensWhateverTheSeed) {
+TEST(Simulation, InvariantsHoldForEverySeed) {
   const std::uint64_t only = FromEnvironment("DRAKKAR_SIMULATION_SEED", 0);
   const std::uint64_t first = only == 0 ? FromEnvironment("DRAKKAR_SIMULATION_FIRST", 1) : only;
   const std::uint64_t last = only == 0 ? FromEnvironment("DRAKKAR_SIMULATION_SEEDS", kSeeds) : only;
@@ -96,7 +96,7 @@ TEST(Simulation, PodsAreReallyBound) {
     metadata += simulation.metadata_seen();
     driverless += simulation.driverless_pods();
   }
-  EXPECT_GE(bound, 12u) << "a simulation in which nothing happens proves nothing";
+  EXPECT_GE(bound, 12u) << "a simulation in which nothing happens is useless";
   EXPECT_GE(metadata, 6u);
   EXPECT_GE(driverless, 1u);
 }

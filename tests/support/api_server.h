@@ -14,14 +14,14 @@
 
 namespace drakkar::testing {
 
-// An API server over a store in memory, on a seeded loop that the test owns, with a client for the
-// test's own use. The namespace "default" exists.
+// An API server with an in-memory store, on a seeded loop that the test owns, and a client for the
+// test. The namespace "default" exists.
 class TestApiServer {
  public:
   explicit TestApiServer(SeededLoop& loop, FeatureGates gates = FeatureGates());
   ~TestApiServer();
 
-  // Loses what was not durable and reads the rest again; clients made before are dead.
+  // Loses what was not durable and reloads the rest; existing clients stop working.
   void CrashAndRestart();
 
   apiserver::Core& core() { return *core_; }
@@ -29,8 +29,8 @@ class TestApiServer {
   client::Client& client() { return *client_; }
   storage::MemoryDisk& disk() { return disk_; }
 
-  // The test's own calls: each runs the loop until the answer is there. `manifest` is JSON with
-  // apiVersion and kind. Failures are reported through gtest and give null.
+  // Calls for the test: each runs the loop until the response arrives. `manifest` is JSON with
+  // apiVersion and kind. Failures are reported through gtest and return null.
   api::ObjectPtr Create(std::string_view manifest);
   client::Reply TryCreate(std::string_view manifest);
   api::ObjectPtr Get(std::string_view kind, const std::string& key);  // null if there is none
@@ -50,7 +50,7 @@ class TestApiServer {
   std::unique_ptr<client::Client> client_;
 };
 
-// The stored version of a kind by its name, "ResourceClaim".
+// The storage version of a kind by its name, "ResourceClaim".
 const api::KindSchema* KindNamed(std::string_view kind);
 
 }  // namespace drakkar::testing

@@ -12,26 +12,27 @@
 
 namespace drakkar::testing {
 
-// Loses the requests that the test picks: they never arrive, and the caller hears that the
-// connection was closed. Keeps others back until the test lets them go, and hides what watches say.
-// Everything else goes to the client beneath.
+// Loses requests that the test selects: they never reach the server, and the caller gets
+// "connection closed". Holds others back until the test releases them, and hides watch events.
+// Everything else goes to the wrapped client.
 class FaultyClient final : public client::Client {
  public:
-  // `verb` as in RBAC; `body` is null for what has none.
+  // `verb` as in RBAC; `body` is null if there is none.
   using Picks = std::function<bool(std::string_view verb, const client::ResourceRef& ref,
                                    const api::TreePtr& body)>;
 
   FaultyClient(EventLoop& loop, client::Client& beneath) : loop_(loop), beneath_(beneath) {}
 
-  Picks loses;  // null: nothing
-  Picks holds;  // of updates; null: nothing
-  Picks lacks;  // of lists: what the server does not know; null: nothing
-  std::function<bool(const client::WatchEvent& event)> hides;  // in watches; null: nothing
-  // Sends what was kept back, in order.
+  Picks loses;  // requests to lose; null for none
+  Picks holds;  // updates to hold back; null for none
+  Picks lacks;  // lists of kinds that the server does not have; null for none
+  // watch events to hide; null for none
+  std::function<bool(const client::WatchEvent& event)> hides;
+  // Sends the held requests in order.
   void LetGo() {
     for (auto& send : std::exchange(held_, {})) send();
   }
-  // What the server says it serves; null: what the client beneath says.
+  // What the server says it serves; if null, the wrapped client's answer.
   std::function<Result<client::ServedKinds>()> serves;
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {

@@ -9,7 +9,7 @@ namespace drakkar::testing {
 
 // Counts the cases of a vector test and prints the line that `./dev vectors` collects:
 //   quantity: 822 passed, 0 failed, 0 listed deviations
-// A case has failed if gtest recorded a failure while its scope was open.
+// A case fails if gtest records a failure while its scope is open.
 class VectorReport {
  public:
   explicit VectorReport(std::string area) : area_(std::move(area)) {}

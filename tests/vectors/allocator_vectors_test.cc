@@ -50,7 +50,7 @@ allocator::Features ReadFeatures(Value names) {
   return features;
 }
 
-// Share ids are random; everything else must agree.
+// Share IDs are random; everything else must agree.
 void DropShareIds(api::Draft& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     api::Draft* devices = results.at(i).Find("devices");
@@ -64,7 +64,7 @@ void DropShareIds(api::Draft& results) {
 std::string Canonical(api::Draft results) {
   DropShareIds(results);
   const api::TreePtr tree = results.Freeze();
-  // Reading it back turns opaque parameters from bytes into values.
+  // A round trip turns opaque parameters from bytes into values.
   const auto read = api::ParseJson(api::WriteJson(tree->root()));
   return api::WriteJson((*read)->root(), {.sort_members = true});
 }
@@ -92,8 +92,7 @@ std::string Actual(Value vector) {
     auto read = device::SliceFromApi(slice);
     if (!read.ok()) return StrCat("slice: ", read.error().message);
     EXPECT_TRUE(read->unknown_fields.empty()) << Join(read->unknown_fields, ", ");
-    // Some cases give several slices one name, which no API server would. The order in which they
-    // are given is the order of equal names.
+    // Some cases give several slices the same name, which no API server would. Keep their order.
     while (!names.insert(read->name).second) read->name += '\x01';
     inventory.SetSlice(std::make_shared<device::Slice>(*std::move(read)));
   }

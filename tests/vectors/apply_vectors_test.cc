@@ -23,7 +23,7 @@ using api::Value;
 
 constexpr std::string_view kNow = "2025-06-07T08:09:10Z";
 
-// Canonical text: what Go always writes, times named as the vectors do, fieldsV1 as a tree.
+// Canonical text: fields that Go always writes, times named as in the vectors, fieldsV1 as a tree.
 std::string Text(Value object, const api::StructSchema& schema) {
   Draft draft(object);
   Draft entries = Draft::Array();
@@ -100,7 +100,7 @@ TEST(ApplyVectors, FieldManagerAgreesWithKubernetes) {
                                  {.strictness = api::Strictness::kIgnore, .zero_values = true});
           ASSERT_TRUE(canonical.ok()) << name;
           TreePtr result_tree = ToHubVersion(canonical->tree);
-          // Kubernetes gives defaults to what changed.
+          // Kubernetes sets defaults on what changed.
           if (std::get<api::Applied>(result).changed) {
             Draft defaulted(result_tree);
             StrategyFor(*hub).Default(defaulted, context);

@@ -26,7 +26,7 @@ UserInfo UserOf(Value user) {
   return info;
 }
 
-// The rules of a case answer, and what was asked is counted: "verb/resource/subresource/name".
+// Answers with the rules of a case and counts what was asked: "verb/resource/subresource/name".
 std::string RunPermissionCase(Value c, bool binding) {
   SeededRandom random(1);
   const FeatureGates gates;
@@ -60,7 +60,7 @@ std::string RunPermissionCase(Value c, bool binding) {
   for (const auto& [key, name, count] : c["queries"].members()) {
     expected[std::string(name)] = count.integer();
   }
-  if (asked != expected) problem += "\n    other questions were asked";
+  if (asked != expected) problem += "\n    different checks were made";
   return problem;
 }
 
@@ -81,7 +81,7 @@ std::string RunServiceAccountCase(Value c) {
              : "the other answer";
 }
 
-TEST(AuthorizationVectors, StatusPermissionsAreAskedForAsInKubernetes) {
+TEST(AuthorizationVectors, StatusPermissionsAreCheckedAsInKubernetes) {
   constexpr std::string_view kArea = "authorization";
   if (!vectors::Available(kArea)) {
     GTEST_SKIP() << "no vectors in " << vectors::Root() << "/" << kArea;

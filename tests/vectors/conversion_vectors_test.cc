@@ -20,8 +20,8 @@ using api::Value;
 constexpr std::string_view kArea = "conversion";
 constexpr std::string_view kFile = "defaulting_and_versions";
 
-// The inputs of all cases, unread: repeated and unknown fields matter. The reader of objects keeps
-// bytes of fields it knows as opaque, so they get a name that exists.
+// The inputs of all cases, unparsed, because repeated and unknown fields matter. The object reader
+// keeps the bytes of known opaque fields, so the inputs get such a field's name.
 struct InputSchema {
   InputSchema() {
     fields[0].key = api::FindKey("object");
@@ -48,7 +48,7 @@ std::string WithName(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-// Opaque values without the layout of the file they stood in.
+// Opaque values without the formatting of their file.
 void Compact(api::Draft& draft) {
   if (draft.kind() == api::ValueKind::kRaw) {
     draft = api::Draft::Raw(api::WriteJson((*api::ParseJson(draft.str()))->root()));
@@ -60,7 +60,7 @@ void Compact(api::Draft& draft) {
 }
 
 std::string RunCase(Value c, std::string text) {
-  // The field that this input has twice is there once in the vector.
+  // This input has a field twice, which the vector cannot represent.
   if (c["name"].str() == "duplicate-key") {
     text = WithName(std::move(text), "\"name\": \"y\"", "\"name\": \"x\", \"name\": \"y\"");
   }
@@ -70,13 +70,13 @@ std::string RunCase(Value c, std::string text) {
   const api::KindSchema* kind =
       api::FindKindByApiVersion(api_version, (*plain)->root()["kind"].str());
   const std::string_view error = c["error"].str();
-  // How an unknown kind is told is up to the part that looks it up.
+  // How an unknown kind is reported depends on the component that looks it up.
   if (kind == nullptr) return error.starts_with("no kind ") ? "" : "the kind is not known";
   const auto read = api::ReadObject(text, *kind->schema, {.strictness = api::Strictness::kIgnore});
   if (!read.ok()) {
     return read.error().message == error ? "" : StrCat("refused: ", read.error().message);
   }
-  if (!error.empty()) return StrCat("should be refused: ", error);
+  if (!error.empty()) return StrCat("should be rejected: ", error);
   std::string problem;
   const auto strict = api::ReadObject(text, *kind->schema);
   const std::string strict_error = strict.ok() ? "" : strict.error().message;

@@ -1,4 +1,5 @@
-// The format and the writer of device metadata against Kubernetes', in the `kubernetes` dialect.
+// Compares the format and the writer of device metadata with Kubernetes', in the `kubernetes`
+// dialect.
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
@@ -22,16 +23,16 @@ constexpr std::string_view kArea = "devicemetadata";
 
 // --- decode ---
 
-// How Kubernetes' decoder would answer for a type of document ("": the internal one).
+// The answer of Kubernetes' decoder for a document type ("" for the internal one).
 std::string CheckDecoded(Value expected, std::string_view stream, std::string_view version) {
   const auto document = metadata::DecodeDocument(stream, {.dialect = Dialect::kKubernetes});
   const std::string_view error = expected["error"].str();
   if (!document.ok()) {
     return document.error().message == error ? "" : "refused: " + document.error().message;
   }
-  if (!error.empty()) return StrCat("should be refused: ", error);
+  if (!error.empty()) return StrCat("should be rejected: ", error);
   if (document->api_version != expected["source"].str()) return "source " + document->api_version;
-  // Read again, since opaque values are not compared with trees.
+  // Parsed again, because opaque values are not compared with trees.
   const api::TreePtr converted =
       *api::ParseJson(api::WriteJson(metadata::ConvertDocument(*document, version)->root()));
   if (!api::Equal(converted->root(), expected["object"])) {
@@ -128,7 +129,7 @@ std::vector<driver::PreparedDevice> ReadDevices(Value list) {
   });
 }
 
-// The metadata files and CDI specs, not what the driver keeps for itself.
+// The metadata files and CDI specs, without the driver's own records.
 void Collect(FileSystem& files, const std::string& directory,
              std::map<std::string, std::string>& found) {
   const auto names = files.ListDirectory(directory);
@@ -149,11 +150,11 @@ std::string CheckFiles(FileSystem& files, Value c, Value expected) {
   Collect(files, std::string(c["cdiDir"].str()), found);
   for (const auto& [key, path, text] : expected.members()) {
     const auto file = found.find(std::string(path));
-    if (file == found.end()) return StrCat("there is no ", path);
+    if (file == found.end()) return StrCat("missing file ", path);
     if (file->second != text.str()) return StrCat(path, " is ", file->second);
     found.erase(file);
   }
-  return found.empty() ? "" : "there should be no " + found.begin()->first;
+  return found.empty() ? "" : "unexpected file " + found.begin()->first;
 }
 
 std::string ModeText(const FileInfo& info) {
@@ -181,7 +182,7 @@ std::string RunWriter(Value c) {
   if (!prepared.ok()) {
     return prepared.error().message == error ? "" : "refused: " + prepared.error().message;
   }
-  if (!error.empty()) return StrCat("should be refused: ", error);
+  if (!error.empty()) return StrCat("should be rejected: ", error);
   std::size_t ids = 0;
   for (const auto& [key, request, id] : c["cdiDeviceIDs"].members()) {
     for (const driver::PreparedDevice& device : devices) {
@@ -216,7 +217,7 @@ std::string RunWriter(Value c) {
   return CheckFiles(files, c, Value());
 }
 
-TEST(MetadataVectors, FormatAndWriterAreThoseOfKubernetes) {
+TEST(MetadataVectors, FormatAndWriterMatchKubernetes) {
   if (!vectors::Available(kArea)) {
     GTEST_SKIP() << "no vectors in " << vectors::Root() << "/" << kArea;
   }

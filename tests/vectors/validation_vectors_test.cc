@@ -34,7 +34,7 @@ using api::TreePtr;
 using api::Value;
 using vectors::Case;
 
-// The time of the vectors; some ran on a clock that starts in 2000 and was ten seconds old.
+// The vectors' time; some ran on a clock that starts in 2000 and was ten seconds old.
 class FixedClock final : public Clock {
  public:
   explicit FixedClock(Value before)
@@ -52,7 +52,7 @@ bool IsNamespaced(std::string_view kind) {
   return kind == "ResourceClaim" || kind == "ResourceClaimTemplate";
 }
 
-// One case, and what the server would know while it handles it.
+// One case, and the server state for it.
 struct Run {
   std::string kind;
   std::string operation;
@@ -74,7 +74,7 @@ MetadataRules MetadataRulesOf(const Run& run) {
           .name_is_declared = run.kind == "DeviceClass"};
 }
 
-// Just the validation function, as Kubernetes' own tests call it.
+// Only the validation function, as called by Kubernetes' own tests.
 Findings Handwritten(const Run& run) {
   Findings out;
   const Value now = run.now();
@@ -143,7 +143,7 @@ const Strategy& StrategyOf(const Run& run) {
   return StrategyFor(*api::FindKind("resource.k8s.io", version, run.kind));
 }
 
-// What the strategy asks before the rules.
+// The permissions that the strategy checks before the rules.
 Findings Permissions(const Run& run, const StrategyContext& context) {
   Findings out;
   const Value now = run.now();
@@ -177,12 +177,12 @@ Findings StrategyFindings(const Run& run, const StrategyContext& context) {
   return out;
 }
 
-// Fields of metadata that a status update cannot change.
+// Metadata fields that a status update cannot change.
 constexpr api::FieldName kResetForStatus[] = {
     "deletionTimestamp", "generation", "selfLink",        "labels",
     "annotations",       "finalizers", "ownerReferences", "managedFields"};
 
-// The step before validation, as the verbs do it around the strategy.
+// The step before validation, as the verbs run it around the strategy.
 TreePtr Prepare(const Run& run, const StrategyContext& context, bool full) {
   const Strategy& strategy = StrategyOf(run);
   Draft object(run.object);
@@ -218,7 +218,7 @@ TreePtr Prepare(const Run& run, const StrategyContext& context, bool full) {
   return object.Freeze();
 }
 
-// What the verbs check of every object's metadata, besides what its kind checks.
+// What the verbs check in every object's metadata, in addition to the kind's own rules.
 Findings CommonMetadata(const Run& run) {
   const MetadataRules rules{.namespaced = IsNamespaced(run.kind),
                             .check_name = PathSegmentProblems,
@@ -239,7 +239,7 @@ FieldErrors FullErrors(const Run& run, const StrategyContext& context, bool beta
   return MergeFindings(found, Declared(run), beta, version);
 }
 
-// The errors that are not about metadata, the way the server asks for them.
+// The errors that are not about metadata, in the server's order.
 FieldErrors ServerErrors(const Run& run, const StrategyContext& context) {
   const Strategy& strategy = StrategyOf(run);
   return run.before == nullptr
@@ -266,7 +266,7 @@ std::string CompareObjects(std::string_view what, Value expected, Value actual) 
   if (!expected.has_value()) return "";
   std::string failure;
   const std::string text = api::WriteJson(expected);
-  // Placeholders for opaque values were left in one case: nothing to compare there.
+  // One case still has placeholders for opaque values: nothing to compare there.
   if (text.find("\"@@RAW") != std::string::npos) return "";
   const TreePtr wanted = vectors::ReadApiObject(text, failure, true);
   if (wanted == nullptr) return StrCat("\n    ", what, ": ", failure);
@@ -294,7 +294,7 @@ Run MakeRun(const Case& c) {
           .object = ToHubVersion(c.object),
           .before = c.before == nullptr ? nullptr : ToHubVersion(c.before),
           .namespaces = c["namespaces"]};
-  // Kubernetes' table of conditions goes through the status of rules without saying so.
+  // Kubernetes' condition cases implicitly go through the status of rules.
   if (run.kind == "DeviceTaintRule" && run.operation == "update" &&
       c["name"].str().find("/conditions:") != std::string_view::npos) {
     run.operation = "update-status";
@@ -312,7 +312,7 @@ std::string RunValidationCase(const Case& c) {
   if (const Value handwritten = c["handwritten"]; handwritten.exists()) {
     Run direct = run;
     if (c.name().ends_with("_invalid-reserved-deleted")) {
-      // The deletion time of this input is Go's zero time, which JSON does not show.
+      // The deletion time of this input is Go's zero time, which JSON omits.
       Draft deleted(run.object);
       deleted["metadata"]["deletionTimestamp"] = "0001-01-01T00:00:00Z";
       direct.object = deleted.Freeze();
@@ -350,7 +350,7 @@ std::string RunValidationCase(const Case& c) {
   return problem;
 }
 
-// The rules of a capacity alone: {name, capacity, DRAFractionalCapacityRange, errors}.
+// Only the rules of a capacity: {name, capacity, DRAFractionalCapacityRange, errors}.
 std::string RunCapacityCase(const Case& c) {
   const api::StructSchema& schema = *api::FindStruct("io.k8s.api.resource.v1.DeviceCapacity");
   const auto read = api::ReadObject(api::WriteJson(c["capacity"]), schema);
@@ -399,11 +399,11 @@ void RunArea(std::string_view area, std::string (*run)(const Case&)) {
   tally.Finish();
 }
 
-TEST(ValidationVectors, ObjectsGetTheErrorsThatKubernetesGives) {
+TEST(ValidationVectors, ObjectsGetTheSameErrorsAsInKubernetes) {
   RunArea("validation", RunValidationCase);
 }
 
-TEST(ValidationVectors, StrategiesPrepareObjectsAsKubernetesDoes) {
+TEST(ValidationVectors, StrategiesPrepareObjectsAsInKubernetes) {
   RunArea("strategy", RunValidationCase);
 }
 

@@ -21,14 +21,14 @@ namespace {
 
 constexpr std::string_view kDeviationsFile = "tests/vectors/deviations.txt";
 constexpr std::string_view kNow = "2025-06-07T08:09:10Z";
-// Failures shown in full; the rest is counted.
+// Failures that are shown in full; the rest is only counted.
 constexpr int kMaxShown = 25;
 
 api::Key MakeKey(std::string_view text) {
   return {0, static_cast<std::uint32_t>(text.size()), text.data()};
 }
 
-// A line as far as bytes matter: the objects, unread.
+// A line with unparsed objects, because their bytes matter.
 const api::StructSchema& LineSchema() {
   static const api::Key kObject = MakeKey("object");
   static const api::Key kOldObject = MakeKey("oldObject");
@@ -53,10 +53,10 @@ std::string ReplaceAll(std::string text, std::string_view from, std::string_view
   return text;
 }
 
-// Bytes that are no JSON are written as an object with one member.
+// Bytes that are not JSON are written as an object with one member.
 void RestoreInvalidRaw(api::Draft& draft) {
   if (draft.kind() == api::ValueKind::kRaw) {
-    // The inputs about the size limit had a space after the colon, which is lost in the vectors.
+    // The inputs for the size limit had a space after the colon, which is lost in the vectors.
     constexpr std::string_view kLong = "{\"str\":\"";
     if (draft.str().starts_with(kLong) && draft.str().size() > 10'000) {
       draft = api::Draft::Raw(StrCat("{\"str\": \"", draft.str().substr(kLong.size())));
@@ -197,7 +197,7 @@ std::string CompareErrors(api::Value expected, const api::FieldErrors& actual, b
     const std::string_view raw = error["badValue"].str();
     const std::string_view value = raw == "<nil>" ? "null" : raw;
     const std::string_view type = error["type"].str();
-    // Structs and lists are shown in the form of Go's own types.
+    // Structs and lists are printed in the form of Go's own types.
     const bool counts = !value.starts_with('{') && !value.starts_with('[') &&
                         type != "FieldValueTooLong" && type != "InternalError";
     wanted.push_back({Shown(type, error["field"].str(), value, error["detail"].str()),
@@ -254,7 +254,7 @@ std::string Deviations::RowOf(const std::string& file, const std::string& name) 
 
 namespace {
 
-// What an error that differs because of a row says. Without this, a listed case could hide any
+// The text of an error that differs because of a row. Without this, a listed case could hide any
 // other difference.
 std::string_view MarkOf(std::string_view row) {
   if (row == "5945 gate off, API server") {
@@ -300,8 +300,8 @@ void Tally::Finish() {
   for (const std::string& name : agreeing_) {
     ADD_FAILURE() << name << " is listed as a deviation and agrees";
   }
-  EXPECT_EQ(failed_, 0) << area_ << ": cases that do not agree and are not listed";
-  EXPECT_GT(passed_, 0) << area_ << ": nothing was compared";
+  EXPECT_EQ(failed_, 0) << area_ << ": cases differ and are not listed";
+  EXPECT_GT(passed_, 0) << area_ << ": no case was compared";
 }
 
 }  // namespace drakkar::vectors

@@ -12,10 +12,10 @@
 
 namespace drakkar::vectors {
 
-// Where the vectors are: DRAKKAR_VECTORS, default ../shared/vectors from the source root.
+// The directory of the vectors: DRAKKAR_VECTORS, default ../shared/vectors from the source root.
 std::string Root();
 bool Available(std::string_view area);
-// Names of the files of an area, without their folder; sorted.
+// The names of an area's files, without their folder; sorted.
 std::vector<std::string> FilesOf(std::string_view area, std::string_view extension);
 std::string ReadText(std::string_view area, std::string_view file);
 
@@ -28,42 +28,43 @@ struct Case {
   api::Value operator[](std::string_view name) const { return line->root().Entry(name); }
   std::string name() const { return std::string(line->root()["case"].str()); }
 };
-// `failure` says what could not be read.
+// `failure` is set if the case cannot be read.
 std::optional<Case> ReadCase(const std::string& file, const std::string& text,
                              std::string& failure);
 
-// The gates of a case; names we do not know are ignored.
+// The gates of a case; unknown names are ignored.
 FeatureGates GatesOf(api::Value feature_gates);
 
-// An object of the schema that its apiVersion and kind name, as the reader of requests makes it;
-// with `zero_values` also the fields that answers always have.
+// Reads an object by its apiVersion and kind, as the server reads requests; with `zero_values` also
+// sets the fields that responses always have.
 api::TreePtr ReadApiObject(std::string_view json, std::string& failure, bool zero_values = false);
 
-// The same the other way round: opaque values that are no JSON in the form the vectors have.
+// The reverse: opaque values that are not JSON are written as in the vectors.
 std::string WriteApiObject(api::Value object);
 
-// What differs between expected and actual errors, as multisets or (with `once`) as sets; empty if
-// nothing does.
+// The differences between expected and actual errors, as multisets or (with `once`) as sets; empty
+// if there are none.
 std::string CompareErrors(api::Value expected, const api::FieldErrors& actual, bool once);
 
-// Cases where we differ on purpose: area, file and case, with the row of the design that says so.
+// Cases that we answer differently on purpose: area, file and case, with the row of
+// docs/compatibility.md.
 class Deviations {
  public:
   explicit Deviations(std::string_view area);
-  // The row of a listed case; empty if it is not listed.
+  // The row of a listed case, or empty.
   std::string RowOf(const std::string& file, const std::string& name) const;
 
  private:
   std::map<std::string, std::string> rows_;
 };
 
-// Counts an area and prints its line: "AREA: N passed, N failed, N listed deviations".
+// Counts the cases of an area and prints its line: "AREA: N passed, N failed, N listed deviations".
 class Tally {
  public:
   explicit Tally(std::string_view area) : area_(area), deviations_(area) {}
-  // `problem` is empty when our answer agrees.
+  // `problem` is empty if our answer agrees.
   void Count(const std::string& file, const std::string& name, const std::string& problem);
-  // Prints; fails the running test if a case failed or a listed deviation agrees after all.
+  // Prints the line; fails the running test if a case failed, or if a listed deviation agrees.
   void Finish();
 
  private:

@@ -15,15 +15,16 @@ find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
 
 if(DRAKKAR_FUZZ)
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # clang wants the same threading flags for all users
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # clang requires the same threading flags for all users
 endif()
 add_custom_target(all_benches)
 if(DRAKKAR_FUZZ)
   add_custom_target(all_fuzz)
 endif()
 
-# Precompiled headers of others: half the time of a small translation unit is reading them. The compiler takes them
-# only where all flags are the same, so every target is built for threads; -Winvalid-pch makes a mismatch an error.
+# Precompiled third-party headers: reading them is half the compile time of a small translation
+# unit. The compiler accepts them only if all flags match, so every target is built for threads;
+# -Winvalid-pch makes a mismatch an error.
 add_compile_options(-pthread)
 set(DRAKKAR_PCH_HEADERS
   <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstdlib> <cstring> <deque> <functional> <map>
@@ -60,9 +61,9 @@ function(dra_library)
   endforeach()
 endfunction()
 
-# A fuzz target with its seeds in tests/corpus/NAME. With DRAKKAR_FUZZ it is a libFuzzer binary, for
-# `./dev soak fuzz`. Otherwise it is a part of tests/fuzz/fuzz_replay, under a name of its own, and the test
-# fuzz_replay_NAME runs its seeds and a few thousand mutations of them.
+# A fuzz target with seeds in tests/corpus/NAME. With DRAKKAR_FUZZ it is a libFuzzer binary, for
+# `./dev soak fuzz`. Otherwise it is part of tests/fuzz/fuzz_replay, and the test fuzz_replay_NAME
+# runs its seeds and a few thousand mutations of them.
 function(dra_fuzz)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   if(DRAKKAR_FUZZ)
@@ -79,8 +80,8 @@ function(dra_fuzz)
   endif()
 endfunction()
 
-# A test binary of its own, for tests that belong to no single module. It runs from the source
-# root, so that `../shared` and `examples/` are where a reader expects them.
+# A separate test binary, for tests that do not belong to a single module. It runs from the source
+# root, so that `../shared` and `examples/` resolve.
 function(dra_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})

@@ -1,7 +1,8 @@
-# What `cmake --install BUILD --component sdk --prefix DIR` puts in place: the driver SDK for C++ and C,
-# as static libraries with their headers, a CMake package (drakkar-driver) and a pkg-config file.
+# Installs the driver SDK for C++ and C (`cmake --install BUILD --component sdk --prefix DIR`):
+# static libraries with their headers, a CMake package (drakkar-driver) and a pkg-config file.
 
-# All static libraries of ours that `target` needs, and what they need of the system, in link order.
+# All of our static libraries that `target` needs, and the system libraries they need, in link
+# order.
 function(dra_link_closure target out_libraries out_system)
   set(found ${${out_libraries}})
   set(others ${${out_system}})
@@ -49,7 +50,7 @@ endfunction()
 
 function(dra_install_sdk)
   if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-    install(CODE "message(FATAL_ERROR \"the archives of this build are for its own compiler alone: build with DRAKKAR_PROFILE=off to install the SDK\")"
+    install(CODE "message(FATAL_ERROR \"the archives of this build work only with its own compiler; build with DRAKKAR_PROFILE=off to install the SDK\")"
       COMPONENT sdk)
     return()
   endif()
@@ -78,7 +79,7 @@ function(dra_install_sdk)
     if(item MATCHES "^[/-]")
       string(APPEND DRAKKAR_LINK_FLAGS " ${item}")
     elseif(item MATCHES "^PkgConfig::(.*)$")
-      # Imported where it is used and so unknown here; what pkg-config said is in the cache.
+      # Imported elsewhere and therefore unknown here; pkg-config's result is in the cache.
       string(JOIN " " flags ${${CMAKE_MATCH_1}_LDFLAGS})
       string(APPEND DRAKKAR_LINK_FLAGS " ${flags}")
     elseif(item MATCHES "^OpenSSL::")

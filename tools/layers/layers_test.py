@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FREE = ("tests", "bench", "cmd", "examples", "tools")
 SOURCES = ("*.h", "*.cc", "*.c")
 
-# What only base may touch: everything else takes a Clock, Random, FileSystem or EventLoop.
+# Only base may use these: everything else takes a Clock, Random, FileSystem or EventLoop.
 BANNED = {
     r"\bstd::thread\b|\bstd::jthread\b|\bpthread_create\b": ("src/base/exec", "src/storage/sqlite"),
     r"\bsleep_for\b|\busleep\(|\bnanosleep\(": (),

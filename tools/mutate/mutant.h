@@ -1,5 +1,5 @@
-// Forced into every mutated translation unit: selects one of the mutants that were compiled into
-// the program. DRAKKAR_MUTANT is its number; DRAKKAR_MUTANT_COVERAGE names a file with a byte per
+// Included into every mutated translation unit: selects one of the mutants compiled into the
+// program. DRAKKAR_MUTANT is its number; DRAKKAR_MUTANT_COVERAGE names a file with one byte per
 // mutant, set to 1 when the mutated code is reached.
 #pragma once
 
@@ -41,7 +41,7 @@ inline bool Reached(int number) {
   return active == number;
 }
 
-// Whether mutant `number` is the active one. Never while the compiler evaluates constants.
+// Whether mutant `number` is active. Never in constant evaluation.
 constexpr bool On(int number) {
   if (std::is_constant_evaluated()) return false;
   return Reached(number);
@@ -67,7 +67,7 @@ DRAKKAR_MUTANT_COMPARISON(Equal, ==, !=)
 DRAKKAR_MUTANT_COMPARISON(NotEqual, !=, ==)
 #undef DRAKKAR_MUTANT_COMPARISON
 
-// std::all_of and std::ranges::all_of in one, told apart by what the arguments can be given to.
+// Handles std::all_of and std::ranges::all_of, distinguished by their arguments.
 #define DRAKKAR_MUTANT_QUANTIFIER(name, original, mutated)                           \
   template <typename First, typename... Rest>                                        \
   constexpr bool name(int number, First&& first, Rest&&... rest) {                   \

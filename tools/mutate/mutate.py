@@ -5,8 +5,8 @@
 
 PATH is a folder or a .cc file. Of all places where a bug can be planted, N are drawn. They are
 compiled into one build, in a copy of the tree below build/mutate; each test case then runs once to
-learn which mutants it reaches, and each mutant runs the cases that reach it. Mutants that no test
-kills are printed as a diff. equivalent.txt lists those that change nothing anybody could see.
+record which mutants it reaches, and each mutant runs the cases that reach it. Mutants that no test
+kills are printed as a diff. equivalent.txt lists those without a visible effect.
 
 Exit status: 0 if at least 90 % were killed, 1 if not, 2 if the run itself failed.
 """
@@ -37,7 +37,7 @@ NOT_CODE = re.compile(r"(_test|_bench|_fuzz)\.cc$|/testing/|/testdata/")
 FLAGS = ("-I", "-isystem", "-D", "-std")
 COMPILE_ROUNDS = 6
 MUTATED = ".mutated"
-MAX_FILTER_BYTES = 100_000  # the kernel takes 128 KiB in one variable
+MAX_FILTER_BYTES = 100_000  # the kernel allows 128 KiB per variable
 
 
 def fail(message):
@@ -65,8 +65,8 @@ def sources(paths):
 
 
 def copy_tree(target):
-    """Tracked and new files as they are, so that the tree itself is never touched. Files that did not
-    change keep their time, so that the build stays small."""
+    """Copies tracked and new files, so that the tree itself is never touched. Unchanged files keep their time, so that
+    the build stays small."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
     wanted = {name for name in listed if name and (ROOT / name).is_file()}
@@ -115,7 +115,7 @@ def compile_flags(build):
 
 
 def equivalents():
-    """{(path, mutated line)} of the mutants that are known to change nothing, with their reasons."""
+    """{(path, mutated line)} of the mutants known to have no effect, with their reasons."""
     known = {}
     path = HERE / "equivalent.txt"
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
@@ -123,7 +123,7 @@ def equivalents():
             continue
         parts = [part.strip() for part in line.split(" | ")]
         if len(parts) != 3 or not all(parts):
-            fail(f"equivalent.txt:{number}: want PATH | MUTATED LINE | REASON")
+            fail(f"equivalent.txt:{number}: expected PATH | MUTATED LINE | REASON")
         known[parts[0], parts[1]] = parts[2]
     return known
 
@@ -209,7 +209,7 @@ def write_mutated(tree, texts, chosen):
 
 
 def compile_mutants(tree, build, texts, chosen, tests, jobs):
-    """Builds; drops the mutants that do not compile. Returns those that are left."""
+    """Builds, drops mutants that do not compile, and returns the others."""
     targets = sorted({test.binary for test in tests})
     for _ in range(COMPILE_ROUNDS):
         write_mutated(tree, texts, chosen)
@@ -229,7 +229,7 @@ def compile_mutants(tree, build, texts, chosen, tests, jobs):
             paths = {path for path, _ in bad}
             left = [site for site in chosen if site.path not in paths]
         if len(left) == len(chosen):
-            fail("the build fails, and not because of a mutant:\n" + result.stdout[-3000:])
+            fail("the build fails, but not because of a mutant:\n" + result.stdout[-3000:])
         chosen = left
     fail(f"mutants still do not compile after {COMPILE_ROUNDS} rounds")
 
@@ -238,7 +238,7 @@ def test_environment(vectors, **extra):
     environment = {**os.environ, **extra}
     environment.pop("GTEST_OUTPUT", None)
     if not vectors:
-        # A plain clone has no vectors beside it.
+        # A plain clone has no vectors.
         environment["DRAKKAR_VECTORS"] = "/nonexistent"
     return environment
 
@@ -259,7 +259,7 @@ def list_cases(build, test):
 
 
 def measure_case(build, test, case, count, vectors, scratch):
-    """Runs one case without a mutant and notes which mutants it reaches."""
+    """Runs one case without a mutant and records which mutants it reaches."""
     file = scratch / f"coverage.{os.getpid()}.{abs(hash((test.name, case)))}"
     file.write_bytes(bytes(max(count, 1)))
     started = time.monotonic()
@@ -329,10 +329,10 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev mutate", description="Plants small bugs; prints those no test finds.")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="folder or .cc file")
     parser.add_argument("--count", type=int, default=60, help="mutants to draw (60)")
-    parser.add_argument("--seed", type=int, help="which ones; a random seed is printed")
+    parser.add_argument("--seed", type=int, help="selects the mutants; a random seed is printed")
     parser.add_argument("--all-tests", action="store_true",
                         help="also run other modules' tests and tests/, not only those of the module")
-    parser.add_argument("--vectors", action="store_true", help="let tests read the vectors beside the project")
+    parser.add_argument("--vectors", action="store_true", help="let tests read the conformance vectors")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
     options = parser.parse_args()
     if options.count < 1:
@@ -369,7 +369,7 @@ def main():
     scratch.mkdir(parents=True)
     broken = measure(build, tests, len(chosen), options.vectors, jobs, scratch)
     for name in broken[:10]:
-        say(f"fails without a mutant, ignored: {name}")
+        say(f"fails even without a mutant; ignored: {name}")
     say("running the mutants")
     answers = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

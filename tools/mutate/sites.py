@@ -8,7 +8,7 @@ import dataclasses
 import re
 import sys
 
-# Debian's python3-clang-16 may not be on the path of another Python; it is plain ctypes.
+# Debian's python3-clang-16 may not be on the path of another Python, but it is plain ctypes.
 if "/usr/lib/python3/dist-packages" not in sys.path:
     sys.path.append("/usr/lib/python3/dist-packages")
 import clang.cindex as cindex  # noqa: E402
@@ -21,14 +21,14 @@ COMPARISONS = {
 }
 QUANTIFIERS = {"all_of": ("AllOf", "any_of"), "any_of": ("AnyOf", "all_of"),
                "none_of": ("NoneOf", "any_of")}
-# Statements whose absence no test should notice: logs, assertions, hints for the allocator.
+# Statements whose removal no test needs to notice: logs, assertions, allocator hints.
 UNINTERESTING = re.compile(
     r"^\s*(LOG|VLOG|log_?\b|logger_?\b|telemetry::|CHECK|DCHECK|static_cast<void>|\(void\)|std::ignore)"
     r"|AssertInLoop|\.reserve\(|->reserve\(|\.shrink_to_fit\(|\blog_?(\.|->)|\blogger_?(\.|->)"
     r"|\bLog(Info|Warning|Error|Debug)\b|\bV\(\d\)")
-# Functions whose arguments may be swapped without a difference.
+# Functions whose arguments may be swapped without effect.
 SYMMETRIC = {"min", "max", "swap", "Equal"}
-# What the early return of a function gives back, by its type.
+# What an early return returns, by type.
 EARLY_RETURNS = {"void": ("",), "bool": (" false", " true"), "int": (" 0",)}
 
 Kind = cindex.CursorKind
@@ -36,8 +36,8 @@ Kind = cindex.CursorKind
 
 @dataclasses.dataclass
 class Edit:
-    """Replaces [start, end) of the original text; insertions have start == end. Of insertions at one
-    place, those that open come in the order of `depth`, those that close in the reverse."""
+    """Replaces [start, end) of the original text; insertions have start == end. At the same position,
+    opening insertions are ordered by `depth`, closing ones in reverse."""
     start: int
     end: int
     text: str
@@ -75,7 +75,7 @@ class File:
         self.sites = []
         self.depth = 0
         if len(self.bytes) != len(source):
-            # Offsets of the compiler are bytes; a map is needed only where there are others.
+            # The compiler's offsets are in bytes; a map is needed only for non-ASCII text.
             self.offsets = [0] * (len(self.bytes) + 1)
             at = 0
             for index, character in enumerate(source):
@@ -90,7 +90,7 @@ class File:
         return self.offsets[location.offset] if self.offsets else location.offset
 
     def extent(self, cursor):
-        """(start, end) in the text, or None for what a macro made or another file holds."""
+        """(start, end) in the text, or None if it comes from a macro or another file."""
         start, end = cursor.extent.start, cursor.extent.end
         if start.file is None or end.file is None or start.file.name != end.file.name:
             return None
@@ -271,7 +271,7 @@ class File:
                 if is_plain_statement(child) and not (kind == Kind.IF_STMT and child == children[0]):
                     self.remove(child)
         for child in children:
-            # A lambda's returns are its own; its type is not asked for.
+            # A lambda's returns are its own, and its type is ignored.
             inner = None if kind == Kind.LAMBDA_EXPR else function_result
             self.visit(child, inner)
         self.depth -= 1
@@ -315,7 +315,7 @@ def find_sites(path, source, absolute, flags):
 
 
 def in_macro(source, site):
-    """Code in the arguments of our macros is expanded elsewhere, or several times."""
+    """Code in macro arguments is expanded elsewhere or several times."""
     line_start = source.rfind("\n", 0, site.start) + 1
     before = source[line_start:site.start]
     macro = r"\b[A-Z][A-Z0-9_]{3,}\("
@@ -334,7 +334,8 @@ def plant(source, sites):
         edit = item[0]
         if edit.start != edit.end:
             return (edit.start, 2, 0)
-        # What closes at a place comes before what opens there: inner closes first, outer opens first.
+        # At the same position, closings come before openings: inner closes first, outer opens
+        # first.
         return (edit.start, 0, -edit.depth) if edit.closes else (edit.start, 1, edit.depth)
 
     edits.sort(key=order)

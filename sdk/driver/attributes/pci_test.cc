@@ -70,25 +70,25 @@ TEST_F(PciTest, TheRootIsTheFirstDirectoryOfTheDevicesPath) {
   EXPECT_FALSE(PcieRoot(sysfs(), "0000:99:00.0").ok());
 }
 
-TEST_F(PciTest, TheNumaNodeIsLeftOutWhereTheMachineDoesNotSay) {
+TEST_F(PciTest, TheNumaNodeIsOmittedIfItIsUnknown) {
   EXPECT_EQ(*NumaNodeOfPciDevice(sysfs(), "0000:81:00.1"), 1);
   EXPECT_THAT(NumaNodeOfPciDevice(sysfs(), "0000:00:02.0").error().message,
               HasSubstr("does not say which NUMA node"));
   EXPECT_EQ(*NumaNodeOfCpu(sysfs(), 9), 2);
 }
 
-TEST_F(PciTest, NearNodesAreThoseAtTheLeastDistanceOnTheSameSocket) {
+TEST_F(PciTest, NearNodesHaveTheLeastDistanceOnTheSameSocket) {
   EXPECT_THAT(*NumaNodesNear(sysfs(), 1), ElementsAre(1, 0));
   EXPECT_THAT(*NumaNodesNear(sysfs(), 2), ElementsAre(2, 3));
   EXPECT_FALSE(NumaNodesNear(sysfs(), 2'000).ok());
-  // All at one distance, but on another socket.
+  // Equally distant, but on another socket.
   Write("devices/system/node/node0/distance", "10 20 20 20\n");
   EXPECT_THAT(*NumaNodesNear(sysfs(), 0), ElementsAre(0, 1));
   Write("devices/system/node/node0/distance", "nonsense\n");
   EXPECT_THAT(*NumaNodesNear(sysfs(), 0), ElementsAre(0));
 }
 
-TEST_F(PciTest, ADeviceGetsTheAttributesTheMachineKnows) {
+TEST_F(PciTest, ADeviceGetsTheAttributesThatAreKnown) {
   Device device;
   ASSERT_TRUE(AddPciAttributes(sysfs(), "0000:81:00.1", device).ok());
   EXPECT_EQ(std::get<std::string>(device.attributes.at("resource.kubernetes.io/pciBusID")),

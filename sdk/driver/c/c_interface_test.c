@@ -1,4 +1,4 @@
-/* Used from C, as a vendor would. The argument is a directory of its own. */
+/* Uses the interface from C, as a vendor would. The argument is an empty directory. */
 #include "sdk/driver/c/drakkar_driver.h"
 
 #include <fcntl.h>
@@ -126,7 +126,7 @@ static void applied(void* user_data, const char* failure) {
   snprintf(user_data, 512, "%s", failure == NULL ? "" : failure);
 }
 
-/* Without an API server and a node: what can be called then, and what is said. */
+/* What can be called without an API server and a node, and the errors. */
 static void a_driver_starts_and_stops(const char* directory) {
   char kubeconfig[512], registry[512], plugins[512], cdi[512];
   snprintf(kubeconfig, sizeof(kubeconfig), "%s/kubeconfig", directory);

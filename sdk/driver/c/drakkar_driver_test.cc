@@ -19,7 +19,7 @@ int Unprepare(void*, const char*, const char*, const char*, drakkar_error*) {
   return 0;
 }
 
-TEST(CInterface, RefusesOptionsThatCannotWorkWithASentence) {
+TEST(CInterface, RejectsInvalidOptionsWithAMessage) {
   drakkar_error error = {};
   EXPECT_EQ(drakkar_driver_start(nullptr, &error), nullptr);
   EXPECT_THAT(error.message, HasSubstr("options must not be null"));
@@ -42,12 +42,12 @@ TEST(CInterface, RefusesOptionsThatCannotWorkWithASentence) {
   options.kubeconfig = "/nowhere/kubeconfig";
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
   EXPECT_THAT(error.message, HasSubstr("/nowhere/kubeconfig"));
-  // Nobody has to look at the error.
+  // The error argument is optional.
   EXPECT_EQ(drakkar_driver_start(&options, nullptr), nullptr);
   drakkar_driver_stop(nullptr);
 }
 
-TEST(CInterface, OptionsOfAnOlderHeaderAreTakenThoseOfANewerOneAreNot) {
+TEST(CInterface, AcceptsOptionsOfOlderHeadersButNotOfNewerOnes) {
   drakkar_error error = {};
   struct {
     drakkar_driver_options options = {};
@@ -55,7 +55,7 @@ TEST(CInterface, OptionsOfAnOlderHeaderAreTakenThoseOfANewerOneAreNot) {
   } newer;
   drakkar_driver_options& options = newer.options;
   options.driver_name = "c.example.com";
-  // What an older program has there is not the library's: it must not be looked at.
+  // Memory after the older struct does not belong to the library and must not be read.
   options.running_pod_sandbox = reinterpret_cast<decltype(options.running_pod_sandbox)>(1);
   options.size = offsetof(drakkar_driver_options, running_pod_sandbox);
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
@@ -70,7 +70,7 @@ TEST(CInterface, OptionsOfAnOlderHeaderAreTakenThoseOfANewerOneAreNot) {
   }
 }
 
-TEST(CInterface, DevicesAreNamedBeforeTheyAreDescribed) {
+TEST(CInterface, DevicesMustBeAddedBeforeTheyAreDescribed) {
   drakkar_resources* resources = drakkar_resources_new();
   EXPECT_NE(drakkar_resources_set_int(resources, "p", "d", "a", 1), 0);
   EXPECT_EQ(drakkar_resources_add_device(resources, "p", "d"), 0);
@@ -87,8 +87,8 @@ TEST(CInterface, DevicesAreNamedBeforeTheyAreDescribed) {
   drakkar_resources_free(resources);
 }
 
-// A flag that C++ drivers have and C drivers do not would be left over.
-TEST(CInterface, HasEveryFlagThatDriversHave) {
+// A flag that only C++ drivers have would be left over.
+TEST(CInterface, HasEveryFlagOfCppDrivers) {
   for (const drakkar::driver::DriverFlagInfo& flag : drakkar::driver::DriverFlags{}.Describe()) {
     const std::string value = !flag.default_value.empty()      ? flag.default_value
                               : flag.name == "unhealthy-taint" ? "NoExecute"
@@ -104,7 +104,7 @@ TEST(CInterface, HasEveryFlagThatDriversHave) {
   }
 }
 
-TEST(CInterface, ABadCdiSpecIsNotWritten) {
+TEST(CInterface, AnInvalidCdiSpecIsNotWritten) {
   drakkar_error error = {};
   const std::string path = ::testing::TempDir() + "/drakkar_c_test_spec.json";
   EXPECT_NE(drakkar_cdi_write_spec(path.c_str(), "{", &error), 0);

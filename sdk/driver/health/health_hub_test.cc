@@ -63,7 +63,7 @@ TEST_F(HealthHubTest, EachDeviceIsRepeatedBeforeItsOwnTimeout) {
   EXPECT_EQ(stream_.reports.size(), 11u);
 }
 
-TEST_F(HealthHubTest, ChangesAreToldAtOnceAndTheRepeatStartsAnew) {
+TEST_F(HealthHubTest, ChangesAreSentAtOnceAndRestartTheRepeatTimer) {
   Report("a", State::kHealthy, 10);
   Watch();
   loop_.Advance(std::chrono::seconds(4));
@@ -75,13 +75,13 @@ TEST_F(HealthHubTest, ChangesAreToldAtOnceAndTheRepeatStartsAnew) {
   EXPECT_EQ(stream_.reports.size(), 3u);
 }
 
-TEST_F(HealthHubTest, ADeviceThatFlickersIsToldOfLessOftenButNeverLate) {
+TEST_F(HealthHubTest, AFlappingDeviceIsReportedLessOftenButNeverLate) {
   Watch();
   for (int i = 0; i < 1'000; ++i) {
     Report("a", i % 2 == 0 ? State::kUnhealthy : State::kHealthy);
     loop_.Advance(std::chrono::milliseconds(1));
   }
-  // A second of it: the burst and what a second allows.
+  // One second: the burst and the rate of one second.
   EXPECT_LE(stream_.reports.size(), 1 + 256 + 201u);
   EXPECT_GE(stream_.reports.size(), 256u + 150u);
   Report("a", State::kUnhealthy);
@@ -89,7 +89,7 @@ TEST_F(HealthHubTest, ADeviceThatFlickersIsToldOfLessOftenButNeverLate) {
   EXPECT_EQ(stream_.reports.back().front().health, State::kUnhealthy);
 }
 
-TEST_F(HealthHubTest, SaysWhenADeviceBecomesUnhealthyOrCeasesToBe) {
+TEST_F(HealthHubTest, ReportsWhenADeviceBecomesUnhealthyOrRecovers) {
   EXPECT_FALSE(Report("a", State::kHealthy));
   EXPECT_TRUE(Report("a", State::kUnhealthy));
   EXPECT_FALSE(Report("a", State::kUnhealthy));
@@ -106,7 +106,7 @@ TEST_F(HealthHubTest, ForgottenDevicesAreNotRepeated) {
   EXPECT_EQ(stream_.reports.size(), 1u);
 }
 
-TEST_F(HealthHubTest, ManyAreRepeatedInPiecesAndNewsGoInBetween) {
+TEST_F(HealthHubTest, ManyDevicesAreRepeatedInBatchesWithChangesInBetween) {
   for (int i = 0; i < 1'000; ++i) Report(StrCat("d", i), State::kHealthy, 4);
   Watch();
   loop_.Advance(std::chrono::seconds(2) - std::chrono::milliseconds(1));

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(DriverFlags, OneCallReadsThemAndLeavesTheDriversOwn) {
+TEST(DriverFlags, OneCallParsesThemAndLeavesTheDriversOwnArguments) {
   DriverFlags flags{.driver_name = "gpu.example.com"};
   auto rest = flags.Parse({"--node-name", "n1", "--count=3", "run", "--cdi-dir=/x",
                            "--enable-device-metadata", "--", "--node-name", "n2"});
@@ -32,7 +32,7 @@ TEST(DriverFlags, MetadataIsOffUnlessTheFlagSaysSo) {
   EXPECT_FALSE(flags.enable_device_metadata);
 }
 
-TEST(DriverFlags, MistakesGetOneSentence) {
+TEST(DriverFlags, MistakesGetAClearError) {
   DriverFlags flags;
   EXPECT_EQ(flags.Parse({"--node-name"}).error().message, "--node-name needs a value");
   EXPECT_EQ(flags.Parse({"--log-level=loud"}).error().message,
@@ -46,7 +46,7 @@ TEST(DriverFlags, MistakesGetOneSentence) {
   EXPECT_EQ(flags.Set("nonsense", "x").error().message, "unknown flag --nonsense");
 }
 
-TEST(DriverFlags, AMainFunctionIsToldWhetherItCanGoOn) {
+TEST(DriverFlags, ParseCommandLineReportsWhetherTheDriverCanStart) {
   std::string program = "driver", node = "--node-name=n1", odd = "--odd";
   char* good[] = {program.data(), node.data()};
   DriverFlags flags;
@@ -55,7 +55,7 @@ TEST(DriverFlags, AMainFunctionIsToldWhetherItCanGoOn) {
   ::setenv("NODE_NAME", "of-the-pod", 1);
   DriverFlags in_a_pod;
   EXPECT_TRUE(in_a_pod.ParseCommandLine(1, good));
-  EXPECT_EQ(in_a_pod.node_name, "of-the-pod") << "what a DaemonSet hands to its pods";
+  EXPECT_EQ(in_a_pod.node_name, "of-the-pod") << "set by a DaemonSet";
   ::unsetenv("NODE_NAME");
   char* bad[] = {program.data(), odd.data()};
   ::testing::internal::CaptureStderr();
@@ -65,7 +65,7 @@ TEST(DriverFlags, AMainFunctionIsToldWhetherItCanGoOn) {
   EXPECT_THAT(said, HasSubstr("--enable-device-metadata"));
 }
 
-TEST(DriverFlags, OtherCommandLinesCanRegisterThem) {
+TEST(DriverFlags, OtherCommandLineLibrariesCanRegisterThem) {
   DriverFlags flags;
   for (const DriverFlagInfo& flag : flags.Describe()) {
     EXPECT_FALSE(flag.help.empty()) << flag.name;
@@ -74,7 +74,7 @@ TEST(DriverFlags, OtherCommandLinesCanRegisterThem) {
   EXPECT_THAT(flags.Help(), HasSubstr("--enable-device-metadata"));
 }
 
-TEST(DriverFlags, TheEnvironmentFillsWhatIsEmpty) {
+TEST(DriverFlags, TheEnvironmentFillsEmptyFields) {
   DriverFlags flags{.node_name = "given"};
   flags.ReadEnvironment([](const char* name) -> const char* {
     return std::string(name) == "POD_UID" ? "u" : std::string(name) == "NODE_NAME" ? "n" : nullptr;

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(InCluster, AccessIsThatOfTheServiceAccount) {
+TEST(InCluster, AccessUsesTheServiceAccount) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.MakeDirectories("/sa", 0755).ok());
   ASSERT_TRUE(files.WriteFile("/sa/ca.crt", "CA", 0644).ok());
@@ -26,7 +26,7 @@ TEST(InCluster, AccessIsThatOfTheServiceAccount) {
   ASSERT_TRUE(access.ok()) << access.error().message;
   EXPECT_EQ(access->server, "https://10.0.0.1:443");
   EXPECT_EQ(access->token, "secret");
-  EXPECT_EQ(access->token_file, "/sa/token") << "it is read again before the token expires";
+  EXPECT_EQ(access->token_file, "/sa/token") << "reloaded before the token expires";
   EXPECT_EQ(access->ca_pem, "CA");
   EXPECT_EQ(access->namespace_, "drivers");
   EXPECT_THAT(LoadInClusterAccess(

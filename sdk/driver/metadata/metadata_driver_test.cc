@@ -24,7 +24,7 @@ constexpr Duration kTimeout = std::chrono::seconds(45);
 constexpr char kFile[] =
     "/kubelet/plugins/d.example.com/dra-device-metadata/ns_a/gpu/metadata.json";
 
-// Holds claims of namespace "ns".
+// Holds claims in namespace "ns".
 class GpuClaims final : public ClaimClient {
  public:
   using ClaimClient::ClaimClient;
@@ -38,7 +38,7 @@ class GpuClaims final : public ClaimClient {
   }
   void Remove(const std::string& name) { Erase("ns", name); }
 
-  // Whatever is asked for besides claims.
+  // Any request other than for claims.
   int other_calls = 0;
   void List(client::ResourceRef, client::ListOptions,
             std::function<void(client::ListReply)>) override {
@@ -115,7 +115,7 @@ class MetadataDriverTest : public DriverFixture<GpuClaims, GpuPlugin> {
   }
 };
 
-TEST_F(MetadataDriverTest, PrepareAnswersWithTheMountAndUnprepareRemovesIt) {
+TEST_F(MetadataDriverTest, PrepareReturnsTheMountAndUnprepareRemovesIt) {
   Start();
   const rpc::PrepareResult result = Prepare();
   EXPECT_EQ(result.error, "");
@@ -124,7 +124,7 @@ TEST_F(MetadataDriverTest, PrepareAnswersWithTheMountAndUnprepareRemovesIt) {
   EXPECT_EQ(Generation(), 1);
   plugin_.busy = true;
   EXPECT_EQ(Unprepare(), "the device is busy");
-  EXPECT_EQ(Generation(), 1) << "what is still prepared keeps its metadata";
+  EXPECT_EQ(Generation(), 1) << "a prepared claim keeps its metadata";
   plugin_.busy = false;
   EXPECT_EQ(Unprepare(), "");
   EXPECT_EQ(Generation(), -1);
@@ -132,7 +132,7 @@ TEST_F(MetadataDriverTest, PrepareAnswersWithTheMountAndUnprepareRemovesIt) {
   EXPECT_FALSE(Update("late").ok());
 }
 
-TEST_F(MetadataDriverTest, NothingAtAllIsWrittenWhenTheFlagIsOff) {
+TEST_F(MetadataDriverTest, NothingIsWrittenIfTheFlagIsOff) {
   Start(false);
   const rpc::PrepareResult result = Prepare();
   EXPECT_EQ(result.error, "");
@@ -143,7 +143,7 @@ TEST_F(MetadataDriverTest, NothingAtAllIsWrittenWhenTheFlagIsOff) {
   EXPECT_EQ(Update("x").error().message, "device metadata is not enabled");
 }
 
-TEST_F(MetadataDriverTest, OnlyWhatPrepareReturnsIsWrittenNeverWhatWasPublished) {
+TEST_F(MetadataDriverTest, OnlyMetadataFromPrepareIsWrittenNeverPublishedAttributes) {
   Start();
   Slice slice;
   slice.devices.push_back({.name = "gpu-0", .attributes = {{"published", std::string("secret")}}});
@@ -158,7 +158,7 @@ TEST_F(MetadataDriverTest, OnlyWhatPrepareReturnsIsWrittenNeverWhatWasPublished)
   EXPECT_THAT(text, ::testing::Not(HasSubstr("attributes")));
 }
 
-// The claim is read once, as without metadata; updates and clean-up ask for nothing.
+// The claim is fetched once, as without metadata; updates and clean-up make no requests.
 TEST_F(MetadataDriverTest, MetadataMakesNoCallsToTheApiServer) {
   std::vector<std::size_t> reads;
   for (const bool enabled : {false, true}) {
@@ -174,7 +174,7 @@ TEST_F(MetadataDriverTest, MetadataMakesNoCallsToTheApiServer) {
   EXPECT_THAT(reads, ElementsAre(1u, 1u));
 }
 
-TEST_F(MetadataDriverTest, WhatWasMadeWhileTheFlagWasOnStaysUntilUnprepare) {
+TEST_F(MetadataDriverTest, FilesWrittenWhileTheFlagWasOnStayUntilUnprepare) {
   Start(true);
   Prepare();
   Start(false);
@@ -188,7 +188,7 @@ TEST_F(MetadataDriverTest, WhatWasMadeWhileTheFlagWasOnStaysUntilUnprepare) {
   EXPECT_EQ(Generation(), 1) << "and on again";
 }
 
-TEST_F(MetadataDriverTest, AWriteFailureFailsThePrepareOfThatClaimAlone) {
+TEST_F(MetadataDriverTest, AWriteFailureFailsOnlyThatClaim) {
   Start();
   client_.Put("b", "uid-b");
   ASSERT_TRUE(
@@ -197,10 +197,10 @@ TEST_F(MetadataDriverTest, AWriteFailureFailsThePrepareOfThatClaimAlone) {
   EXPECT_THAT(result.error, HasSubstr("write device metadata: request \"gpu\": "));
   EXPECT_THAT(result.devices, IsEmpty());
   ASSERT_TRUE(files_.Remove("/kubelet/plugins/d.example.com/dra-device-metadata").ok());
-  EXPECT_EQ(Prepare().error, "") << "the node tries again";
+  EXPECT_EQ(Prepare().error, "") << "the node retries";
 }
 
-TEST_F(MetadataDriverTest, UpdatesGoOnAfterARestartOfTheDriver) {
+TEST_F(MetadataDriverTest, UpdatesContinueAfterARestartOfTheDriver) {
   plugin_.metadata.reset();
   Start();
   Prepare();
@@ -216,7 +216,7 @@ TEST_F(MetadataDriverTest, UpdatesGoOnAfterARestartOfTheDriver) {
   EXPECT_FALSE(Update("z").ok());
 }
 
-TEST_F(MetadataDriverTest, LeftoversAreRemovedAtStartWhenTheirClaimNoLongerNeedsThem) {
+TEST_F(MetadataDriverTest, LeftoversAreRemovedAtStartIfTheirClaimNoLongerNeedsThem) {
   const auto restart_with = [&](auto change) {
     client_.Put("a", "uid-a");
     client_.reachable = true;
@@ -243,9 +243,9 @@ TEST_F(MetadataDriverTest, LeftoversAreRemovedAtStartWhenTheirClaimNoLongerNeeds
   EXPECT_THAT(plugin_.errors, IsEmpty());
 }
 
-// Asked before, answered after the claim was prepared by an instance that hands over, of which this
-// one knows nothing.
-TEST_F(MetadataDriverTest, AnAnswerThatIsOutOfDateRemovesNothing) {
+// Requested before, answered after another instance of the rolling update prepared the claim, which
+// this instance does not know.
+TEST_F(MetadataDriverTest, AStaleResponseRemovesNothing) {
   Start();
   Prepare();
   client_.Put("a", "uid-a", false);
@@ -257,7 +257,7 @@ TEST_F(MetadataDriverTest, AnAnswerThatIsOutOfDateRemovesNothing) {
   EXPECT_EQ(Generation(), 1);
 }
 
-TEST_F(MetadataDriverTest, LeftoversAreAskedForInATurnOfTheirOwn) {
+TEST_F(MetadataDriverTest, LeftoversAreCheckedWhileNoCallIsServed) {
   Start();
   Prepare();
   client_.Put("a", "uid-a", false);
@@ -265,7 +265,7 @@ TEST_F(MetadataDriverTest, LeftoversAreAskedForInATurnOfTheirOwn) {
   Start();
   client_.Release();
   client_.slow = true;
-  loop_.RunUntilIdle();  // the first answer is there, the second one is awaited
+  loop_.RunUntilIdle();  // the first response is there, the second one is pending
   client_.Put("a", "uid-a", true);
   std::string unprepared = "no answer";
   node_->Unprepare({{"ns", "uid-b", "b"}}, kTimeout,
@@ -273,13 +273,13 @@ TEST_F(MetadataDriverTest, LeftoversAreAskedForInATurnOfTheirOwn) {
   loop_.RunUntilIdle();
   EXPECT_EQ(unprepared, "no answer");
   loop_.Advance(std::chrono::seconds(5));
-  EXPECT_EQ(unprepared, "") << "calls wait for the server, but not for long";
+  EXPECT_EQ(unprepared, "") << "calls wait for the server, but only briefly";
   client_.Release();
   loop_.Advance(std::chrono::seconds(2));
   EXPECT_EQ(Generation(), 1);
 }
 
-TEST_F(MetadataDriverTest, LeftoversThatNobodyKnewOfAreLookedAtAgainWithoutARestart) {
+TEST_F(MetadataDriverTest, UndecidedLeftoversAreCheckedAgainWithoutARestart) {
   Start();
   Prepare();
   client_.Remove("a");
@@ -294,7 +294,7 @@ TEST_F(MetadataDriverTest, LeftoversThatNobodyKnewOfAreLookedAtAgainWithoutARest
   EXPECT_THAT(*files_.ListDirectory("/cdi"), IsEmpty());
 }
 
-TEST_F(MetadataDriverTest, LeftoversWithoutAReadableUidGoWithTheirSpecs) {
+TEST_F(MetadataDriverTest, LeftoversWithoutAReadableUidAreRemovedWithTheirSpecs) {
   const std::string record = "/kubelet/plugins/d.example.com/dra-device-metadata-records/ns_a";
   const auto restart_with = [&](auto change) {
     client_.Put("a", "uid-a");
@@ -338,7 +338,7 @@ TEST_F(MetadataDriverTest, FailuresWithLeftoversAreReportedAndCounted) {
               HasSubstr("dra_driver_background_errors_total{recoverable=\"true\"}"));
 }
 
-TEST_F(MetadataDriverTest, PreparedRequestsSayWhichPodsWaitForThemAlsoAfterARestart) {
+TEST_F(MetadataDriverTest, PreparedRequestsNameTheirPodsEvenAfterARestart) {
   plugin_.metadata.reset();
   Start();
   Prepare();
@@ -352,7 +352,7 @@ TEST_F(MetadataDriverTest, PreparedRequestsSayWhichPodsWaitForThemAlsoAfterARest
   EXPECT_TRUE(driver_->PreparedRequests()->front().has_metadata);
 }
 
-TEST_F(MetadataDriverTest, ADriverNameThatIsNoCdiVendorIsRefusedAtStart) {
+TEST_F(MetadataDriverTest, ADriverNameThatIsNotACdiVendorIsRejectedAtStart) {
   DriverOptions options = Options();
   options.driver_name = "9.example.com";
   options.device_metadata = true;

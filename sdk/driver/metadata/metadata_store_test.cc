@@ -27,7 +27,7 @@ using ::testing::Not;
 constexpr char kDriver[] = "gpu.example.com";
 constexpr char kHome[] = "/plugins/gpu.example.com";
 constexpr char kFile[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu/metadata.json";
-// What containers see, in the directory they mount.
+// The files as containers see them, in the mounted directory.
 constexpr char kDirectory[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu";
 constexpr char kContainerFile[] =
     "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu/gpu.example.com-metadata.json";
@@ -114,9 +114,9 @@ class MetadataStoreTest : public ::testing::Test {
     auto names = files_.ListDirectory(directory);
     return names.ok() ? *names : std::vector<std::string>();
   }
-  // An injected failure that was not reached is not meant for what follows.
+  // An injected failure that was not reached must not affect what follows.
   void FailNoMore() { files_.FailCall(1'000'000); }
-  // Nothing of any claim is left.
+  // Nothing is left of any claim.
   void ExpectClean() {
     EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata")), IsEmpty());
     EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata-records")), IsEmpty());
@@ -185,7 +185,7 @@ TEST_F(MetadataStoreTest, OneCdiDeviceHasBothMounts) {
   EXPECT_EQ(mounts[1].container_path,
             "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu");
   for (const auto& mount : mounts) {
-    EXPECT_EQ(mount.host_path, kDirectory) << "in which a running container sees updates";
+    EXPECT_EQ(mount.host_path, kDirectory) << "where a running container sees updates";
     EXPECT_THAT(mount.options, ElementsAre("ro", "bind"));
   }
   EXPECT_THAT(List(kDirectory), ElementsAre("gpu.example.com-metadata.json", "metadata.json"));
@@ -194,7 +194,7 @@ TEST_F(MetadataStoreTest, OneCdiDeviceHasBothMounts) {
   EXPECT_EQ(files_.Stat(kDirectory)->mode, 0755u);
 }
 
-TEST_F(MetadataStoreTest, ARequestOfSeveralDriversHasMountsPerDriver) {
+TEST_F(MetadataStoreTest, ARequestWithSeveralDriversHasMountsPerDriver) {
   devices_ = {Prepared("gpu", "gpu-0", "a"), Prepared("nic", "nic-0", "b")};
   ASSERT_TRUE(store_
                   ->Prepare(MakeClaim({ResultJson("gpu/big", "bar-0", "bar.com"),
@@ -247,7 +247,7 @@ TEST_F(MetadataStoreTest, ClaimsFromTemplatesKeepTheirNameInThePod) {
   EXPECT_EQ(Read().pod_claim_name, "dev");
 }
 
-TEST_F(MetadataStoreTest, EachRequestHasAFileAndASpecOfItsOwn) {
+TEST_F(MetadataStoreTest, EachRequestHasItsOwnFileAndSpec) {
   devices_ = {Prepared("gpu", "gpu-0", "a"), Prepared("nic", "nic-0", "b"),
               Prepared("gpu", "gpu-1", "c")};
   ASSERT_TRUE(store_
@@ -265,7 +265,7 @@ TEST_F(MetadataStoreTest, EachRequestHasAFileAndASpecOfItsOwn) {
   EXPECT_EQ(devices_[2].cdi_device_ids.size(), 1u) << "one mount is enough";
 }
 
-TEST_F(MetadataStoreTest, ADeviceOfSeveralRequestsGivesNoContainerTheMetadataOfAnother) {
+TEST_F(MetadataStoreTest, ADeviceInSeveralRequestsDoesNotExposeOtherRequests) {
   PreparedDevice both = Prepared("gpu", "gpu-0", "a");
   both.request_names = {"gpu", "nic"};
   PreparedDevice all = Prepared("", "gpu-0", "a");
@@ -354,14 +354,14 @@ TEST_F(MetadataStoreTest, ARepeatedPrepareKeepsFileAndGeneration) {
   ASSERT_TRUE(UpdateOne("b").ok());
   const std::string before = Text(kFile);
   Open();  // also in another process
-  ASSERT_TRUE(PrepareOne("a").ok()) << "what prepare said first is not news";
+  ASSERT_TRUE(PrepareOne("a").ok()) << "unchanged metadata is not an update";
   EXPECT_EQ(Text(kFile), before);
   ASSERT_TRUE(PrepareOne(std::nullopt).ok());
   EXPECT_EQ(Text(kFile), before);
   EXPECT_EQ(devices_[0].cdi_device_ids.back(), "gpu.example.com/metadata=u1_gpu");
 }
 
-TEST_F(MetadataStoreTest, ChangedMetadataOfARepeatedPrepareIsTheNextGeneration) {
+TEST_F(MetadataStoreTest, ChangedMetadataInARepeatedPrepareIsTheNextGeneration) {
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(PrepareOne("b").ok());
   EXPECT_EQ(Read().generation, 2);
@@ -374,11 +374,11 @@ TEST_F(MetadataStoreTest, EveryUpdateIsTheNextGeneration) {
   ASSERT_TRUE(PrepareOne("a").ok());
   for (const std::int64_t generation : {2, 3, 4}) {
     ASSERT_TRUE(UpdateOne("b").ok());
-    EXPECT_EQ(Read().generation, generation) << "also one that says the same";
+    EXPECT_EQ(Read().generation, generation) << "even if the content is the same";
   }
 }
 
-TEST_F(MetadataStoreTest, ClaimsOfEarlierVersionsGetTheContainersFile) {
+TEST_F(MetadataStoreTest, ClaimsOfOlderDriversGetTheContainersFile) {
   for (const bool at_start : {true, false}) {
     files_ = MemoryFileSystem();
     ASSERT_TRUE(PrepareOne("a").ok());
@@ -390,7 +390,7 @@ TEST_F(MetadataStoreTest, ClaimsOfEarlierVersionsGetTheContainersFile) {
     EXPECT_EQ(files_.Stat(kDirectory)->mode, 0755u);
     EXPECT_EQ(Read().generation, 1);
   }
-  // What a crash tore is not shown to containers.
+  // A torn file is not shown to containers.
   const std::string whole = Text(kFile);
   ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
   ASSERT_TRUE(store_->Replay().ok());
@@ -424,8 +424,8 @@ class MetadataStoreOnDisk : public ::testing::Test {
   std::unique_ptr<MetadataStore> store_;
 };
 
-// What a container has mounted or opened is an inode. It keeps the complete document that it had,
-// whatever happens to the claim.
+// A container has mounted or opened an inode, which keeps its complete document whatever happens to
+// the claim.
 TEST_F(MetadataStoreOnDisk, FilesAreReplacedAndNeverWrittenInPlace) {
   Prepare("first");
   int changes = 0;
@@ -447,14 +447,14 @@ TEST_F(MetadataStoreOnDisk, FilesAreReplacedAndNeverWrittenInPlace) {
   expect_replaced([&] { Update("second, and a good deal longer than the first one was"); });
   expect_replaced([&] { Update("third"); });
   expect_replaced([&] { Prepare("fourth"); });
-  // The update that an earlier version of the driver did not finish.
+  // An unfinished update of an older driver.
   const std::string updates = root + "/plugin/dra-device-metadata-claims/ns_c";
   const std::string text = *RealFileSystem().ReadFile(directory + "/metadata.json");
   Update("fifth");
   ASSERT_TRUE(RealFileSystem().MakeDirectories(updates, 0700).ok());
   ASSERT_TRUE(RealFileSystem().WriteFile(updates + "/gpu.update", text, 0600).ok());
   expect_replaced([&] { ASSERT_TRUE(store_->Replay().ok()); });
-  // A file that a crash tore, or somebody removed, while containers have it.
+  // A file that was torn by a crash, or removed by someone, while containers have it mounted.
   ASSERT_TRUE(RealFileSystem().WriteFile(directory + "/metadata.json", "{", 0644).ok());
   expect_replaced([&] { Prepare("sixth"); });
 }
@@ -469,7 +469,7 @@ TEST_F(MetadataStoreOnDisk, AContainerThatOutlivesItsClaimNeverSeesAnother) {
   ::close(mounted);
 }
 
-TEST_F(MetadataStoreOnDisk, AnyUserMayReadWhateverTheUmaskIs) {
+TEST_F(MetadataStoreOnDisk, AnyUserCanReadTheFilesWhateverTheUmask) {
   const mode_t before = umask(0077);
   Prepare("a");
   const auto expect_modes = [&] {
@@ -494,7 +494,7 @@ TEST_F(MetadataStoreTest, NetworkDataHasTheKeysOfTheApiAndOfTheProposal) {
   for (const char* key : {"ips", "addresses", "hardwareAddress", "hwAddress"}) {
     EXPECT_THAT(Text(kContainerFile), HasSubstr(StrCat("\"", key, "\"")));
   }
-  // Records of earlier versions, which did not write them, still tell that nothing is new.
+  // Records of older drivers, which did not write these keys, still show that nothing changed.
   const std::string earlier = metadata::EncodeMetadata(
       Read(), std::vector{std::string(metadata::kV1alpha1)}, metadata::Dialect::kKubernetes);
   EXPECT_THAT(Text(kRecord), HasSubstr(Sha256Hex(earlier)));
@@ -508,7 +508,7 @@ TEST_F(MetadataStoreTest, NetworkDataHasTheKeysOfTheApiAndOfTheProposal) {
   EXPECT_THAT(Text(kFile), Not(HasSubstr("hwAddress")));
 }
 
-TEST_F(MetadataStoreTest, RemovingAClaimLeavesOthersAlone) {
+TEST_F(MetadataStoreTest, RemovingAClaimDoesNotAffectOthers) {
   ASSERT_TRUE(PrepareOne("a").ok());
   const api::Object other(*api::ParseJson(StrCat(
       R"({"metadata":{"namespace":"ns","name":"c2","uid":"u2"},"status":{"allocation":{"devices":{)",
@@ -523,20 +523,20 @@ TEST_F(MetadataStoreTest, RemovingAClaimLeavesOthersAlone) {
   ExpectClean();
 }
 
-TEST_F(MetadataStoreTest, AnotherClaimOfTheSameNameStartsAnew) {
+TEST_F(MetadataStoreTest, AnotherClaimWithTheSameNameStartsFromScratch) {
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(UpdateOne("b").ok());
   ASSERT_TRUE(PrepareOne("a", "u2").ok());
   EXPECT_EQ(Read().claim_uid, "u2");
   EXPECT_EQ(Read().generation, 1);
   EXPECT_THAT(List("/cdi"), ElementsAre("gpu.example.com_metadata_u2_gpu.json"));
-  // What is late for the old one leaves the new one alone.
+  // A late call for the old claim does not affect the new one.
   ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
   EXPECT_EQ(Read().claim_uid, "u2");
   EXPECT_THAT(UpdateOne("x").error().message, HasSubstr("was prepared with UID u2, not u1"));
 }
 
-TEST_F(MetadataStoreTest, UpdatesAreOnlyForWhatThisDriverPrepared) {
+TEST_F(MetadataStoreTest, UpdatesAreLimitedToWhatThisDriverPrepared) {
   EXPECT_EQ(UpdateOne("x").error().message, "request \"gpu\" not found in prepared claim ns/c");
   devices_ = {Prepared("gpu", "gpu-0", "a")};
   ASSERT_TRUE(store_
@@ -555,7 +555,7 @@ TEST_F(MetadataStoreTest, UpdatesAreOnlyForWhatThisDriverPrepared) {
                    ->Update({"ns", "c", "", "gpu"},
                             {Prepared("gpu", "gpu-0", "x"), Prepared("gpu", "gpu-0", "y")})
                    .ok())
-      << "a device cannot be there twice";
+      << "duplicate device";
   EXPECT_EQ(Read().generation, 1);
   EXPECT_TRUE(foreign("gpu-0").ok());
   ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
@@ -573,7 +573,7 @@ TEST_F(MetadataStoreTest, UpdatesWorkAfterARestart) {
       HasSubstr("was not given"));
 }
 
-TEST_F(MetadataStoreTest, BadMetadataIsRefusedBeforeAnythingIsWritten) {
+TEST_F(MetadataStoreTest, InvalidMetadataIsRejectedBeforeAnythingIsWritten) {
   EXPECT_THAT(PrepareOne(std::string(65, 'x')).error().message,
               HasSubstr("attribute \"model\": must not have more than 64 bytes"));
   ExpectClean();
@@ -586,7 +586,7 @@ TEST_F(MetadataStoreTest, BadMetadataIsRefusedBeforeAnythingIsWritten) {
   EXPECT_EQ(Read().generation, 1);
 }
 
-TEST_F(MetadataStoreTest, NamesThatAreNoNamesBecomeNoPaths) {
+TEST_F(MetadataStoreTest, InvalidNamesDoNotBecomePaths) {
   const auto claim = [](std::string_view namespace_name, std::string_view name,
                         std::string_view uid, std::string_view request) {
     return api::Object(*api::ParseJson(
@@ -619,7 +619,7 @@ TEST_F(MetadataStoreTest, RemovingIsCompleteAndIdempotent) {
   EXPECT_TRUE(store_->Remove({"ns", "u1", "other"}).ok());
 }
 
-// The state after each call of an operation failed once: a clear error, and trying again works.
+// After each call of an operation has failed once: a clear error, and a retry succeeds.
 TEST_F(MetadataStoreTest, EachFileOperationMayFailOnce) {
   const auto run = [&](auto before, auto operation, auto after) {
     for (std::size_t n = 0;; ++n) {
@@ -653,7 +653,8 @@ TEST_F(MetadataStoreTest, EachFileOperationMayFailOnce) {
       });
   run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, [&] { return PrepareOne("b"); },
       [&] {
-        // A failure after the text was written may cost a generation, never the text.
+        // A failure after the content was written may skip a generation, but never loses the
+        // content.
         EXPECT_GE(Read().generation, 2);
         EXPECT_LE(Read().generation, 3);
         EXPECT_EQ(Model(), "b");
@@ -669,8 +670,8 @@ TEST_F(MetadataStoreTest, EachFileOperationMayFailOnce) {
   run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, remove, [&] { ExpectClean(); });
 }
 
-// A process that dies between any two operations, and a machine that loses power there.
-TEST_F(MetadataStoreTest, AnUpdateThatACrashCutOffIsCompletedAtStart) {
+// A crash of the process between any two operations, and a power failure there.
+TEST_F(MetadataStoreTest, AnUpdateInterruptedByACrashIsCompletedAtStart) {
   for (const bool power_loss : {false, true}) {
     for (std::size_t n = 0; n < 12; ++n) {
       files_ = MemoryFileSystem();
@@ -710,7 +711,7 @@ TEST_F(MetadataStoreTest, ATornFileIsCompletedFromTheSideFile) {
   ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
   ASSERT_TRUE(PrepareOne("a").ok());
   EXPECT_EQ(Model(), "a");
-  // One of another claim is not applied.
+  // An update of another claim is not applied.
   ASSERT_TRUE(PrepareOne("new", "u2").ok());
   ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kUpdateFile), 0700).ok());
   ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
@@ -718,7 +719,7 @@ TEST_F(MetadataStoreTest, ATornFileIsCompletedFromTheSideFile) {
   EXPECT_EQ(Model(), "new");
 }
 
-TEST_F(MetadataStoreTest, PrepareSurvivesALossOfPowerAtAnyPoint) {
+TEST_F(MetadataStoreTest, PrepareSurvivesAPowerFailureAtAnyPoint) {
   for (std::size_t n = 0; n < 30; ++n) {
     files_ = MemoryFileSystem();
     files_.FailCall(n);
@@ -737,7 +738,7 @@ TEST_F(MetadataStoreTest, KnowsWhichClaimsHaveFiles) {
   EXPECT_THAT(*store_->Claims(), IsEmpty());
   ASSERT_TRUE(PrepareOne("a").ok());
   EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u1", "c"}));
-  // Files without a record, as other libraries leave them, say whose they are.
+  // Files without a record, as other libraries leave them, contain their claim.
   ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-records")).ok());
   EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u1", "c"}));
   ASSERT_TRUE(files_.WriteFile(kFile, "", 0644).ok());
@@ -749,7 +750,7 @@ TEST_F(MetadataStoreTest, KnowsWhichClaimsHaveFiles) {
   EXPECT_THAT(List("/cdi"), IsEmpty());
 }
 
-TEST_F(MetadataStoreTest, RecordsOfEarlierDriversAreFoundWhereTheyAre) {
+TEST_F(MetadataStoreTest, RecordsOfOlderDriversAreFound) {
   const auto make_old = [&] {
     ASSERT_TRUE(PrepareOne("a").ok());
     ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kOldRecord), 0700).ok());
@@ -763,14 +764,14 @@ TEST_F(MetadataStoreTest, RecordsOfEarlierDriversAreFoundWhereTheyAre) {
   EXPECT_EQ(Read().generation, 1);
   ASSERT_TRUE(UpdateOne("b").ok());
   EXPECT_EQ(Model(), "b");
-  // An update that the earlier driver did not finish.
+  // An unfinished update of the older driver.
   const std::string whole = Text(kFile);
   ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kUpdateFile), 0700).ok());
   ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
   ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
   ASSERT_TRUE(store_->Replay().ok());
   EXPECT_EQ(Text(kFile), whole);
-  // What prepare has to say is in the new place, which counts.
+  // Prepare writes the new record, which takes precedence.
   ASSERT_TRUE(PrepareOne("c").ok());
   EXPECT_EQ(Read().generation, 3);
   EXPECT_TRUE(files_.Exists(kRecord));
@@ -786,7 +787,7 @@ TEST_F(MetadataStoreTest, RecordsOfEarlierDriversAreFoundWhereTheyAre) {
   ExpectClean();
 }
 
-TEST_F(MetadataStoreTest, TheDirectoryOfAClaimThatWentServesTheNextButNeverWhatWasMounted) {
+TEST_F(MetadataStoreTest, TheDirectoryOfARemovedClaimIsReusedButNeverAMountedOne) {
   const std::string spare = StrCat(kHome, "/dra-device-metadata-spare");
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
@@ -798,7 +799,7 @@ TEST_F(MetadataStoreTest, TheDirectoryOfAClaimThatWentServesTheNextButNeverWhatW
   EXPECT_EQ(Model(), "b");
   EXPECT_EQ(Read().generation, 1);
   ASSERT_TRUE(store_->Remove({"ns", "u2", "c"}).ok());
-  // What somebody else left in it goes with the claim.
+  // Foreign files in it are removed with the claim.
   ASSERT_TRUE(files_.MakeDirectories(spare + "/nic", 0755).ok());
   ASSERT_TRUE(PrepareOne("c", "u3").ok());
   EXPECT_EQ(Model(), "c");
@@ -806,7 +807,7 @@ TEST_F(MetadataStoreTest, TheDirectoryOfAClaimThatWentServesTheNextButNeverWhatW
   ExpectClean();
 }
 
-TEST_F(MetadataStoreTest, APieceOfARecordCountsAsNone) {
+TEST_F(MetadataStoreTest, APartialRecordCountsAsAbsent) {
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(files_.WriteFile(kRecord, Text(kRecord).substr(0, 30), 0600).ok());
   ASSERT_TRUE(PrepareOne("a").ok());
@@ -822,12 +823,12 @@ TEST_F(MetadataStoreTest, FilesOfAnotherLibraryAreTakenOver) {
   ASSERT_TRUE(UpdateOne("b").ok());
   ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-records")).ok());
   ASSERT_TRUE(PrepareOne("b").ok());
-  EXPECT_EQ(Read().generation, 2) << "the same metadata is not news";
+  EXPECT_EQ(Read().generation, 2) << "the same metadata is not an update";
   ASSERT_TRUE(UpdateOne("c").ok());
   EXPECT_EQ(Read().generation, 3);
 }
 
-TEST_F(MetadataStoreTest, InstancesThatHandOverChangeFilesOneAtATime) {
+TEST_F(MetadataStoreTest, InstancesOfARollingUpdateChangeFilesOneAtATime) {
   const std::string lock_file =
       StrCat(::testing::TempDir(), "drakkar-metadata-", getpid(), ".lock");
   auto store = MetadataStore::Create({.files = files_,
@@ -855,7 +856,7 @@ TEST_F(MetadataStoreTest, InstancesThatHandOverChangeFilesOneAtATime) {
   other.Unlock();
   ASSERT_TRUE(UpdateOne("second").ok());
   EXPECT_EQ(Model(), "second");
-  ASSERT_TRUE(PrepareOne("third", "u2").ok()) << "one change within another";
+  ASSERT_TRUE(PrepareOne("third", "u2").ok()) << "nested changes";
   EXPECT_TRUE(*other.TryLock());
   ASSERT_TRUE(RealFileSystem().Remove(lock_file).ok());
 }
@@ -872,7 +873,7 @@ TEST_F(MetadataStoreTest, RecordsWithoutPodsAreStillRead) {
               IsEmpty());
 }
 
-TEST_F(MetadataStoreTest, RefusesToWriteNothingButUnknownVersions) {
+TEST_F(MetadataStoreTest, RejectsAListOfOnlyUnknownVersions) {
   const auto create = [&](std::vector<std::string> versions) {
     return MetadataStore::Create({.files = files_,
                                   .driver_name = kDriver,

@@ -13,7 +13,7 @@ std::string ErrorOf(std::string_view yaml) {
   return config.ok() ? "" : config.error().message;
 }
 
-TEST(DeviceConfig, NothingMeansFourDevices) {
+TEST(DeviceConfig, AnEmptyFileMeansFourDevices) {
   for (const char* text : {"", "# nothing\n", "{}"}) {
     auto config = ParseDeviceConfig(text);
     ASSERT_TRUE(config.ok()) << config.error().message;
@@ -58,7 +58,7 @@ TEST(DeviceConfig, SkippedOperationsAreABooleanOrAList) {
       std::vector<std::string>{"NodeUnprepareResources"});
 }
 
-TEST(DeviceConfig, SingleDevicesAddToAndReplaceWhatAllHave) {
+TEST(DeviceConfig, SingleDevicesExtendAndOverrideTheCommonFields) {
   auto config = ParseDeviceConfig(
       "count: 2\n"
       "attributes: {model: a, kept: 1}\n"
@@ -90,7 +90,7 @@ struct BadFile {
   const char* position;
 };
 
-TEST(DeviceConfig, ErrorsSayWhatAndWhere) {
+TEST(DeviceConfig, ErrorsIncludeFieldAndPosition) {
   const BadFile cases[] = {
       {"count: many\n", "count: must be an integer", "line 1, column 1"},
       {"count: -1\n", "between 0 and 10000", "line 1, column 1"},

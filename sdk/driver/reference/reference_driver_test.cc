@@ -27,7 +27,7 @@ using ::testing::Pair;
 constexpr char kRegistry[] = "/registry";
 constexpr char kSpecDirectory[] = "/cdi";
 
-// A node's side, a server and the driver, all on one loop.
+// A node, a server and the driver on one loop.
 class ReferenceDriverTest : public ::testing::Test {
  protected:
   ReferenceDriverTest() : server_(loop_), client_(server_.NewClient("driver")), transport_(loop_) {
@@ -157,7 +157,7 @@ TEST_F(ReferenceDriverTest, RegistersWithANode) {
       ElementsAre("v1.DRAPlugin", "v1beta1.DRAPlugin", "drakkar.v1.PrepareAnnouncements",
                   "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth", "v1alpha1.NodeHealth"));
   EXPECT_FALSE(driver_->driver()->registration_status().has_value());
-  // A node deletes the slices of its drivers when it starts; they are back with the registration.
+  // A node deletes the slices of its drivers when it starts; the registration restores them.
   server_.Delete("ResourceSlice", std::string(Slices().front()->name()));
   node->NotifyRegistrationStatus("/registry/sim.drakkar.io-reg.sock", {.plugin_registered = true},
                                  std::chrono::seconds(5), [](Result<void>) {});
@@ -222,7 +222,7 @@ TEST_F(ReferenceDriverTest, GivesAClaimItsDevicesThroughCdi) {
   EXPECT_THAT(spec.devices[1].container_edits.env, Contains("DRAKKAR_DEVICES=sim-1"));
 }
 
-TEST_F(ReferenceDriverTest, PrepareIsTheSameAgainAndSurvivesARestart) {
+TEST_F(ReferenceDriverTest, PrepareIsIdempotentAndSurvivesARestart) {
   Start();
   const auto claim = AllocatedClaim("a", {{"gpu", "sim-0"}});
   const rpc::PrepareResult first = Prepare(claim);
@@ -237,7 +237,7 @@ TEST_F(ReferenceDriverTest, PrepareIsTheSameAgainAndSurvivesARestart) {
   EXPECT_EQ(Slices().front()->root()["spec"]["pool"]["generation"].integer(), 1);
 }
 
-TEST_F(ReferenceDriverTest, UnprepareLeavesNothingAndTakesUnknownClaims) {
+TEST_F(ReferenceDriverTest, UnprepareRemovesEverythingAndAcceptsUnknownClaims) {
   Start();
   const auto claim = AllocatedClaim("a", {{"gpu", "sim-0"}});
   EXPECT_EQ(Prepare(claim).error, "");
@@ -249,7 +249,7 @@ TEST_F(ReferenceDriverTest, UnprepareLeavesNothingAndTakesUnknownClaims) {
   EXPECT_EQ(Unprepare({"default", "../../etc", "b"}), "");
 }
 
-TEST_F(ReferenceDriverTest, LeftoversGoAtStartWhenTheClaimIsGone) {
+TEST_F(ReferenceDriverTest, LeftoversAreRemovedAtStartIfTheClaimIsGone) {
   Start();
   const auto gone = AllocatedClaim("gone", {{"gpu", "sim-0"}});
   const auto stays = AllocatedClaim("stays", {{"gpu", "sim-1"}});
@@ -272,7 +272,7 @@ TEST_F(ReferenceDriverTest, LeftoversGoAtStartWhenTheClaimIsGone) {
   EXPECT_TRUE(files_.Exists("/cdi/other.io_claim_stray.json"));
 }
 
-TEST_F(ReferenceDriverTest, ClaimsOfAnEarlierDriverAreFoundByTheirRecords) {
+TEST_F(ReferenceDriverTest, ClaimsOfAnOlderDriverAreFoundByTheirRecords) {
   Start();
   const auto gone = AllocatedClaim("gone", {{"gpu", "sim-0"}});
   const auto stays = AllocatedClaim("stays", {{"gpu", "sim-1"}});
@@ -306,8 +306,8 @@ TEST_F(ReferenceDriverTest, ClaimsOfAnEarlierDriverAreFoundByTheirRecords) {
   EXPECT_THAT(*files_.ListDirectory("/plugin/claims"), IsEmpty());
 }
 
-// The server's answer to what the driver asked at its start arrives when the claim is in use again.
-TEST(ReferenceDriverLeftovers, AnAnswerThatIsLateRemovesNothing) {
+// The server's response to the driver's request at start arrives when the claim is in use again.
+TEST(ReferenceDriverLeftovers, ALateResponseRemovesNothing) {
   SeededLoop loop;
   MemoryFileSystem files;
   rpc::MemoryTransport transport(loop);
@@ -363,7 +363,7 @@ TEST(ReferenceDriverLeftovers, AnAnswerThatIsLateRemovesNothing) {
   EXPECT_FALSE(files.Exists(spec));
 }
 
-TEST_F(ReferenceDriverTest, DirectoriesOfFormerDevicesGoAtStartUnlessAClaimHoldsThem) {
+TEST_F(ReferenceDriverTest, DirectoriesOfRemovedDevicesAreRemovedAtStartUnlessAClaimHoldsThem) {
   Start("count: 2\n");
   const auto ended = AllocatedClaim("ended", {{"gpu", "sim-0"}});
   const auto stays = AllocatedClaim("stays", {{"gpu", "sim-1"}});
@@ -375,7 +375,7 @@ TEST_F(ReferenceDriverTest, DirectoriesOfFormerDevicesGoAtStartUnlessAClaimHolds
   EXPECT_THAT(*files_.ListDirectory("/plugin/devices"), ElementsAre("sim-1"));
 }
 
-TEST_F(ReferenceDriverTest, RefusesDevicesItDoesNotHave) {
+TEST_F(ReferenceDriverTest, RejectsDevicesItDoesNotHave) {
   Start("count: 1\n");
   EXPECT_THAT(Prepare(AllocatedClaim("a", {{"gpu", "sim-7"}})).error,
               HasSubstr("device sim-7 does not exist"));
@@ -450,7 +450,7 @@ TEST_F(ReferenceDriverTest, OtherDevicesReplaceThePublishedOnes) {
   EXPECT_EQ((*slices[0])["spec"]["devices"].size(), 3u);
 }
 
-TEST_F(ReferenceDriverTest, ContainersAreToldTheAttributesAndWhatChangesInThem) {
+TEST_F(ReferenceDriverTest, ContainersSeeTheAttributesAndTheirChanges) {
   device_metadata_ = true;
   Start("attributes: {model: Longship 8}\ncount: 2");
   const rpc::ClaimReference claim = AllocatedClaim("a", {{"gpu", "sim-0"}, {"other", "sim-1"}});
@@ -477,7 +477,7 @@ TEST_F(ReferenceDriverTest, ContainersAreToldTheAttributesAndWhatChangesInThem) 
   EXPECT_FALSE(files_.Exists("/plugin/dra-device-metadata/default_a"));
 }
 
-TEST_F(ReferenceDriverTest, DeferredMetadataComesWithTheNextDescriptionOfTheDevices) {
+TEST_F(ReferenceDriverTest, DeferredMetadataIsWrittenWithTheNextSetDevices) {
   device_metadata_ = true;
   Start("deferMetadata: true");
   Prepare(AllocatedClaim("a", {{"gpu", "sim-0"}}));

@@ -27,7 +27,7 @@ TEST(SocketNames, ALongerOneKeepsAHashOfIt) {
 TEST(SocketNames, TheLongestIsAHashOfBoth) {
   EXPECT_EQ(RollingUpdateRegistrarSocketName(kRegistry, std::string(100, 'a'), kUid),
             "dra-0XAjsR3nLFWHa0HL1OOe6g-reg.sock");
-  // Too long a directory for any name: the shortest is used, and refused when it is opened.
+  // The directory is too long for any name: the shortest is used, and opening it fails.
   EXPECT_EQ(RollingUpdateRegistrarSocketName("/" + std::string(107, 'd'),
                                              "gpu.dra-example-driver.sigs.k8s.io", kUid),
             "dra-i1uYBA3g7FMHZvgPIxSbNw-reg.sock");

@@ -70,7 +70,7 @@ TEST(DesiredPool, RendersEveryFieldOfADevice) {
   EXPECT_THAT(json, HasSubstr(R"("skipNodeOperations":["*"])"));
 }
 
-TEST(DesiredPool, SplitsAtTheLimitOfDevices) {
+TEST(DesiredPool, SplitsAtTheDeviceLimit) {
   EXPECT_EQ(Make(WithSlice(Devices(128))).specs.size(), 1u);
   const DesiredPool pool = Make(WithSlice(Devices(300)));
   ASSERT_EQ(pool.specs.size(), 3u);
@@ -79,13 +79,13 @@ TEST(DesiredPool, SplitsAtTheLimitOfDevices) {
   EXPECT_EQ(pool.specs[1]->root()["devices"].at(0)["name"].str(), "d-128");
 }
 
-TEST(DesiredPool, SplitsEarlierWhereDevicesHaveTaintsCountersOrLists) {
+TEST(DesiredPool, SplitsEarlierIfDevicesHaveTaintsCountersOrLists) {
   Slice tainted = Devices(130);
   tainted.devices[0].taints = {{.key = "k", .effect = "None"}};
   ASSERT_EQ(Make(WithSlice(tainted)).specs.size(), 2u);
   EXPECT_EQ(Make(WithSlice(tainted)).specs[0]->root()["devices"].size(), 64u);
   EXPECT_EQ(Make(WithSlice(tainted)).specs[1]->root()["devices"].size(), 66u);
-  // Found after the slice has more than 64: the device begins the next one.
+  // Found when the slice already has more than 64: the device starts the next one.
   Slice late = Devices(130);
   late.devices[100].attributes["list"] = std::vector<std::int64_t>{1};
   const DesiredPool pool = Make(WithSlice(late));
@@ -96,7 +96,7 @@ TEST(DesiredPool, SplitsEarlierWhereDevicesHaveTaintsCountersOrLists) {
   }
 }
 
-TEST(DesiredPool, LeavesRoomForTaintsThatMayCome) {
+TEST(DesiredPool, ReservesRoomForLaterTaints) {
   Pool pool = WithSlice(Devices(130));
   pool.may_be_tainted = true;
   const DesiredPool before = Make(pool);
@@ -108,7 +108,7 @@ TEST(DesiredPool, LeavesRoomForTaintsThatMayCome) {
   EXPECT_FALSE(api::Equal(before.specs[1]->root(), after.specs[1]->root()));
 }
 
-TEST(DesiredPool, CountersComeInSlicesOfTheirOwn) {
+TEST(DesiredPool, CountersHaveTheirOwnSlices) {
   Slice slice = Devices(1);
   slice.devices[0].consumes_counters = {{.counter_set = "set-8", .counters = {{"memory", "1Gi"}}}};
   for (int i = 0; i < 9; ++i) {
@@ -127,7 +127,7 @@ TEST(DesiredPool, APoolWithoutDevicesIsOneEmptySlice) {
   EXPECT_EQ(Make(WithSlice(Slice{})).specs.size(), 1u);
 }
 
-TEST(DesiredPool, RefusesWhatCannotBeConsistent) {
+TEST(DesiredPool, RejectsInconsistentResources) {
   Slice twice = Devices(1);
   twice.devices.push_back(twice.devices[0]);
   EXPECT_THAT(ErrorOf(WithSlice(twice)), HasSubstr("device \"d-0\" is listed twice"));
@@ -150,7 +150,7 @@ TEST(DesiredPool, RefusesWhatCannotBeConsistent) {
   EXPECT_FALSE(MakeDesiredPools(bad_name, true).ok());
 }
 
-TEST(DesiredPool, WithoutANodeItMustSayWhichNodesReachIt) {
+TEST(DesiredPool, WithoutANodeItNeedsANodeSelection) {
   EXPECT_THAT(ErrorOf(WithSlice(Devices(1)), false), HasSubstr("needs a node selector"));
   Pool everywhere = WithSlice(Devices(1));
   everywhere.all_nodes = true;

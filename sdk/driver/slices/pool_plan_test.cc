@@ -28,7 +28,7 @@ DesiredPool Want(std::vector<std::string> devices) {
   return pool;
 }
 
-// The slices that a plan leaves on the server.
+// The slices on the server after a plan is carried out.
 std::vector<api::ObjectPtr> Apply(const PoolPlan& plan, std::vector<api::ObjectPtr> slices) {
   for (const api::ObjectPtr& gone : plan.deletions) std::erase(slices, gone);
   for (const SliceUpdate& update : plan.updates) {
@@ -74,7 +74,7 @@ TEST(PoolPlan, OneChangedSliceKeepsTheGeneration) {
   EXPECT_TRUE(plan.deletions.empty() && plan.creations.empty());
 }
 
-TEST(PoolPlan, TwoChangedSlicesRaiseItForAll) {
+TEST(PoolPlan, TwoChangedSlicesRaiseTheGenerationOfAll) {
   const auto slices = Apply(Plan(Want({"a", "b", "c"}), {}), {});
   const PoolPlan plan = Plan(Want({"x", "y", "c"}), slices);
   EXPECT_EQ(plan.generation, 2);
@@ -82,7 +82,7 @@ TEST(PoolPlan, TwoChangedSlicesRaiseItForAll) {
   EXPECT_TRUE(Plan(Want({"x", "y", "c"}), Apply(plan, slices)).empty());
 }
 
-TEST(PoolPlan, ACreatedSliceRaisesIt) {
+TEST(PoolPlan, ACreatedSliceRaisesTheGeneration) {
   const auto slices = Apply(Plan(Want({"a"}), {}), {});
   const PoolPlan plan = Plan(Want({"a", "b"}), slices);
   EXPECT_EQ(plan.generation, 2);
@@ -90,7 +90,7 @@ TEST(PoolPlan, ACreatedSliceRaisesIt) {
   EXPECT_EQ(plan.creations.size(), 1u);
 }
 
-TEST(PoolPlan, TheDriversGenerationCountsWhenItIsLarger) {
+TEST(PoolPlan, TheDriversGenerationIsUsedIfItIsHigher) {
   DesiredPool want = Want({"a"});
   want.generation = 7;
   auto slices = Apply(Plan(want, {}), {});
@@ -100,7 +100,7 @@ TEST(PoolPlan, TheDriversGenerationCountsWhenItIsLarger) {
   EXPECT_EQ(Plan(want, slices).generation, 8);
 }
 
-TEST(PoolPlan, StrangersAndTwinsAreDeleted) {
+TEST(PoolPlan, UnknownAndDuplicateSlicesAreDeleted) {
   auto slices = Apply(Plan(Want({"a"}), {}), {});
   for (const char* name :
        {"foreign", "000000-d.example.com-n-x", "00001-d.example.com-n-x", "00000-zzz"}) {
@@ -127,7 +127,7 @@ TEST(PoolPlan, AnInterruptedChangeIsFinishedWithoutAnother) {
   EXPECT_TRUE(Plan(want, Apply(rest, slices)).empty());
 }
 
-TEST(PoolPlan, APoolNobodyWantsIsDeleted) {
+TEST(PoolPlan, APoolThatIsNotPublishedIsDeleted) {
   const auto slices = Apply(Plan(Want({"a", "b"}), {}), {});
   EXPECT_EQ(PlanPool(kIdentity, "pool", nullptr, slices).deletions.size(), 2u);
 }
@@ -149,7 +149,7 @@ TEST(PoolPlan, TimesOfTaintsAreKept) {
     return of.updates[0].body->root()["spec"]["devices"].at(0)["taints"].at(0)["timeAdded"].str();
   };
   EXPECT_EQ(time(plan), "2025-06-07T08:09:10Z");
-  // A second is nothing, two are a change.
+  // A difference of one second is ignored, two seconds are a change.
   want.specs = {Tree(R"({"devices":[{"name":"a","taints":[{"key":"k","effect":"NoSchedule",)"
                      R"("timeAdded":"2025-06-07T08:09:11Z"}]}]})")};
   EXPECT_TRUE(Plan(want, slices).empty());

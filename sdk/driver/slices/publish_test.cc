@@ -1,4 +1,4 @@
-// Publishing against a real API server: what it refuses, what it keeps.
+// Publishes to a real API server: what it rejects and what it keeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ Pool OneDevice(Device device) {
   return pool;
 }
 
-TEST_F(PublishTest, WhatTheServerRefusesIsReportedWithTheField) {
+TEST_F(PublishTest, TheServersErrorIsReportedWithTheField) {
   api_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})");
   Publish("n", OneDevice({.name = "Not_A_Label"}));
   ASSERT_EQ(errors_.size(), 1u);
@@ -63,7 +63,7 @@ TEST_F(PublishTest, WhatTheServerRefusesIsReportedWithTheField) {
   EXPECT_TRUE(Slices().empty());
 }
 
-TEST_F(PublishTest, WithoutANodeAPoolIsForThoseOfASelectorOrForAll) {
+TEST_F(PublishTest, WithoutANodeAPoolIsForSelectedNodesOrForAll) {
   Pool pool = OneDevice({.name = "fabric-0",
                          .binds_to_node = true,
                          .binding_conditions = {"example.com/attached"},
@@ -87,7 +87,7 @@ TEST_F(PublishTest, WithoutANodeAPoolIsForThoseOfASelectorOrForAll) {
 
   Pool everywhere = OneDevice({.name = "license-0"});
   everywhere.all_nodes = true;
-  // Another pool; the one before is not published any more and goes.
+  // Another pool; the previous one is no longer published and is deleted.
   Publish("", everywhere, "everywhere");
   slices = Slices();
   ASSERT_EQ(slices.size(), 1u);
@@ -101,7 +101,7 @@ class NoPlugin final : public SynchronousPlugin {
   Result<void> UnprepareResourceClaim(const rpc::ClaimReference&) override { return Ok(); }
 };
 
-TEST_F(PublishTest, ADeviceWhoseHealthIsForgottenLosesItsTaint) {
+TEST_F(PublishTest, ForgetHealthRemovesTheTaint) {
   api_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})");
   MemoryFileSystem files;
   rpc::MemoryTransport transport(loop_);
@@ -153,7 +153,7 @@ TEST_F(GatePublishTest, SkippedOperationsAreWrittenAsAList) {
   EXPECT_EQ(api::WriteJson((*slices[0])["spec"]["skipNodeOperations"]), R"(["*"])");
 }
 
-TEST_F(PublishTest, WithTheGateOffTheServersRefusalNamesTheField) {
+TEST_F(PublishTest, WithTheGateOffTheServersErrorNamesTheField) {
   Pool pool = OneDevice({.name = "license-0"});
   pool.all_nodes = true;
   pool.slices[0].skip_node_operations = {"*"};

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr char kDriver[] = "d.example.com";
 
-// A client whose writes fail now and then, before or after they reached the server.
+// A client whose writes sometimes fail, before or after they reached the server.
 class FaultyClient final : public client::Client {
  public:
   FaultyClient(SeededLoop& loop, std::unique_ptr<client::Client> real)
@@ -25,8 +25,8 @@ class FaultyClient final : public client::Client {
 
   int fault_percent = 0;
   Duration watch_delay{};             // how far watches lag behind
-  std::optional<Error> create_error;  // every create
-  // Changes what a write stores, as a server that drops fields would.
+  std::optional<Error> create_error;  // for every create
+  // Changes what a write stores, like a server that drops fields.
   std::function<api::TreePtr(api::TreePtr)> rewrite;
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
@@ -90,7 +90,7 @@ class FaultyClient final : public client::Client {
     if (loop_.random().Below(2) == 0) return Error{ErrorCode::kConflict, "injected conflict"};
     return Unavailable("injected failure");
   }
-  // The write happened, but its answer is lost.
+  // The write succeeded, but its response is lost.
   client::ReplyCallback Lossy(client::ReplyCallback done) {
     auto fault = Fault();
     if (!fault) return done;
@@ -178,7 +178,7 @@ Pool PoolOf(std::vector<std::vector<std::string>> slices) {
   return pool;
 }
 
-TEST_F(SliceControllerTest, WritesWhatIsPublishedWithTheFewestWrites) {
+TEST_F(SliceControllerTest, PublishesWithTheFewestWrites) {
   Publish({{{"p", PoolOf({{"a"}, {"b"}})}}});
   loop_.RunUntilIdle();
   EXPECT_THAT(Published(), ElementsAre("p/1/2: a", "p/1/2: b"));
@@ -194,7 +194,7 @@ TEST_F(SliceControllerTest, WritesWhatIsPublishedWithTheFewestWrites) {
   EXPECT_THAT(errors_, ElementsAre());
 }
 
-TEST_F(SliceControllerTest, TwoPublicationsInARowDoNotDoubleSlices) {
+TEST_F(SliceControllerTest, TwoPublicationsInARowDoNotDuplicateSlices) {
   Publish({{{"p", PoolOf({{"a"}})}}});
   for (int i = 0; i < 40; ++i) loop_.RunOne();
   Publish({{{"p", PoolOf({{"a"}, {"b"}})}}});
@@ -204,7 +204,7 @@ TEST_F(SliceControllerTest, TwoPublicationsInARowDoNotDoubleSlices) {
   EXPECT_EQ(Published().size(), 3u);
 }
 
-TEST_F(SliceControllerTest, AWatchThatLagsDoesNotDoubleWrites) {
+TEST_F(SliceControllerTest, ALaggingWatchDoesNotDuplicateWrites) {
   client_.watch_delay = std::chrono::seconds(5);
   Publish({{{"p", PoolOf({{"a"}, {"b"}})}}});
   loop_.RunUntilIdle();
@@ -227,20 +227,20 @@ TEST_F(SliceControllerTest, AWatchThatLagsDoesNotDoubleWrites) {
   EXPECT_THAT(errors_, ElementsAre());
 }
 
-TEST_F(SliceControllerTest, PoolsThatAreNotPublishedAnyMoreAreRemoved) {
+TEST_F(SliceControllerTest, PoolsThatAreNoLongerPublishedAreDeleted) {
   Publish({{{"p", PoolOf({{"a"}})}, {"q", PoolOf({{"b"}})}}});
   loop_.RunUntilIdle();
   Publish({{{"q", PoolOf({{"b"}})}}});
   loop_.RunUntilIdle();
   EXPECT_THAT(Published(), ElementsAre("q/1/1: b"));
-  // What an earlier process left behind goes too.
+  // Slices left by an earlier process are deleted too.
   Restart("n");
   Publish({{{"r", PoolOf({{"c"}})}}});
   loop_.RunUntilIdle();
   EXPECT_THAT(Published(), ElementsAre("r/1/1: c"));
 }
 
-TEST_F(SliceControllerTest, TouchesNoSlicesOfOthers) {
+TEST_F(SliceControllerTest, DoesNotTouchSlicesOfOthers) {
   for (const char* identity : {R"("driver":"other.example.com","nodeName":"n")",
                                R"("driver":"d.example.com","nodeName":"m")",
                                R"("driver":"d.example.com","allNodes":true)"}) {
@@ -257,7 +257,7 @@ TEST_F(SliceControllerTest, TouchesNoSlicesOfOthers) {
   EXPECT_EQ(Slices().size(), 3u);
 }
 
-TEST_F(SliceControllerTest, UndoesForeignChangesAfterTheDelayOnly) {
+TEST_F(SliceControllerTest, RevertsForeignChangesOnlyAfterTheDelay) {
   Publish({{{"p", PoolOf({{"a"}})}}});
   loop_.Advance(std::chrono::minutes(2));
   const std::string name(Slices().front()->name());
@@ -277,7 +277,7 @@ TEST_F(SliceControllerTest, UndoesForeignChangesAfterTheDelayOnly) {
   EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
 }
 
-TEST_F(SliceControllerTest, WhatAStartingNodeDeletesIsBackAtOnce) {
+TEST_F(SliceControllerTest, SlicesDeletedByAStartingNodeAreRestoredAtOnce) {
   Publish({{{"p", PoolOf({{"a"}})}}});
   loop_.Advance(std::chrono::minutes(2));
   const auto wipe = [&] { server_.Delete("ResourceSlice", std::string(Slices().front()->name())); };
@@ -291,14 +291,14 @@ TEST_F(SliceControllerTest, WhatAStartingNodeDeletesIsBackAtOnce) {
   wipe();
   loop_.Advance(std::chrono::seconds(1));
   EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
-  // Later deletions wait again.
+  // Later deletions are delayed again.
   loop_.Advance(std::chrono::seconds(11));
   wipe();
   loop_.Advance(std::chrono::seconds(1));
   EXPECT_TRUE(Slices().empty());
 }
 
-TEST_F(SliceControllerTest, ANodeThatWasMadeAnewOwnsTheNewSlices) {
+TEST_F(SliceControllerTest, ARecreatedNodeOwnsTheNewSlices) {
   Publish({{{"p", PoolOf({{"a"}})}}});
   loop_.RunUntilIdle();
   server_.Delete("Node", "n");
@@ -310,7 +310,7 @@ TEST_F(SliceControllerTest, ANodeThatWasMadeAnewOwnsTheNewSlices) {
             server_.Get("Node", "n")->uid());
 }
 
-TEST_F(SliceControllerTest, RepeatedErrorsAreReportedOnceAndTheWriteIsTriedAgain) {
+TEST_F(SliceControllerTest, RepeatedErrorsAreReportedOnceAndTheWriteIsRetried) {
   client_.create_error = InvalidArgument("spec.devices[0].name: Invalid value: \"A\"");
   Publish({{{"p", PoolOf({{"a"}})}}});
   loop_.Advance(std::chrono::minutes(3));
@@ -324,7 +324,7 @@ TEST_F(SliceControllerTest, RepeatedErrorsAreReportedOnceAndTheWriteIsTriedAgain
   EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
 }
 
-TEST_F(SliceControllerTest, DroppedFieldsAreReportedAndThenLeftAlone) {
+TEST_F(SliceControllerTest, DroppedFieldsAreReportedAndThenIgnored) {
   client_.rewrite = [](api::TreePtr body) {
     api::Draft draft(body);
     draft["spec"].Remove("skipNodeOperations");
@@ -339,14 +339,14 @@ TEST_F(SliceControllerTest, DroppedFieldsAreReportedAndThenLeftAlone) {
                           "probably because these features are disabled: "
                           "DRAOptionalNodeOperations (fields: spec.skipNodeOperations)"));
   EXPECT_EQ(controller_->counts(), (SliceController::Counts{.creations = 1}));
-  // Published again, it is tried again.
+  // Publishing again retries them.
   client_.rewrite = nullptr;
   Publish({{{"p", pool}}});
   loop_.RunUntilIdle();
   EXPECT_EQ((*Slices()[0])["spec"]["skipNodeOperations"].size(), 1u);
 }
 
-TEST_F(SliceControllerTest, WithoutANodeItAnswersForItsPoolAlone) {
+TEST_F(SliceControllerTest, WithoutANodeItManagesOnlyItsPool) {
   Restart("", "mine");
   EXPECT_FALSE(controller_->Publish({{{"other", PoolOf({{"a"}})}}}).ok());
   server_.Create(
@@ -364,7 +364,7 @@ TEST_F(SliceControllerTest, WithoutANodeItAnswersForItsPoolAlone) {
   }
 }
 
-// Random publications and foreign changes with failing writes; the model is what was published.
+// Random publications and foreign changes with failing writes; the model is the last publication.
 class SliceControllerRandomTest : public SliceControllerTest,
                                   public ::testing::WithParamInterface<int> {
  protected:
@@ -412,7 +412,7 @@ class SliceControllerRandomTest : public SliceControllerTest,
     }
   }
 
-  // What the server must hold: per pool the devices of each slice in order, one generation.
+  // What the server must hold: the devices of each slice per pool, in order, at one generation.
   void ExpectPublished(const DriverResources& resources) {
     std::map<std::string, std::map<std::string, api::ObjectPtr>> by_pool;
     for (const api::ObjectPtr& slice : Slices()) {
@@ -441,7 +441,7 @@ class SliceControllerRandomTest : public SliceControllerTest,
   }
 };
 
-TEST_P(SliceControllerRandomTest, ConvergesToWhatWasPublishedLast) {
+TEST_P(SliceControllerRandomTest, ConvergesToTheLastPublication) {
   SCOPED_TRACE(StrCat("seed ", GetParam()));
   client_.watch_delay = std::chrono::milliseconds(GetParam() % 4 * 700);
   DriverResources wanted;
@@ -466,7 +466,7 @@ TEST_P(SliceControllerRandomTest, ConvergesToWhatWasPublishedLast) {
     loop_.Advance(std::chrono::minutes(2));
     ExpectPublished(wanted);
     EXPECT_TRUE(controller_->IsSettled());
-    // Nothing more is written once it is in order.
+    // Once in sync, nothing more is written.
     const SliceController::Counts counts = controller_->counts();
     loop_.Advance(std::chrono::minutes(10));
     EXPECT_EQ(controller_->counts(), counts);

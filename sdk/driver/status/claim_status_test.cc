@@ -57,7 +57,7 @@ TEST(ClaimStatus, CarriesConditionsDataAndNetwork) {
   EXPECT_EQ(device["conditions"].size(), 2u);
 }
 
-TEST(ClaimStatus, AConditionThatDidNotChangeKeepsItsTime) {
+TEST(ClaimStatus, AnUnchangedConditionKeepsItsTime) {
   auto tree =
       Render({{.pool_name = "p",
                .device_name = "a",
@@ -68,7 +68,7 @@ TEST(ClaimStatus, AConditionThatDidNotChangeKeepsItsTime) {
   EXPECT_EQ(conditions.at(1)["lastTransitionTime"].str(), "2027-01-15T08:00:00Z");
 }
 
-TEST(ClaimStatus, RefusesWhatTheServerWouldRefuse) {
+TEST(ClaimStatus, RejectsWhatTheServerWouldReject) {
   EXPECT_THAT(
       ErrorOf({{.pool_name = "p", .device_name = "b"}}),
       HasSubstr("device p/b was not allocated to claim default/c from driver d.example.com"));
@@ -93,7 +93,7 @@ TEST(ClaimStatus, RefusesWhatTheServerWouldRefuse) {
               HasSubstr("the IP address \"192.0.2.5\" must be a valid address in CIDR form"));
 }
 
-// Remembers the patch; claims come from the fixture.
+// Records the patch; claims come from the fixture.
 class PatchClient final : public client::SilentClient {
  public:
   explicit PatchClient(EventLoop& loop) : loop_(loop) {}
@@ -139,7 +139,7 @@ TEST(ClaimStatus, IsAppliedToTheStatusAsTheDriver) {
   EXPECT_THAT(client.body, HasSubstr(R"("apiVersion":"resource.k8s.io/v1")"));
 }
 
-TEST(ClaimStatus, AClaimThatWasReplacedIsLeftAlone) {
+TEST(ClaimStatus, AReplacedClaimIsLeftAlone) {
   SeededLoop loop;
   PatchClient client(loop);
   ClaimStatusWriter writer(client, loop.clock(), "d.example.com");
@@ -165,8 +165,8 @@ TEST(ClaimStatus, TheServersErrorNamesTheClaim) {
             "set the status of claim default/c: status.devices[0].conditions: too many");
 }
 
-// Against a real server, which must know server-side apply.
-TEST(ClaimStatus, TheServerKeepsItBesideWhatOtherDriversWrote) {
+// Against a real server, which must support server-side apply.
+TEST(ClaimStatus, TheServerKeepsTheEntriesOfOtherDrivers) {
   SeededLoop loop;
   testing::TestApiServer server(loop);
   const api::ObjectPtr made =

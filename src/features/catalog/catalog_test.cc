@@ -18,7 +18,7 @@ api::TreePtr Json(std::string_view text) {
   return api::ParseJson(text).value();
 }
 
-// Everything that `feature` requires and nothing else.
+// A configuration that meets exactly the requirements of `feature`.
 NodeConfiguration Meeting(const Feature& feature) {
   const FeatureRequirements needs = feature.Requirements();
   std::map<std::string, bool, std::less<>> gates;
@@ -60,7 +60,7 @@ std::vector<std::string> RequiredForUpdate(std::string_view before, std::string_
       .value();
 }
 
-// Each feature of each setting.
+// Every feature of every setting.
 class EachFeature : public testing::TestWithParam<std::tuple<CatalogSetting, std::size_t>> {
  protected:
   const Framework& framework() const { return DefaultFramework(std::get<0>(GetParam())); }
@@ -90,23 +90,23 @@ TEST_P(EachFeature, IsNotDeclaredWithAnyOfItsGatesOff) {
   ASSERT_FALSE(needs.enabled_feature_gates.empty());
   for (const std::string& off : needs.enabled_feature_gates) {
     NodeConfiguration configuration = Meeting(feature());
-    // All other gates of the world are on.
+    // All other gates are on.
     configuration.gate_enabled = [&](std::string_view name) { return name != off; };
     configuration.runtime_features = {true, true};
     EXPECT_FALSE(
         framework().DiscoverNodeFeatures(configuration).features.Get(std::get<1>(GetParam())));
-    // Nor would the feature itself say so.
+    // The feature itself agrees.
     EXPECT_FALSE(feature().Discover(configuration).value());
   }
 }
 
-TEST_P(EachFeature, HasGatesThatTheGateTableKnows) {
+TEST_P(EachFeature, HasGatesThatAreInTheGateTable) {
   for (const std::string& gate : feature().Requirements().enabled_feature_gates) {
     EXPECT_TRUE(FindGate(gate)) << gate;
   }
 }
 
-TEST_P(EachFeature, IsNotNeededByAPlainPod) {
+TEST_P(EachFeature, IsNotRequiredByAPlainPod) {
   const api::TreePtr pod = Json(R"({"spec":{"containers":[{"name":"c"}]}})");
   const PodInfo info = PodInfoOf(pod->root());
   EXPECT_FALSE(feature().InferForScheduling(info));
@@ -115,7 +115,7 @@ TEST_P(EachFeature, IsNotNeededByAPlainPod) {
   EXPECT_FALSE(feature().InferForUpdate(PodInfo{}, info));
 }
 
-TEST(Catalog, HoldsTheFeaturesOfKubernetesAndTheProposals) {
+TEST(Catalog, ContainsTheFeaturesOfKubernetesAndTheProposals) {
   const Registry& registry = DefaultFramework().registry();
   FeatureSet all = registry.NewSet();
   for (std::size_t i = 0; i < registry.size(); ++i) all.Set(i);
@@ -130,7 +130,7 @@ TEST(Catalog, HoldsTheFeaturesOfKubernetesAndTheProposals) {
   EXPECT_EQ(registry.size(), 9u);
 }
 
-TEST(Catalog, AFeatureOfOnesOwnIsObeyedEverywhere) {
+TEST(Catalog, ACustomFeatureIsRespectedEverywhere) {
   FeatureList more;
   more.push_back(std::make_unique<StaticCpuFeature>());
   const Framework framework = FrameworkWith(std::move(more)).value();
@@ -157,7 +157,7 @@ TEST(Catalog, ANameThatIsTakenCannotBeAdded) {
 
 constexpr std::string_view kPod = R"({"spec":{"containers":[{"name":"c"}]}})";
 
-TEST(DraOptionalNodePreparation, IsNeededWhenAResultOfAnAllocatedClaimSkipsOperations) {
+TEST(DraOptionalNodePreparation, IsRequiredIfAResultOfAnAllocatedClaimSkipsOperations) {
   const auto claim = [](std::string_view skip) {
     return R"({"metadata":{"namespace":"n","name":"gpu"},"status":{"allocation":{"devices":{"results":[
       {"request":"a","driver":"d","pool":"p","device":"0"},
@@ -178,7 +178,7 @@ TEST(DraOptionalNodePreparation, IsNeededWhenAResultOfAnAllocatedClaimSkipsOpera
   }
 }
 
-TEST(DraOptionalNodePreparation, IsNotNeededByClaimsThatAreNotAllocated) {
+TEST(DraOptionalNodePreparation, IsNotRequiredByUnallocatedClaims) {
   EXPECT_THAT(Required(kPod, {R"({"metadata":{"name":"x"},"spec":{"devices":{"requests":[]}}})",
                               R"({"metadata":{"name":"y"},"status":{}})"}),
               IsEmpty());
@@ -207,7 +207,7 @@ TEST(DraOptionalNodePreparation, HasOneNameInTheKubernetesSetting) {
   EXPECT_FALSE(registry.FindIndex("DraOptionalNodePreparation"));
 }
 
-TEST(RestartAllContainers, IsNeededByTheActionInAnyContainerButEphemeralOnes) {
+TEST(RestartAllContainers, IsRequiredByTheActionInAnyContainerExceptEphemeralOnes) {
   const auto pod = [](std::string_view list, std::string_view action) {
     return R"({"spec":{")" + std::string(list) +
            R"(":[{"name":"a"},{"name":"b","restartPolicyRules":[
@@ -224,7 +224,7 @@ TEST(RestartAllContainers, IsNeededByTheActionInAnyContainerButEphemeralOnes) {
   EXPECT_THAT(Required(pod("containers", "Restart")), IsEmpty());
 }
 
-TEST(UserNamespacesHostNetwork, IsNeededByOwnUsersOnTheHostsNetwork) {
+TEST(UserNamespacesHostNetwork, IsRequiredByAUserNamespaceOnTheHostNetwork) {
   EXPECT_THAT(Required(R"({"spec":{"hostNetwork":true,"hostUsers":false}})"),
               ElementsAre("UserNamespacesHostNetworkSupport (spec.hostUsers)"));
   EXPECT_THAT(Required(R"({"spec":{"hostNetwork":true}})"), IsEmpty());
@@ -232,7 +232,7 @@ TEST(UserNamespacesHostNetwork, IsNeededByOwnUsersOnTheHostsNetwork) {
   EXPECT_THAT(Required(R"({"spec":{"hostNetwork":true,"hostUsers":true}})"), IsEmpty());
 }
 
-TEST(UserNamespacesHostNetwork, NeedsTheRuntimeBesidesTheGate) {
+TEST(UserNamespacesHostNetwork, DependsOnTheRuntimeAndTheGate) {
   NodeConfiguration node;
   node.gate_enabled = [](std::string_view) { return true; };
   const auto names = [&] { return DefaultFramework().DiscoverNodeFeatures(node).names; };
@@ -244,7 +244,7 @@ TEST(UserNamespacesHostNetwork, NeedsTheRuntimeBesidesTheGate) {
   EXPECT_THAT(names(), testing::Contains("VolumeBindMountOptions"));
 }
 
-TEST(VolumeBindMountOptions, IsNeededByOptionsOnAnyMount) {
+TEST(VolumeBindMountOptions, IsRequiredByOptionsOnAnyMount) {
   for (const char* list : {"containers", "initContainers", "ephemeralContainers"}) {
     const std::string pod =
         R"({"spec":{")" + std::string(list) +
@@ -254,7 +254,7 @@ TEST(VolumeBindMountOptions, IsNeededByOptionsOnAnyMount) {
   }
 }
 
-TEST(PodLevelResources, AnUpdateNeedsTheFeatureWhenTheirMeaningChanges) {
+TEST(PodLevelResources, AnUpdateRequiresTheFeatureIfTheValuesChange) {
   const auto pod = [](std::string_view resources) {
     return R"({"spec":{"resources":)" + std::string(resources) + "}}";
   };
@@ -275,7 +275,7 @@ TEST(PodLevelResources, AnUpdateNeedsTheFeatureWhenTheirMeaningChanges) {
   EXPECT_THAT(RequiredForUpdate(pod(R"({"limits":{}})"), pod("{}")), IsEmpty());
 }
 
-TEST(InitContainerResources, WritingThemDifferentlyIsNoChangeExceptForKubernetes) {
+TEST(InitContainerResources, EqualValuesAreNoChangeExceptForKubernetes) {
   const auto pod = [](std::string_view cpu) {
     return R"({"spec":{"initContainers":[{"resources":{"requests":{"cpu":")" + std::string(cpu) +
            R"("}}}]}})";
@@ -286,14 +286,14 @@ TEST(InitContainerResources, WritingThemDifferentlyIsNoChangeExceptForKubernetes
   EXPECT_THAT(RequiredForUpdate(pod("1"), pod("1000m"), CatalogSetting::kKubernetes), needed);
 }
 
-TEST(InitContainerResources, AContainerThatIsGoneNeedsNothing) {
+TEST(InitContainerResources, ARemovedContainerRequiresNothing) {
   EXPECT_THAT(
       RequiredForUpdate(R"({"spec":{"initContainers":[{"resources":{"requests":{"cpu":"1"}}}]}})",
                         R"({"spec":{}})"),
       IsEmpty());
 }
 
-TEST(MemoryBackedVolumes, AVolumeThatWasNoEmptyDirNeedsNothing) {
+TEST(MemoryBackedVolumes, AVolumeThatWasNotAnEmptyDirRequiresNothing) {
   EXPECT_THAT(
       RequiredForUpdate(
           R"({"spec":{"volumes":[{"name":"v","hostPath":{"path":"/x"}}]}})",

@@ -8,7 +8,7 @@
 namespace drakkar::features {
 namespace {
 
-// A FeatureSet beside the set it should be.
+// A FeatureSet and a model of it.
 struct Pair {
   FeatureSet bits;
   std::set<std::size_t> model;
@@ -31,7 +31,7 @@ void ExpectSame(const Pair& pair) {
   EXPECT_EQ(pair.bits.ToString(), text);
 }
 
-// Sizes around the words and around what is held inside the object.
+// Sizes around word boundaries and around the inline capacity.
 class FeatureSetOfSize : public testing::TestWithParam<std::size_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Sizes, FeatureSetOfSize,
@@ -58,7 +58,7 @@ TEST_P(FeatureSetOfSize, BehavesLikeASetOfNumbers) {
       }
       EXPECT_EQ(pair.bits.Get(index), on);
     }
-    // Now and then a real subset, which chance alone hardly gives.
+    // Sometimes a real subset, which is rare by chance.
     if (round % 3 == 0) {
       for (std::size_t index : a.model) {
         b.bits.Set(index);
@@ -91,7 +91,7 @@ TEST(FeatureSet, CopiesDoNotShareBits) {
   }
 }
 
-TEST(FeatureSet, SetsOfDifferentSizeDoNotMix) {
+TEST(FeatureSet, SetsOfDifferentSizesCannotBeCombined) {
   const FeatureSet small(3);
   const FeatureSet large(9);
   EXPECT_EQ(small.Difference(large).error().message, "bitmap size mismatch: 3 != 9");
@@ -99,7 +99,7 @@ TEST(FeatureSet, SetsOfDifferentSizeDoNotMix) {
   EXPECT_FALSE(small == large);
 }
 
-TEST(FeatureSetDeathTest, AnIndexBeyondTheEndIsABug) {
+TEST(FeatureSetDeathTest, AnIndexOutOfRangeAborts) {
   FeatureSet set(3);
   EXPECT_DEATH(set.Set(3), "");
   EXPECT_DEATH(set.Get(3), "");

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A feature that is nothing but its data.
+// A feature defined by data only.
 class PlainFeature : public Feature {
  public:
   PlainFeature(std::string name, std::vector<std::string> gates,
@@ -40,7 +40,7 @@ class BrokenFeature : public PlainFeature {
   }
 };
 
-// Says yes without looking at its gate.
+// Says yes regardless of its gate.
 class CarelessFeature : public PlainFeature {
  public:
   CarelessFeature() : PlainFeature("Careless", {"G", "H"}) {}
@@ -90,19 +90,19 @@ TEST(FeatureName, FollowsTheRulesOfTheApi) {
                 "\": must be no more than 253 characters");
 }
 
-TEST(FeatureName, AListIsSortedAndWhatIsInvalidOrDoubleIsDropped) {
+TEST(FeatureName, AListIsSortedAndInvalidOrDuplicateNamesAreDropped) {
   const CleanNames clean = CleanFeatureNames({"B", "a", "A", "B"});
   EXPECT_THAT(clean.names, ElementsAre("A", "B"));
   EXPECT_THAT(clean.dropped,
               ElementsAre("duplicate feature name \"B\"", HasSubstr("invalid feature name \"a\"")));
 }
 
-TEST(Registry, RefusesAFeatureWithoutAGate) {
+TEST(Registry, RejectsAFeatureWithoutAGate) {
   EXPECT_EQ(RegistrationError(ListOf(PlainFeature("X", {}))),
             "feature \"X\" must have at least one feature gate");
 }
 
-TEST(Registry, RefusesMalformedNamesAndAliases) {
+TEST(Registry, RejectsMalformedNamesAndAliases) {
   EXPECT_THAT(RegistrationError(ListOf(PlainFeature("x", {"G"}))), HasSubstr("\"x\""));
   EXPECT_THAT(RegistrationError(ListOf(PlainFeature("X", {"G"}, {"not-good"}))),
               HasSubstr("\"not-good\""));
@@ -110,14 +110,14 @@ TEST(Registry, RefusesMalformedNamesAndAliases) {
               HasSubstr("no more than 253 characters"));
 }
 
-TEST(Registry, RefusesANameThatComesTwice) {
+TEST(Registry, RejectsADuplicateName) {
   EXPECT_EQ(RegistrationError(ListOf(PlainFeature("X", {"G"}), PlainFeature("X", {"H"}))),
             "feature \"X\" is registered twice");
   EXPECT_EQ(RegistrationError(ListOf(PlainFeature("X", {"G"}), PlainFeature("Y", {"H"}, {"X"}))),
             "feature \"X\" is registered twice");
 }
 
-TEST(Registry, RefusesMoreFeaturesThanItsBound) {
+TEST(Registry, RejectsMoreFeaturesThanTheLimit) {
   FeatureList list;
   for (std::size_t i = 0; i <= kMaxRegisteredFeatures; ++i) {
     list.push_back(
@@ -137,7 +137,7 @@ TEST(Registry, BitsFollowTheOrderOfNamesNotOfRegistration) {
               HasSubstr("feature size mismatch! s.size=2"));
 }
 
-TEST(Registry, AnAliasIsTheSameBit) {
+TEST(Registry, AnAliasHasTheSameBit) {
   const Framework framework =
       FrameworkOf(PlainFeature("New", {"G"}, {"Old"}), PlainFeature("Other", {"G"}));
   const Registry& registry = framework.registry();
@@ -148,7 +148,7 @@ TEST(Registry, AnAliasIsTheSameBit) {
               ElementsAre("New", "Old", "Other"));
 }
 
-TEST(Framework, AStaticSettingIsNeededBesidesTheGate) {
+TEST(Framework, AStaticSettingIsRequiredInAdditionToTheGate) {
   const Framework framework = FrameworkOf(StaticCpuFeature());
   const auto declared = [&](const NodeConfiguration& configuration) {
     return framework.DiscoverNodeFeatures(configuration).names;
@@ -181,7 +181,7 @@ TEST(Framework, NoFeatureIsDeclaredWithOneOfItsGatesOff) {
   EXPECT_THAT(framework.DiscoverNodeFeatures(With({{"H", true}})).names, IsEmpty());
 }
 
-TEST(Framework, ADiscoveryErrorLeavesTheFeatureOutAndIsReported) {
+TEST(Framework, ADiscoveryErrorOmitsTheFeatureAndIsReported) {
   const Framework framework = FrameworkOf(BrokenFeature(), PlainFeature("Fine", {"G"}));
   const Discovery discovery = framework.DiscoverNodeFeatures(With({{"G", true}}));
   EXPECT_THAT(discovery.names, ElementsAre("Fine"));
@@ -199,7 +199,7 @@ TEST(Framework, AGateMayBeGivenUnderItsOtherName) {
   EXPECT_FALSE(both("Unheard"));
 }
 
-TEST(Framework, AboveItsLastVersionAFeatureIsNeitherNeededNorDeclared) {
+TEST(Framework, AboveItsLastVersionAFeatureIsNeitherRequiredNorDeclared) {
   const Framework framework = FrameworkOf(StaticCpuFeature(ParseVersion("1.38.0").value()));
   const api::TreePtr tree =
       api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
@@ -220,7 +220,7 @@ TEST(Framework, AboveItsLastVersionAFeatureIsNeitherNeededNorDeclared) {
   }
 }
 
-TEST(Framework, ATargetVersionIsNeeded) {
+TEST(Framework, ATargetVersionIsRequired) {
   const Framework framework = FrameworkOf(StaticCpuFeature());
   EXPECT_EQ(framework.InferForPodScheduling({}, std::nullopt).error().message,
             "target version cannot be nil");
@@ -228,7 +228,7 @@ TEST(Framework, ATargetVersionIsNeeded) {
             "target version cannot be nil");
 }
 
-TEST(Framework, AFeatureThatCannotTellFailsTheInference) {
+TEST(Framework, AFeatureThatCannotInferFailsTheInference) {
   class Puzzled : public PlainFeature {
    public:
     Puzzled() : PlainFeature("Puzzled", {"G"}) {}
@@ -246,7 +246,7 @@ TEST(Framework, AFeatureThatCannotTellFailsTheInference) {
             "feature Puzzled: no idea either");
 }
 
-TEST(Framework, SaysWhichFieldNeedsTheFeature) {
+TEST(Framework, NamesTheFieldThatRequiresTheFeature) {
   const Framework framework = FrameworkOf(StaticCpuFeature(), PlainFeature("Never", {"G"}));
   const api::TreePtr tree =
       api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
@@ -270,17 +270,17 @@ TEST(Framework, MatchesANodeByNameOrAliasInAnyOrder) {
   EXPECT_THAT(none.unsatisfied, ElementsAre("A", "B"));
 }
 
-TEST(Framework, MatchingRefusesWhatCannotBeMatched) {
+TEST(Framework, MatchingRejectsForeignSetsAndMissingNodes) {
   const Framework framework = FrameworkOf(PlainFeature("A", {"G"}));
   const FeatureSet required = framework.registry().Map({"A"}).value();
   EXPECT_EQ(framework.MatchNode(required, api::Value()).error().message, "node cannot be nil");
   EXPECT_EQ(framework.MatchNodeFeatureSet(required, FeatureSet(7)).error().message,
             "bitmap size mismatch; 1 != 7");
-  // Nothing needed matches everything.
+  // An empty requirement matches every node.
   EXPECT_TRUE(framework.MatchNodeFeatureSet(FeatureSet(1), FeatureSet(7)).value().is_match);
 }
 
-TEST(Framework, TellsWhatAFeatureDependsOn) {
+TEST(Framework, ReportsWhatAFeatureDependsOn) {
   const Framework framework = FrameworkOf(StaticCpuFeature());
   for (const char* name : {"TestStaticCpu", "TestStaticCpu/old"}) {
     const FeatureRequirements needs = framework.GetFeatureRequirements(name).value();

@@ -9,7 +9,7 @@ Result<FeatureGates> Make(std::string overrides, int minor = 37) {
   return FeatureGates::Create({.emulated = {1, minor}, .overrides = std::move(overrides)});
 }
 
-TEST(FeatureGates, EveryGateHasItsLineInTheOrderOfTheEnum) {
+TEST(FeatureGates, EveryGateHasALineInEnumOrder) {
   for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) {
     const Gate gate = static_cast<Gate>(i);
     EXPECT_EQ(FindGate(GateName(gate)), gate);
@@ -39,10 +39,10 @@ TEST(FeatureGates, TheTwoNamesOfAGateMustAgree) {
   EXPECT_TRUE(Make("DRAOptionalNodePreparation=true,DRAOptionalNodeOperations=true").ok());
   EXPECT_TRUE(Make("DRAOptionalNodePreparation=false,DRAOptionalNodePreparation=true")
                   ->Enabled("DRAOptionalNodeOperations"))
-      << "the later one of the same name wins";
+      << "a later entry with the same name wins";
 }
 
-TEST(FeatureGates, AGateNeedsItsDependencies) {
+TEST(FeatureGates, AGateRequiresItsDependencies) {
   auto gates = Make("DRAOptionalNodePreparation=true,NodeDeclaredFeatures=false");
   ASSERT_FALSE(gates.ok());
   EXPECT_NE(gates.error().message.find("NodeDeclaredFeatures"), std::string::npos);
@@ -52,7 +52,7 @@ TEST(FeatureGates, AGateNeedsItsDependencies) {
                   .ok());
 }
 
-TEST(FeatureGates, DeclaringFeaturesIsTurnedOffByItsOwnGateAlone) {
+TEST(FeatureGates, OnlyItsOwnGateTurnsDeclaringFeaturesOff) {
   const auto gates = Make("NodeDeclaredFeatures=false,RestartAllContainersOnContainerExits=true");
   ASSERT_TRUE(gates.ok()) << gates.error().message;
   EXPECT_TRUE(gates->Enabled(Gate::kRestartAllContainersOnContainerExits));
@@ -60,7 +60,7 @@ TEST(FeatureGates, DeclaringFeaturesIsTurnedOffByItsOwnGateAlone) {
   EXPECT_FALSE(Make("RestartAllContainersOnContainerExits=true", 34).ok()) << "unknown to 1.34";
 }
 
-TEST(FeatureGates, BadInputIsOneSentence) {
+TEST(FeatureGates, BadInputGetsAClearError) {
   EXPECT_EQ(Make("Nonsense=true").error().message,
             "feature gate \"Nonsense\" is not known in version 1.37");
   EXPECT_EQ(Make("NodeDeclaredFeatures").error().message,
@@ -72,7 +72,7 @@ TEST(FeatureGates, BadInputIsOneSentence) {
   EXPECT_FALSE(Make("", 38).ok()) << "newer than this binary";
 }
 
-TEST(FeatureGates, WhatWasTurnedOnGivesWayToWhatIsAskedFor) {
+TEST(FeatureGates, GatesTurnedOnByDefaultYieldToExplicitOnes) {
   const auto up = [](std::string overrides) {
     return FeatureGates::Create(
         {.emulated = kOurVersion,
@@ -83,14 +83,14 @@ TEST(FeatureGates, WhatWasTurnedOnGivesWayToWhatIsAskedFor) {
   const Result<FeatureGates> without = up("NodeDeclaredFeatures=false");
   ASSERT_TRUE(without.ok()) << without.error().message;
   EXPECT_FALSE(without->Enabled(Gate::kNodeDeclaredFeatures));
-  EXPECT_FALSE(without->Enabled(Gate::kDRAOptionalNodePreparation)) << "it needs the other";
+  EXPECT_FALSE(without->Enabled(Gate::kDRAOptionalNodePreparation)) << "depends on the other";
   EXPECT_TRUE(without->Enabled(Gate::kResourceHealthStatusMessage));
   EXPECT_TRUE(up("")->Enabled(Gate::kDRAOptionalNodePreparation));
   EXPECT_FALSE(up("NodeDeclaredFeatures=false,DRAOptionalNodePreparation=true").ok())
-      << "both were asked for by name";
+      << "both were set explicitly";
 }
 
-TEST(FeatureGates, FactsAreThoseOfTheRelease) {
+TEST(FeatureGates, FactsDependOnTheRelease) {
   const GateFacts old = FactsOf(Gate::kInPlacePodVerticalScalingInitContainers, {1, 36});
   EXPECT_TRUE(old.is_known && old.is_on && !old.is_locked);
   const GateFacts now = FactsOf(Gate::kInPlacePodVerticalScalingInitContainers, {1, 37});

@@ -7,7 +7,7 @@ namespace {
 
 constexpr WallTime kNow{std::chrono::seconds(1'763'242'892) + std::chrono::microseconds(123'456)};
 
-TEST(Log, TextHasTheFormOfKlog) {
+TEST(Log, TextUsesKlogsFormat) {
   EXPECT_EQ(FormatRecord(LogFormat::kText,
                          {LogLevel::kWarning,
                           "scheduler",
@@ -26,7 +26,7 @@ TEST(Log, JsonIsOneObjectPerLine) {
       "\"name\":\"n\\u000a1\",\"pods\":2}");
 }
 
-TEST(Log, DropsWhatIsBelowTheConfiguredLevel) {
+TEST(Log, DropsMessagesBelowTheConfiguredLevel) {
   std::vector<std::string> lines;
   SetLogSink([&](std::string_view line) { lines.emplace_back(line); });
   constexpr Logger log("test");

@@ -21,7 +21,7 @@ TEST(Metrics, PrintsPrometheusText) {
   EXPECT_NE(text.find("seconds_bucket{le=\"1\"} 1"), std::string::npos) << text;
 }
 
-TEST(ProcessMetrics, TellWhatTheKernelTells) {
+TEST(ProcessMetrics, ReportTheKernelsValues) {
   Metrics metrics;
   MemoryFileSystem files;
   const auto write = [&](const std::string& path, const std::string& text) {
@@ -54,7 +54,7 @@ TEST(Metrics, TheNumberOfSeriesIsBounded) {
   EXPECT_EQ(metrics.GetCounter("c_total", "C.", {{"name", "another"}}).value(), 10);
 }
 
-TEST(Metrics, BoundsOfTheKubeletsHistograms) {
+TEST(Metrics, MatchTheBoundsOfTheKubeletsHistograms) {
   const std::vector<double> bounds = ExponentialBoundsRange(0.1, 40, 15);
   ASSERT_EQ(bounds.size(), 15u);
   EXPECT_NEAR(bounds[1], 0.153413, 1e-6);

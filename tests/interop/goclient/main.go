@@ -28,7 +28,7 @@ import (
 
 const patience = 20 * time.Second
 
-// eventually asks until it holds: what is asked for is local or cheap.
+// eventually polls until the condition holds; the check is local or cheap.
 func eventually(ctx context.Context, what string, condition func(context.Context) (bool, error)) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, condition)
 	if err != nil {
@@ -37,7 +37,7 @@ func eventually(ctx context.Context, what string, condition func(context.Context
 	return nil
 }
 
-// sharedInformers follows a config map through its life and checks that nothing is missed or doubled.
+// sharedInformers follows a config map through its life and checks that no event is missed or duplicated.
 func sharedInformers(ctx context.Context, config *rest.Config, format string) error {
 	config = rest.CopyConfig(config)
 	config.ContentType = format
@@ -111,7 +111,7 @@ func sharedInformers(ctx context.Context, config *rest.Config, format string) er
 	return nil
 }
 
-// leaderElection lets the second candidate lead once the first gives up.
+// leaderElection lets the second candidate lead once the first releases the lease.
 func leaderElection(ctx context.Context, client kubernetes.Interface) error {
 	led := make(chan string, 4)
 	candidate := func(ctx context.Context, id string) {
@@ -142,7 +142,7 @@ func leaderElection(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// serverSideApply owns a field, is told of a conflict, forces it, and gives a field up.
+// serverSideApply owns a field, gets a conflict, forces it, and releases a field.
 func serverSideApply(ctx context.Context, client kubernetes.Interface) error {
 	maps := client.CoreV1().ConfigMaps("default")
 	wanted := func(data map[string]string) *applycore.ConfigMapApplyConfiguration {

@@ -1,15 +1,15 @@
 // A DRA driver as vendors write them: k8s.io/dynamic-resource-allocation/kubeletplugin does the talking,
-// this does the devices. What it is asked is told on standard output, a line each; lines on standard
-// input make it misbehave:
+// this handles the devices. It prints each call on a line of standard output; lines on standard input
+// make it misbehave:
 //
 //	hold prepare|unprepare   the next calls of that kind wait
-//	release                  and go on
+//	release                  and continue
 //	fail prepare|unprepare   they fail until "work"
 //	work
 //	health DEVICE STATE [MESSAGE]
 //
-// The flags --dra, --health, --serve, --plugin-socket and --registrar-socket make the drivers that are older,
-// have no health, or are spread over two processes. With --serve=common it does without kubeletplugin (common.go).
+// The flags --dra, --health, --serve, --plugin-socket and --registrar-socket emulate drivers that are older,
+// have no health, or consist of two processes. With --serve=common it does not use kubeletplugin (common.go).
 package main
 
 import (

@@ -1,9 +1,9 @@
 // Kubernetes' own reader and writer of device metadata, for tests.
 //
-//	gometadata read FILE    prints the internal object as v1alpha1 JSON, and what validation says
+//	gometadata read FILE    prints the internal object as v1alpha1 JSON, and the result of validation
 //	gometadata write FILE   writes a stream of both versions, and prints the same
 //	gometadata read-often FILE COUNT   decodes the file COUNT times and prints how many generations it saw;
-//	                        fails at the first text that is not a whole document
+//	                        fails at the first incomplete document
 package main
 
 import (

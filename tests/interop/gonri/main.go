@@ -1,5 +1,5 @@
 // gonri is either side of NRI in containerd's own code: `plugin` registers with a runtime's socket and prints
-// what it is told; `runtime` serves a socket, waits for a plugin and tells it of one sandbox.
+// the events it gets; `runtime` serves a socket, waits for a plugin and notifies it about one sandbox.
 package main
 
 import (
@@ -109,7 +109,7 @@ func runRuntime(socket, podUID string) {
 	case <-time.After(20 * time.Second):
 		fatal(fmt.Errorf("no plugin came"))
 	}
-	// A plugin is listed once it has answered, which a slow one (built with a sanitizer) takes a while to do.
+	// A plugin is listed once it has responded; one built with a sanitizer takes a while.
 	time.Sleep(2 * time.Second)
 	err = runtime.RunPodSandbox(context.Background(), &adaptation.StateChangeEvent{
 		Pod: &api.PodSandbox{Id: "s1", Name: "pod", Namespace: "default", Uid: podUID, Ips: []string{"192.0.2.7"}}})

@@ -1,4 +1,4 @@
-// kubectl as it is, from its own modules.
+// Unmodified kubectl, built from its own modules.
 package main
 
 import (

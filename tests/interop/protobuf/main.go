@@ -1,5 +1,5 @@
-// Reads what the server writes in protobuf and in JSON with Kubernetes' own types: lists, single
-// objects, watches, metadata, failures; and sees a slice through every version that client-go knows.
+// Reads the server's protobuf and JSON with Kubernetes' own types: lists, single objects, watches,
+// metadata, failures; and reads a slice in every version that client-go knows.
 package main
 
 import (
@@ -63,7 +63,7 @@ func run(ctx context.Context, base *rest.Config, format string) {
 	client := kubernetes.NewForConfigOrDie(config)
 	slices := client.ResourceV1().ResourceSlices()
 
-	// The boolean form was written by somebody else; a Go client must survive it.
+	// Another client wrote the boolean form; a Go client must tolerate it.
 	list := must(slices.List(ctx, metav1.ListOptions{}))
 	check(len(list.Items) == 1 && list.ResourceVersion != "", "list of slices: %v", list.Items)
 	got := list.Items[0].Spec.SkipNodeOperations
@@ -82,7 +82,7 @@ func run(ctx context.Context, base *rest.Config, format string) {
 	check(event.Type == "MODIFIED", "watch: %v", event.Type)
 	watch.Stop()
 
-	// The same slice in the version before; it differs where devices are.
+	// The same slice in the previous version, which nests devices differently.
 	var older *resourcev1beta1.ResourceSlice = must(client.ResourceV1beta1().ResourceSlices().Get(ctx, name, metav1.GetOptions{}))
 	check(older.Spec.Devices[0].Basic != nil && *older.Spec.Devices[0].Basic.Attributes["model"].StringValue == "A100", "v1beta1: %v", older.Spec)
 	check(older.UID == created.UID, "v1beta1 is the same object")
@@ -110,7 +110,7 @@ func run(ctx context.Context, base *rest.Config, format string) {
 		check(time.Now().Before(deadline), "the informer misses the deletion")
 	}
 
-	// Both kinds of events are one.
+	// Both APIs for events show the same objects.
 	must(client.CoreV1().Events("default").Create(ctx, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Reason: "Reason", Message: "text", Type: "Normal",
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "p", Namespace: "default"}}, metav1.CreateOptions{}))
