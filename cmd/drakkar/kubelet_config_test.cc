@@ -102,7 +102,7 @@ TEST_F(KubeletConfigTest, LogsNothingIfEverySettingHasAnEffect) {
 
 TEST_F(KubeletConfigTest, RejectsMisspeltFieldsWithTheirPosition) {
   EXPECT_EQ(ErrorOf("maxpods: 10\n"),
-            "/k.yaml: maxpods: no such field; it is spelled maxPods: line 3, column 1");
+            "/k.yaml: maxpods: no such field; the correct spelling is maxPods: line 3, column 1");
   EXPECT_EQ(ErrorOf("authentication:\n  webhook:\n    enable: true\n"),
             "/k.yaml: authentication.webhook.enable: no such field: line 5, column 5");
   EXPECT_EQ(ErrorOf("registerWithTaints:\n- {key: a, efect: NoSchedule}\n"),
@@ -111,9 +111,9 @@ TEST_F(KubeletConfigTest, RejectsMisspeltFieldsWithTheirPosition) {
 
 TEST_F(KubeletConfigTest, RejectsWrongTypesWithTheirPosition) {
   EXPECT_EQ(ErrorOf("port: \"10250\"\n"),
-            "/k.yaml: port: must be an integer of 32 bits: line 3, column 1");
+            "/k.yaml: port: must be a 32-bit integer: line 3, column 1");
   EXPECT_EQ(ErrorOf("port: 4294967296\n"),
-            "/k.yaml: port: must be an integer of 32 bits: line 3, column 1");
+            "/k.yaml: port: must be a 32-bit integer: line 3, column 1");
   EXPECT_EQ(ErrorOf("syncFrequency: 60\n"),
             "/k.yaml: syncFrequency: must be a duration such as \"1m30s\": line 3, column 1");
   EXPECT_EQ(ErrorOf("clusterDNS: 10.96.0.10\n"),

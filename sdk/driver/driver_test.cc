@@ -308,7 +308,7 @@ TEST_F(DriverTest, RejectsInvalidOptions) {
             }),
             "rolling updates and explicit registration socket filename are mutually exclusive");
   EXPECT_THAT(error([](auto& o) { o.plugin_directory = "/" + std::string(120, 'd'); }),
-              HasSubstr("choose a shorter directory"));
+              HasSubstr("use a shorter directory"));
 }
 
 TEST_F(DriverTest, AnswersWithTheBaseNamesOfRequests) {

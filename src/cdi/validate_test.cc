@@ -71,7 +71,7 @@ TEST(Validate, RejectsInvalidSpecsWithAClearMessage) {
       {"the spec has no devices", [](Spec& s) { s.devices.clear(); }},
       {"device \"dev\" is defined twice", [](Spec& s) { s.devices.push_back(s.devices[0]); }},
       {"device \"dev\" has no edits", [](Spec& s) { s.devices[0].container_edits = {}; }},
-      {"the device name is empty", [](Spec& s) { s.devices[0].name = ""; }},
+      {"device name must not be empty", [](Spec& s) { s.devices[0].name = ""; }},
       {"device \"dev\": environment variable \"A\" is not of the form NAME=VALUE",
        [](Spec& s) { s.devices[0].container_edits.env = {"A"}; }},
       {"environment variable \"=A\" is not of the form NAME=VALUE",

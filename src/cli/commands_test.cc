@@ -174,7 +174,7 @@ TEST_F(CommandTest, AServerWithAnUnknownCertificateIsNotTrusted) {
                                           certificates.client, "admin");
   Outcome outcome = Run("get pods");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("is not one that the kubeconfig trusts ("));
+  EXPECT_THAT(outcome.err, HasSubstr("the kubeconfig does not trust the certificate of server"));
   EXPECT_THAT(outcome.err, HasSubstr("check its certificate-authority\n"));
 }
 
@@ -334,10 +334,8 @@ TEST_F(CommandTest, ForgetDriverWritesTheNodesListAndWarns) {
   const std::string path = "get node n1 -o jsonpath={.metadata.annotations}";
   Outcome done = Run("node forget-driver n1 gpu.example.com");
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_THAT(
-      done.err,
-      HasSubstr(
-          "warning: claims of pods that end on node n1 are now given up without gpu.example.com"));
+  EXPECT_THAT(done.err,
+              HasSubstr("warning: node n1 now releases claims without calling gpu.example.com"));
   EXPECT_EQ(done.out, "node/n1: driver gpu.example.com forgotten\n");
   EXPECT_EQ(Run("node forget-driver n1 gpu.example.com").out,
             "node/n1: driver gpu.example.com is already forgotten\n");

@@ -92,7 +92,7 @@ TEST_F(ExplainTest, ReportsTheReasonsOfTheSchedulersPlugins) {
 
 TEST_F(ExplainTest, UsesTheSettingsThatTheSchedulerPublishes) {
   CreateClaim("c", 1, 5);
-  EXPECT_THAT(Run("explain claim c").out, HasSubstr("its defaults are assumed"));
+  EXPECT_THAT(Run("explain claim c").out, HasSubstr("assuming the defaults"));
   Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system}\n");
   scheduler::Configuration configuration;
   configuration.profiles[0].name = "other";
@@ -109,7 +109,7 @@ TEST_F(ExplainTest, BadInputGetsAClearError) {
   EXPECT_EQ(Run("explain spaceship x").err,
             "error: explain works for a pod or a claim, not \"spaceship\"\n");
   CreateClaim("c", 1, 1);
-  EXPECT_THAT(Run("explain claim c --node n9").err, HasSubstr("there is no node \"n9\""));
+  EXPECT_THAT(Run("explain claim c --node n9").err, HasSubstr("node \"n9\" not found"));
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ TEST_F(FeaturesC, RejectsInputItDoesNotUnderstand) {
   EXPECT_EQ(discover(R"({"kubeletConfiguration":"x"})"),
             "error: kubeletConfiguration must be an object");
   EXPECT_EQ(discover(R"({"gates":""})"),
-            "error: unknown key \"gates\": version, featureGates, runtimeFeatures, "
-            "kubeletConfiguration, agent are known");
+            "error: unknown key \"gates\"; known keys: version, featureGates, runtimeFeatures, "
+            "kubeletConfiguration, agent");
 
   const auto require = [&](const char* input) { return Ask(drakkar_features_require, input); };
   EXPECT_EQ(require("{}"), "error: pod is missing");
@@ -104,7 +104,7 @@ TEST_F(FeaturesC, RejectsInputItDoesNotUnderstand) {
             "true, false or a list of operations");
   EXPECT_EQ(require(R"({"pod":{"spec":{}},"version":1})"), "error: version must be a string");
   EXPECT_EQ(require(R"({"pod":{"spec":{}},"claim":[]})"),
-            "error: unknown key \"claim\": pod, claims, version are known");
+            "error: unknown key \"claim\"; known keys: pod, claims, version");
 
   EXPECT_EQ(Ask(drakkar_features_require_update,
                 R"({"oldPod":{"spec":{}},"pod":{"spec":{"resources":[]}}})"),
@@ -122,7 +122,7 @@ TEST_F(FeaturesC, RejectsInputItDoesNotUnderstand) {
   EXPECT_EQ(match(R"({"required":[],"node":{"status":{"declaredFeatures":[1]}}})"),
             "error: node.status.declaredFeatures[0] must be a string");
   EXPECT_EQ(match(R"({"requires":["X"],"node":{}})"),
-            "error: unknown key \"requires\": required, node are known");
+            "error: unknown key \"requires\"; known keys: required, node");
 }
 
 TEST_F(FeaturesC, AcceptsUnknownFieldsOfKubernetes) {

@@ -66,7 +66,8 @@ TEST(Report, RuntimeFeaturesCountAsStated) {
           .declared;
   EXPECT_THAT(declared, Contains("VolumeBindMountOptions"));
   EXPECT_THAT(declared, Contains("UserNamespacesHostNetworkSupport"));
-  EXPECT_THAT(DiscoverError({.runtime_features = "Magic"}), HasSubstr("\"Magic\" is not known"));
+  EXPECT_THAT(DiscoverError({.runtime_features = "Magic"}),
+              HasSubstr("unknown runtime feature \"Magic\""));
 }
 
 TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
@@ -88,7 +89,8 @@ TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
 TEST(Report, ANewerNodeIsTreatedWithOurGates) {
   const DiscoverReport report = Discover({.version = "1.99.0"});
   EXPECT_EQ(report.declared, Discover({}).declared);
-  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("1.99 are not known, the defaults of 1.37")));
+  EXPECT_THAT(report.notes,
+              ElementsAre(HasSubstr("1.99 are unknown; using the defaults of version 1.37")));
 }
 
 TEST(Report, AnUnknownGateIsReported) {
@@ -105,7 +107,7 @@ TEST(Report, AnUnknownGateIsReported) {
 TEST(Report, AVersionHasAtLeastMajorAndMinor) {
   for (const char* version : {"1", "banana", "1.2.3.4", "v", "-1.37"}) {
     EXPECT_EQ(DiscoverError({.version = version}),
-              StrCat("version \"", version, "\" is not one: write it as 1.37 or 1.37.2"));
+              StrCat("version \"", version, "\" is invalid; use for example 1.37 or 1.37.2"));
   }
   EXPECT_EQ(Discover({.version = "v1.37.1-alpha.2+x"}).declared, Discover({}).declared);
 }

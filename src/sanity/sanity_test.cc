@@ -214,7 +214,7 @@ TEST_F(ClusterUnderTest, AllocatedDevicesAreLeftAlone) {
   const CheckResult* in_use = Find(report, "slices.in-use");
   ASSERT_NE(in_use, nullptr);
   EXPECT_EQ(in_use->outcome, Outcome::kSkipped);
-  EXPECT_THAT(in_use->why, HasSubstr("which are left alone: n1/sim-0"));
+  EXPECT_THAT(in_use->why, HasSubstr("are allocated and left alone: n1/sim-0"));
   EXPECT_FALSE(files_.Exists("/plugin/devices/sim-0")) << "prepared for another claim";
 }
 
@@ -261,7 +261,7 @@ TEST_F(ClusterUnderTest, ClaimsAreReservedForAPodThatNeverRuns) {
 TEST_F(ClusterUnderTest, TheServiceSocketDoesNotReportTheDriversName) {
   Start();
   Options options = MakeOptions("/plugin/dra.sock");
-  EXPECT_THAT(Failures(RunSanity(options)), Contains(HasSubstr("give it with --driver-name")));
+  EXPECT_THAT(Failures(RunSanity(options)), Contains(HasSubstr("use --driver-name")));
   options.driver_name = "sim.drakkar.io";
   const Report report = RunSanity(options);
   EXPECT_THAT(Failures(report), IsEmpty());
@@ -276,7 +276,8 @@ TEST_F(ClusterUnderTest, ADriverWithAnotherNameFails) {
   options.driver_name = "gpu.example.com";
   EXPECT_THAT(
       Failures(RunSanity(options)),
-      Contains("registration.info: it calls itself \"sim.drakkar.io\", not \"gpu.example.com\""));
+      Contains(
+          "registration.info: its name is \"sim.drakkar.io\", but must be \"gpu.example.com\""));
 }
 
 // A driver that does everything wrong.

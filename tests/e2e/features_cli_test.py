@@ -114,9 +114,9 @@ def main():
         complains(f'the path "{work}/none" does not exist', "features", "require", "-f", f"{work}/none")
         assert f"{broken}: " in run("features", "discover", "--kubelet-config", broken, code=1)
         assert f"{broken}: document 1, line " in run("features", "require", "-f", broken, code=1)
-        complains('version "banana" is not one: write it as 1.37 or 1.37.2', "features", "discover", "--version", "banana")
-        complains('version "1" is not one: write it as 1.37 or 1.37.2', "features", "require", "-f", pod_only, "--version", "1")
-        complains('version "x" is not one: write it as 1.37 or 1.37.2', "simulate", "--node-template", declares, "-f", pod,
+        complains('version "banana" is invalid; use for example 1.37 or 1.37.2', "features", "discover", "--version", "banana")
+        complains('version "1" is invalid; use for example 1.37 or 1.37.2', "features", "require", "-f", pod_only, "--version", "1")
+        complains('version "x" is invalid; use for example 1.37 or 1.37.2', "simulate", "--node-template", declares, "-f", pod,
                   "--version", "x", code=2)
         complains("feature 'Nope' not registered; `drakkar features needs` lists the known ones", "features", "needs", "Nope")
         for command in (["features", "discover"], ["simulate", "--node-template", declares, "-f", pod]):

@@ -54,7 +54,7 @@ def in_a_cluster(drakkar):
             assert checks["prepare.one"]["result"] == "pass", checks["prepare.one"]
             assert f"left alone: n1/{held}" in checks["slices.in-use"]["why"], checks["slices.in-use"]
         nameless = sanity(drakkar, *flags, "--node-name=n1", socket)
-        assert "give it with --driver-name" in nameless.stdout, nameless.stdout
+        assert "use --driver-name" in nameless.stdout, nameless.stdout
 
         assert cluster.get("pod", "holder")["status"]["phase"] == "Running"
         left = [claim["metadata"]["name"] for claim in cluster.list("resourceclaims")]
@@ -93,9 +93,9 @@ def main():
     assert "the driver's command has no {pod-uid}" in without.stdout, without.stdout
 
     nothing = sanity(drakkar, "--timeout=1s", "--", "/bin/sleep", "30")
-    assert nothing.returncode == 1 and "made no socket" in nothing.stderr, nothing.stderr
+    assert nothing.returncode == 1 and "created no registration socket" in nothing.stderr, nothing.stderr
     ended = sanity(drakkar, "--", "/bin/true")
-    assert ended.returncode == 1 and "ended before it registered" in ended.stderr, ended.stderr
+    assert ended.returncode == 1 and "exited before it registered" in ended.stderr, ended.stderr
     usage = sanity(drakkar, "--driver-socket=/nowhere.sock")
     assert usage.returncode == 1 and "--kubeconfig is required" in usage.stderr, usage.stderr
     try:

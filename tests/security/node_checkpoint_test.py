@@ -22,7 +22,7 @@ def main():
         log = cluster.work / "up.log"
         wait_until("everything else is ready", lambda: "drakkar is ready" in log.read_text(), 60)
         said = [line for line in log.read_text().splitlines() if "node agent: " in line]
-        assert len(said) == 1 and "dra_manager_state" in said[0] and "goes on without it" in said[0], said
+        assert len(said) == 1 and "dra_manager_state" in said[0] and "keep running" in said[0], said
         assert cluster.run("get", "namespaces", "-o", "name"), "the API answers"
         assert cluster.process.poll() is None
         cluster.stop()

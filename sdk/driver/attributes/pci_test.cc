@@ -66,14 +66,14 @@ TEST_F(PciTest, TheRootIsTheFirstDirectoryOfTheDevicesPath) {
   EXPECT_EQ(*PcieRoot(sysfs(), "0000:81:00.1"), "pci0000:80");
   EXPECT_EQ(*PcieRoot(sysfs(), "0000:00:02.0"), "pci0000:00");
   EXPECT_THAT(PcieRoot(sysfs(), "0000:05:00.0").error().message,
-              HasSubstr("which is no PCI device"));
+              HasSubstr("which is not a PCI device"));
   EXPECT_FALSE(PcieRoot(sysfs(), "0000:99:00.0").ok());
 }
 
 TEST_F(PciTest, TheNumaNodeIsOmittedIfItIsUnknown) {
   EXPECT_EQ(*NumaNodeOfPciDevice(sysfs(), "0000:81:00.1"), 1);
   EXPECT_THAT(NumaNodeOfPciDevice(sysfs(), "0000:00:02.0").error().message,
-              HasSubstr("does not say which NUMA node"));
+              HasSubstr("is unknown"));
   EXPECT_EQ(*NumaNodeOfCpu(sysfs(), 9), 2);
 }
 

@@ -29,15 +29,15 @@ TEST(CInterface, RejectsInvalidOptionsWithAMessage) {
   EXPECT_THAT(error.message, HasSubstr("driver_name must not be null"));
   options.driver_name = "c.example.com";
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("prepare and unprepare must be set"));
+  EXPECT_THAT(error.message, HasSubstr("set prepare and unprepare"));
   options.prepare = Prepare;
   options.unprepare = Unprepare;
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("node_name must be set"));
+  EXPECT_THAT(error.message, HasSubstr("set node_name"));
   options.node_name = "n1";
   options.taint_unhealthy = 1;
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("needs health_service"));
+  EXPECT_THAT(error.message, HasSubstr("requires health_service"));
   options.taint_unhealthy = 0;
   options.kubeconfig = "/nowhere/kubeconfig";
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
@@ -59,10 +59,10 @@ TEST(CInterface, AcceptsOptionsOfOlderHeadersButNotOfNewerOnes) {
   options.running_pod_sandbox = reinterpret_cast<decltype(options.running_pod_sandbox)>(1);
   options.size = offsetof(drakkar_driver_options, running_pod_sandbox);
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("prepare and unprepare must be set"));
+  EXPECT_THAT(error.message, HasSubstr("set prepare and unprepare"));
   options.size = sizeof(newer);
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("compiled for a newer one"));
+  EXPECT_THAT(error.message, HasSubstr("compiled for a newer library"));
   for (const std::size_t never : {std::size_t{0}, sizeof(options) - 1, sizeof(void*)}) {
     options.size = never;
     EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);

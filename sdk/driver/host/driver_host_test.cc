@@ -41,7 +41,7 @@ TEST(ListenAddress, NeedsAPort) {
   EXPECT_EQ(ParseListenAddress("127.0.0.1:8080")->port, 8080);
   EXPECT_EQ(ParseListenAddress("[::1]:80")->host, "::1");
   EXPECT_EQ(ParseListenAddress(":80")->host, "0.0.0.0");
-  EXPECT_THAT(ParseListenAddress("localhost").error().message, HasSubstr("must end in a port"));
+  EXPECT_THAT(ParseListenAddress("localhost").error().message, HasSubstr("must include a port"));
   EXPECT_FALSE(ParseListenAddress("x:99999").ok());
 }
 

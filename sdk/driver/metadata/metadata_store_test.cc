@@ -570,7 +570,7 @@ TEST_F(MetadataStoreTest, UpdatesWorkAfterARestart) {
   EXPECT_EQ(Read().generation, 2);
   EXPECT_THAT(
       store_->Update({"ns", "c", "u1", "gpu"}, {Prepared("gpu", "gpu-9", "x")}).error().message,
-      HasSubstr("was not given"));
+      HasSubstr("is not allocated"));
 }
 
 TEST_F(MetadataStoreTest, InvalidMetadataIsRejectedBeforeAnythingIsWritten) {
@@ -579,7 +579,7 @@ TEST_F(MetadataStoreTest, InvalidMetadataIsRejectedBeforeAnythingIsWritten) {
   ExpectClean();
   devices_ = {Prepared("nic", "gpu-0", "x")};
   EXPECT_THAT(store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}), devices_).error().message,
-              HasSubstr("which the claim was not given for request nic"));
+              HasSubstr("which is not allocated for request nic"));
   ExpectClean();
   ASSERT_TRUE(PrepareOne("a").ok());
   EXPECT_FALSE(UpdateOne(std::string(65, 'x')).ok());

@@ -102,7 +102,7 @@ TEST(DeviceConfig, ErrorsIncludeFieldAndPosition) {
       {"namePrefix: UP\n", "namePrefix: ", "line 1, column 1"},
       {"attributes:\n  model: {version: one}\n", "semantic version", "line 2, column 11"},
       {"attributes:\n  model: 1.5\n", "attributes.model: must be a string", "line 2, column 3"},
-      {"attributes:\n  model: {ints: [1, a]}\n", "of the attribute's type", "line 2, column 11"},
+      {"attributes:\n  model: {ints: [1, a]}\n", "the attribute's type", "line 2, column 11"},
       {"attributes:\n  mo-del: x\n", "a name must be", "line 2, column 3"},
       {"capacity:\n  memory: lots\n", "a quantity such as 16Gi", "line 2, column 3"},
       {"taints:\n  - {key: k, effect: Sometimes}\n", "taints[0].effect: must be NoSchedule",

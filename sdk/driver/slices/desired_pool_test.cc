@@ -151,7 +151,7 @@ TEST(DesiredPool, RejectsInconsistentResources) {
 }
 
 TEST(DesiredPool, WithoutANodeItNeedsANodeSelection) {
-  EXPECT_THAT(ErrorOf(WithSlice(Devices(1)), false), HasSubstr("needs a node selector"));
+  EXPECT_THAT(ErrorOf(WithSlice(Devices(1)), false), HasSubstr("needs node_selector"));
   Pool everywhere = WithSlice(Devices(1));
   everywhere.all_nodes = true;
   EXPECT_TRUE(Make(everywhere, false).specs[0]->root()["allNodes"].boolean());

@@ -90,7 +90,7 @@ TEST(ClaimStatus, RejectsWhatTheServerWouldReject) {
   EXPECT_THAT(ErrorOf({{.pool_name = "p",
                         .device_name = "a",
                         .network = DeviceNetworkData{"eth1", {"192.0.2.5"}, ""}}}),
-              HasSubstr("the IP address \"192.0.2.5\" must be a valid address in CIDR form"));
+              HasSubstr("IP address \"192.0.2.5\" must be a valid address in CIDR form"));
 }
 
 // Records the patch; claims come from the fixture.

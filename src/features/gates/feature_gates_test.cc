@@ -34,7 +34,7 @@ TEST(FeatureGates, OneGateHasTwoNames) {
 TEST(FeatureGates, TheTwoNamesOfAGateMustAgree) {
   EXPECT_EQ(Make("DRAOptionalNodeOperations=true,DRAOptionalNodePreparation=false").error().message,
             "feature gates DRAOptionalNodeOperations and DRAOptionalNodePreparation are two names "
-            "of one gate and are set to different values: set only one of them");
+            "of one gate and must not have different values; set only one of them");
   EXPECT_FALSE(Make("DRAOptionalNodePreparation=false,DRAOptionalNodeOperations=true").ok());
   EXPECT_TRUE(Make("DRAOptionalNodePreparation=true,DRAOptionalNodeOperations=true").ok());
   EXPECT_TRUE(Make("DRAOptionalNodePreparation=false,DRAOptionalNodePreparation=true")
@@ -64,7 +64,7 @@ TEST(FeatureGates, BadInputGetsAClearError) {
   EXPECT_EQ(Make("Nonsense=true").error().message,
             "feature gate \"Nonsense\" is not known in version 1.37");
   EXPECT_EQ(Make("NodeDeclaredFeatures").error().message,
-            "feature gate \"NodeDeclaredFeatures\" has no value: write it as NAME=true or "
+            "feature gate \"NodeDeclaredFeatures\" has no value; use NAME=true or "
             "NAME=false");
   EXPECT_FALSE(Make("NodeDeclaredFeatures=maybe").ok());
   EXPECT_FALSE(Make("DRAAdminAccess=false").ok()) << "locked";
