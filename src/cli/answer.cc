@@ -40,13 +40,13 @@ scheduler::Settings ReadSchedulerSettings(Session& session, std::string& note) {
   if (map.ok()) {
     Result<scheduler::Settings> settings = scheduler::SettingsFromConfigMap(**map);
     if (settings.ok()) return std::move(*settings);
-    note = StrCat("the scheduler's settings (configmap ", ref.namespace_, "/", ref.name,
-                  ") cannot be read: ", settings.error().message);
+    note = StrCat("could not read the scheduler's settings (ConfigMap ", ref.namespace_, "/",
+                  ref.name, "): ", settings.error().message);
   } else {
-    note = StrCat("the scheduler does not say how it is set up (configmap ", ref.namespace_, "/",
+    note = StrCat("the scheduler has not published its settings (ConfigMap ", ref.namespace_, "/",
                   ref.name, ")");
   }
-  note += "; its defaults are assumed";
+  note += "; assuming the defaults";
   return {};
 }
 
@@ -56,13 +56,13 @@ Result<AnswerFormat> ParseAnswerFormat(std::string_view text) {
   if (text == "json") return AnswerFormat::kJson;
   if (text == "yaml") return AnswerFormat::kYaml;
   return InvalidArgument(
-      StrCat("unknown output format ", Quote(text), ": it must be text, wide, json or yaml"));
+      StrCat("unknown output format ", Quote(text), ": must be text, wide, json or yaml"));
 }
 
 Flag AnswerFormatFlag() {
   return {.name = "output",
           .short_name = 'o',
-          .help = "Format: text, wide, json or yaml.",
+          .help = "Output format: text, wide, json or yaml.",
           .default_value = "text",
           .placeholder = "FORMAT"};
 }

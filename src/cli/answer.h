@@ -17,14 +17,14 @@ namespace drakkar::cli {
 
 // What the commands that answer questions about devices share: free, who, top, why, doctor.
 
-// The cluster at one moment, with the rights of the caller.
+// The cluster at one moment, as far as the caller may read it.
 Result<answers::Snapshot> ReadSnapshot(Session& session, std::uint32_t kinds);
 
-// Asks the nodes for the health of their devices and adds what they say; one line for all that do
-// not answer.
+// Adds the health that nodes report for their devices. Prints one warning for all nodes that do not
+// respond.
 void AddNodeHealth(Session& session, Console& console, answers::Snapshot& snapshot);
 
-// How the scheduler is set up, if it says so; else its defaults, and a sentence in `note`.
+// The scheduler's published settings; otherwise the defaults, with a note in `note`.
 scheduler::Settings ReadSchedulerSettings(Session& session, std::string& note);
 
 enum class AnswerFormat : std::uint8_t { kText, kWide, kJson, kYaml };
@@ -32,15 +32,15 @@ enum class AnswerFormat : std::uint8_t { kText, kWide, kJson, kYaml };
 Result<AnswerFormat> ParseAnswerFormat(std::string_view text);
 Flag AnswerFormatFlag();
 
-// As wide as the terminal, but at least 80 columns; -o wide: as wide as it gets.
+// As wide as the terminal, but at least 80 columns; unlimited with -o wide.
 answers::RenderOptions RenderOptionsFor(Session& session, const Console& console,
                                         const Arguments& arguments, AnswerFormat format);
 
-// Which holders the command line names, and the flags that it does so with.
+// The holders selected on the command line, and the flags for that.
 Result<answers::WhoFilter> WhoFilterFrom(const Arguments& arguments);
 std::vector<Flag> WhoFilterFlags();
 
-// JSON, or the same as YAML.
+// Prints JSON, or the same as YAML.
 void PrintJson(Console& console, AnswerFormat format, const std::string& json);
 
 }  // namespace drakkar::cli

@@ -17,7 +17,7 @@ namespace {
 using answers::Mask;
 using answers::SnapshotKind;
 
-// The one claim or template of the file.
+// The only claim or template in the file.
 Result<api::TreePtr> ReadClaim(Console& console, const std::string& path) {
   const Manifests manifests = ReadManifests(console, {path}, {});
   if (!manifests.problems.empty()) return manifests.problems.front();
@@ -156,7 +156,7 @@ Command FreeCommand() {
             .default_value = "false"},
            {.name = "no-headers",
             .type = FlagType::kBool,
-            .help = "Tables without the line of column names.",
+            .help = "Omit the column headers.",
             .default_value = "false"},
            AnswerFormatFlag()},
       .min_arguments = 0,

@@ -111,7 +111,7 @@ TEST_F(FreeWhoTest, WhoNamesPodClaimOwnerAgeAndHealth) {
   EXPECT_THAT(Run("who -o json").out, HasSubstr("\"owner\": \"Job/train\""));
 }
 
-TEST_F(FreeWhoTest, TopShowsTotalsAndHoldersAgainAndAgain) {
+TEST_F(FreeWhoTest, TopShowsTotalsAndHoldersRepeatedly) {
   const Outcome top = Run("top devices --count 2 --interval 10ms");
   EXPECT_EQ(top.code, 0) << top.err;
   const std::string view =
@@ -120,9 +120,9 @@ TEST_F(FreeWhoTest, TopShowsTotalsAndHoldersAgainAndAgain) {
   EXPECT_THAT(top.out, MatchesRegex(view + view));
 }
 
-TEST_F(FreeWhoTest, BadInputGetsOneSentence) {
+TEST_F(FreeWhoTest, BadInputGetsAClearError) {
   EXPECT_EQ(Run("free --by a/b/c").code, kExitUsage);
-  EXPECT_THAT(Run("free -o xml").err, HasSubstr("it must be text, wide, json or yaml"));
+  EXPECT_THAT(Run("free -o xml").err, HasSubstr("must be text, wide, json or yaml"));
   EXPECT_EQ(Run("who --by color").err,
             "error: --by takes node, namespace, owner or label=KEY, not \"color\"\n");
   EXPECT_EQ(Run("who -l a=b=c").code, kExitUsage);

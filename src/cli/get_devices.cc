@@ -28,17 +28,17 @@ using answers::DeviceEntry;
 using api::TreePtr;
 using api::Value;
 
-// Health is in no object of the API, so a watch of devices asks the nodes again and again.
+// Health is not part of any API object, so a watch polls the nodes.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 
-// Fields that --field-selector knows.
+// Fields that --field-selector supports.
 constexpr std::string_view kFields[] = {"metadata.name", "node",  "driver", "pool",
                                         "device",        "state", "health", "model"};
 
-// A device as text: what every format prints.
+// A device as text, in the form that every format prints.
 struct DeviceRow {
   device::DeviceId id;
-  std::string node;  // empty: not on one node
+  std::string node;  // empty if the device does not belong to one node
   std::string state;
   answers::DeviceHealth health;
   std::string model;
@@ -93,7 +93,7 @@ void ListToJson(answers::JsonOut& json, std::string_view key,
   if (!list.empty()) json.Texts(key, list);
 }
 
-// The attributes are its labels, so that -l and --show-labels have something to work on.
+// Attributes become labels, so that -l and --show-labels work.
 TreePtr ObjectOf(const DeviceRow& row) {
   answers::JsonOut json(/*indented=*/false);
   json.BeginObject().Field("kind", "Device");
@@ -117,7 +117,7 @@ TreePtr ObjectOf(const DeviceRow& row) {
   return api::ParseJson(json.EndObject().Take()).value();
 }
 
-// Which devices the command line asks for.
+// The devices selected on the command line.
 struct Filter {
   std::vector<std::string> names;
   api::LabelSelector labels;
@@ -159,8 +159,8 @@ Result<Filter> FilterFrom(const Arguments& arguments) {
   ASSIGN_OR_RETURN(filter.fields, api::FieldSelector::Parse(arguments.Text("field-selector")));
   for (const api::FieldRequirement& each : filter.fields.requirements()) {
     if (std::find(std::begin(kFields), std::end(kFields), each.field) == std::end(kFields)) {
-      return InvalidArgument(StrCat("devices have no field ", Quote(each.field),
-                                    " to select by; they have ", Join(kFields, ", ")));
+      return InvalidArgument(StrCat("--field-selector does not support ", Quote(each.field),
+                                    " for devices; supported are ", Join(kFields, ", ")));
     }
   }
   if (arguments.Has("namespace") && !arguments.Bool("all-namespaces")) {
@@ -219,7 +219,7 @@ class Printer {
   }
 
  private:
-  // As --sort-by wants it, else by node, driver, pool and name.
+  // By --sort-by, otherwise by node, driver, pool and name.
   std::vector<const DeviceRow*> Sort(const Rows& rows) const {
     std::vector<const DeviceRow*> sorted;
     for (const auto& [id, row] : rows) sorted.push_back(&row);
@@ -242,7 +242,7 @@ class Printer {
     const bool wide = format_.kind == OutputFormat::Kind::kWide;
     std::set<std::string_view> drivers;
     for (const DeviceRow* row : rows) drivers.insert(row->id.driver);
-    // Of one watch all tables have the same columns.
+    // All tables of a watch have the same columns.
     if (!show_driver_) show_driver_ = wide || drivers.size() > 1;
     const bool labels = arguments_.Bool("show-labels");
     std::vector<answers::Column> columns = {{"NODE", false, true}};
@@ -314,7 +314,7 @@ class Printer {
   std::vector<std::size_t> widths_;
 };
 
-// Names that stand for no device.
+// Names that match no device.
 std::vector<std::string> Missing(const Filter& filter, const Rows& rows) {
   std::vector<std::string> missing;
   for (const std::string& name : filter.names) {

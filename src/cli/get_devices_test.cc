@@ -148,7 +148,8 @@ TEST_F(GetDevicesTest, BadInputGetsOneSentence) {
   const Outcome field = Run("get devices --field-selector color=red");
   EXPECT_EQ(field.code, kExitUsage);
   EXPECT_EQ(field.err,
-            "error: devices have no field \"color\" to select by; they have metadata.name, node, "
+            "error: --field-selector does not support \"color\" for devices; supported are "
+            "metadata.name, node, "
             "driver, pool, device, state, health, model\n");
   EXPECT_EQ(Run("get devices -l a=b=c").code, kExitUsage);
   EXPECT_EQ(Run("get devices --sort-by {.a").code, kExitUsage);
@@ -183,7 +184,7 @@ spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 1, re
   changed.get_future().wait();
   thread_.RunSync([this] { server_.reset(); });
   EXPECT_EQ(watching.get(), 1);
-  // Both at first, then the one that changed, in line with the first.
+  // Both at first, then the changed one, aligned with the first.
   EXPECT_THAT(console.out,
               ::testing::MatchesRegex(
                   "NODE .*\nn1 .* a .*Healthy .*\nn1 .* b .*Unknown .*\nn1 .* a .*Unhealthy .*\n"));

@@ -62,7 +62,8 @@ class Session {
   // The same for many paths, at most kMaxParallelGets at a time; results in the same order.
   std::vector<Result<api::TreePtr>> GetPaths(const std::vector<std::string>& paths);
   static constexpr std::size_t kMaxParallelGets = 64;
-  // Runs `work` on the session's loop and waits for it; for objects that live there, like informers.
+  // Runs `work` on the session's loop and waits for it; for objects that live there, like
+  // informers.
   void OnLoop(const std::function<void(EventLoop&, client::Client&)>& work);
   // The complete list.
   Result<api::TreePtr> List(const client::ResourceRef& ref, std::string_view label_selector = {},

@@ -7,10 +7,10 @@
 
 namespace drakkar::cli {
 
-// Numbers by size, texts by letters; what is not there comes first.
+// Numbers by value, strings alphabetically; missing values first.
 bool SortsBefore(api::Value a, api::Value b);
 
-// The order of `objects` by the field that --sort-by names: indices. `path` must be valid.
+// The indices of `objects`, sorted by the field of --sort-by. `path` must be valid.
 std::vector<std::size_t> SortedBy(const std::string& path,
                                   const std::vector<api::TreePtr>& objects);
 std::vector<std::size_t> SortedBy(const std::string& path, const std::vector<api::Value>& objects);

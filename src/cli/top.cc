@@ -1,4 +1,4 @@
-// drakkar top devices: what `who` and `free` say, kept current by watches until interrupted.
+// drakkar top devices: the output of `who` and `free`, kept current by watches until interrupted.
 #include <algorithm>
 
 #include "answers/free/free.h"
@@ -36,7 +36,7 @@ std::string Summary(const answers::DeviceTable& table, WallTime now) {
                 " tainted, ", counts.unhealthy, " unhealthy");
 }
 
-// At most `lines` lines: what is left out is counted.
+// At most `lines` lines; the number of omitted lines is appended.
 std::string Limit(const std::string& text, std::size_t lines) {
   std::size_t count = 0;
   std::size_t end = 0;
@@ -136,7 +136,7 @@ Command TopDevicesCommand() {
                    .placeholder = "DURATION"});
   flags.push_back({.name = "count",
                    .type = FlagType::kInt,
-                   .help = "Stop after this many views; 0: when interrupted.",
+                   .help = "Stop after this many views; 0 runs until interrupted.",
                    .default_value = "0",
                    .placeholder = "N"});
   return {

@@ -1,5 +1,5 @@
-// drakkar who: which pod holds which device through which claim, since when, and how the device is
-// doing. One consistent read; nothing is written.
+// drakkar who: which pod holds which device through which claim, since when, and the device's
+// health. One consistent read; nothing is written.
 #include "answers/who/who.h"
 
 #include "base/text/text.h"
@@ -99,7 +99,7 @@ std::vector<Flag> WhoFilterFlags() {
            .default_value = "false"},
           {.name = "no-headers",
            .type = FlagType::kBool,
-           .help = "Tables without the line of column names.",
+           .help = "Omit the column headers.",
            .default_value = "false"}};
 }
 
