@@ -1,5 +1,6 @@
 // Runs the conformance cases: compile errors, types, estimated and actual costs, answers.
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -120,8 +121,10 @@ class Vectors {
                     run["outputType"].str());
     }
     const cel::Estimate estimate = expression.EstimateCost();
-    if (std::to_string(estimate.min) != run["estimatedCostMin"].str() ||
-        std::to_string(estimate.max) != run["estimatedCostMax"].str()) {
+    // A live peer reports the maximum alone.
+    const bool min_agrees = !run["estimatedCostMin"].exists() ||
+                            std::to_string(estimate.min) == run["estimatedCostMin"].str();
+    if (!min_agrees || std::to_string(estimate.max) != run["estimatedCostMax"].str()) {
       return StrCat("estimate is ", estimate.min, "..", estimate.max, ", want ",
                     run["estimatedCostMin"].str(), "..", run["estimatedCostMax"].str());
     }
@@ -180,6 +183,16 @@ TEST(DeviceCelVectors, EveryExpressionCompilesCostsAndAnswersAsInKubernetes) {
   }
   std::printf("cel: %d passed, %d failed, %zu listed deviations\n", vectors.passed, vectors.failed,
               vectors.listed.size());
+}
+
+// tests/interop/cel_test.py sets DRAKKAR_CEL_CASES to a file that Kubernetes' own code wrote.
+TEST(DeviceCelVectors, ExpressionsAnswerAndCostAsTheyDidInALivePeer) {
+  const char* file = std::getenv("DRAKKAR_CEL_CASES");
+  if (file == nullptr) GTEST_SKIP() << "run by interop_cel";
+  Vectors vectors;
+  vectors.Run(file);
+  EXPECT_GT(vectors.passed, 0);
+  std::printf("cel peer: %d passed, %d failed\n", vectors.passed, vectors.failed);
 }
 
 }  // namespace

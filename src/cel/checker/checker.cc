@@ -35,6 +35,8 @@ class Checker {
 
  private:
   using Scope = std::map<std::string, TypeRef>;
+  // `"%s %d".format(["a", 1])`: each element of the list is for a verb of the template.
+  static constexpr std::string_view kMixedLiteralFunction = "format";
 
   void Report(std::int64_t id, std::string message) {
     issues_.push_back({checked_.ast.offsets[static_cast<std::size_t>(id)], std::move(message)});
@@ -209,6 +211,14 @@ class Checker {
       SetReference(expr, {"", {"select_optional_field"}});
       return;
     }
+    // Everything inside the call is exempt from the rule for literals, the operand included.
+    const bool is_exempt = expr.operand && expr.name == kMixedLiteralFunction;
+    mixed_literals_ += is_exempt;
+    CheckCall(expr);
+    mixed_literals_ -= is_exempt;
+  }
+
+  void CheckCall(Expr& expr) {
     for (const ExprPtr& arg : expr.args) Visit(*arg);
     if (!expr.operand) {
       for (const std::string& candidate : CandidateNames(declarations_.container, expr.name)) {
@@ -316,7 +326,7 @@ class Checker {
   TypeRef JoinTypes(const Expr& expr, const TypeRef& previous, const TypeRef& current) {
     if (!previous) return current;
     if (substitution_.Assignable(previous, current)) return MoreGeneral(previous, current);
-    if (!declarations_.homogeneous_literals) return types::Dyn();
+    if (!declarations_.homogeneous_literals || mixed_literals_ > 0) return types::Dyn();
     ReportMismatch(expr.id, previous, current);
     return types::Error();
   }
@@ -451,6 +461,7 @@ class Checker {
   Substitution substitution_;
   std::vector<Scope> scopes_;
   int variables_ = 0;
+  int mixed_literals_ = 0;  // calls being visited whose literals may mix types
 };
 
 CheckedAst Prepared(Ast ast) {

@@ -87,7 +87,7 @@ std::uint64_t ContainsAddress(Args args, const Value&) {
 std::uint64_t Validate(Args args, const Value&) {
   if (args[0].kind != Kind::kObject) return 1;
   return Scaled(1 + SizeOf(args[1]), cost::kStringTraversal) *
-         Scaled(args[0].object->CostSize(), cost::kRegexLength);
+         Scaled(args[0].object->PatternSize(), cost::kRegexLength);
 }
 
 std::uint64_t Allocating(double factor, std::uint64_t size) {

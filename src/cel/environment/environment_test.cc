@@ -103,6 +103,31 @@ TEST_F(Cel, OverflowIsAnErrorAndNotAWrongNumber) {
   EXPECT_EQ(Answer("9223372036854775807 + n"), "error: integer overflow");
 }
 
+TEST_F(Cel, OnlyTheArgumentsOfFormatMayMixTypesInALiteral) {
+  EXPECT_EQ(Answer("'%s %d'.format(['a', 1])"), "a 1");
+  EXPECT_EQ(Answer("'%s'.format([[1, 'x']])"), R"([1, "x"])");
+  EXPECT_NE(ErrorOf("[1, 'a'].size() == 2").find("expected type 'int' but found 'string'"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf("'%d'.format([1]) == 'x' && {'a': 1, 'b': 'x'}.size() == 2")
+                .find("expected type 'int' but found 'string'"),
+            std::string::npos);
+}
+
+TEST_F(Cel, MillisecondsOfADurationAreAllOfThem) {
+  EXPECT_EQ(Answer("duration('1h0m1s500ms').getMilliseconds()"), "3601500");
+  EXPECT_EQ(Answer("duration('-1500ms').getMilliseconds()"), "-1500");
+  EXPECT_EQ(Answer("timestamp('2026-01-31T10:20:30.456Z').getMilliseconds()"), "456");
+}
+
+// The costs Kubernetes 1.37 reports (interop_cel compares many more with a live peer).
+TEST_F(Cel, FormatsCostByTheirPatternAndCompareInOneStep) {
+  EXPECT_EQ(Cost("!format.date().validate('2026-01-31').hasValue()"), 39u);
+  EXPECT_EQ(Cost("!format.datetime().validate('2026-01-31T00:00:00Z').hasValue()"), 57u);
+  EXPECT_EQ(Cost("!format.dns1123Label().validate('gpu-0').hasValue()"), 11u);
+  EXPECT_EQ(Cost("format.dns1123Label() != format.dns1035Label()"), 3u);
+  EXPECT_EQ(Cost("{'a': 1, 'b': 2, 'c': 3}.all(k, k != 'z')"), 16u);
+}
+
 TEST_F(Cel, ABindingIsComputedOnceAndOnlyIfAsked) {
   environment_.parser_options().macros.bindings = true;
   EXPECT_EQ(Answer("cel.bind(x, 1 / 0, n == 5 || x == 1)"), "true");

@@ -14,7 +14,7 @@ class FormatValue final : public ObjectValue {
   bool Equals(const ObjectValue& other) const override {
     return &format == &static_cast<const FormatValue&>(other).format;
   }
-  std::uint64_t CostSize() const override { return format.pattern_size; }
+  std::uint64_t PatternSize() const override { return format.pattern_size; }
   const NameFormat& format;
 };
 

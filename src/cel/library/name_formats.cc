@@ -212,8 +212,8 @@ const std::array<NameFormat, kNameFormatCount>& NameFormats() {
       {"uri", 1'104, Uri},
       {"uuid", 71, Uuid},
       {"byte", 84, Byte},
-      {"date", 76, Date},
-      {"datetime", 76, DateTime},
+      {"date", 71, Date},
+      {"datetime", 71, DateTime},
   }};
   return kFormats;
 }

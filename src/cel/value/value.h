@@ -112,6 +112,8 @@ class ObjectValue {
   virtual bool Equals(const ObjectValue& other) const = 0;
   // What size-dependent costs count.
   virtual std::uint64_t CostSize() const { return 1; }
+  // The length of the regular expression that the value stands for.
+  virtual std::uint64_t PatternSize() const { return 1; }
   virtual bool IsZero() const { return false; }
   virtual std::string DebugText() const { return std::string(type_name()); }
 
