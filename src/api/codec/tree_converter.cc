@@ -270,7 +270,6 @@ bool IsLeftOut(const FieldSchema& field, const Node& value) {
   switch (field.type.kind) {
     case FieldKind::kList:
     case FieldKind::kMap:
-      return true;
     case FieldKind::kString:
     case FieldKind::kBool:
     case FieldKind::kInt32:

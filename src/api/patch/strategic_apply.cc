@@ -402,10 +402,21 @@ Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
   return Ok();
 }
 
+std::string_view JsonTypeName(Value value) {
+  if (value.is_array()) return "array";
+  if (value.is_string()) return "string";
+  if (value.kind() == ValueKind::kBool) return "bool";
+  return "number";
+}
+
 }  // namespace
 
 Result<TreePtr> ApplyStrategicPatch(Value original, Value patch, const StructSchema& schema) {
-  if (!patch.is_object()) return InvalidArgument("a strategic merge patch must be an object");
+  if (!patch.is_object()) {
+    // Kubernetes' text, which clients match on.
+    return InvalidArgument(StrCat("json: cannot unmarshal ", JsonTypeName(patch),
+                                  " into Go value of type map[string]interface {}"));
+  }
   TypeSchema type;
   type.kind = FieldKind::kStruct;
   type.structure = &schema;

@@ -87,7 +87,7 @@ struct FieldSchema {
   std::uint16_t protobuf_outer = 0;
   bool required = false;         // must be in OpenAPI's "required"
   bool omit_empty = true;        // Go leaves it out when it is the zero value
-  bool pointer = false;          // Go tells absent from zero
+  bool pointer = false;          // Go tells absent from zero, and no list from an empty one
   std::string_view description;  // ours; empty where we have none
   bool has_defaults = false;     // it, or something below it, has a default
   bool has_checks = false;       // likewise for rules that refuse

@@ -220,6 +220,22 @@ TEST_F(FrontendTest, RejectsPatchesThatAreInvalidTooLongOrOfAnotherKind) {
       422);
 }
 
+TEST_F(FrontendTest, APatchThatIsNotJsonIsAnsweredInKubernetesWords) {
+  Post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})");
+  const auto message = [&](const char* type, const std::string& body) {
+    const net::Response answer = Do(net::Method::kPatch, "/api/v1/namespaces/default/configmaps/m",
+                                    body, {{"Content-Type", StrCat("application/", type)}});
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    return std::string(Parse(answer)->root()["message"].str());
+  };
+  EXPECT_EQ(message("strategic-merge-patch+json", "data: x"),
+            "invalid character 'd' looking for beginning of value");
+  EXPECT_EQ(message("strategic-merge-patch+json", "[1]"),
+            "json: cannot unmarshal array into Go value of type map[string]interface {}");
+  EXPECT_EQ(message("merge-patch+json", "data: x"),
+            "error decoding patch: invalid character 'd' looking for beginning of value");
+}
+
 TEST_F(FrontendTest, TheNameOfAFieldManagerIsLimited) {
   const std::string maps = "/api/v1/namespaces/default/configmaps?fieldManager=";
   const net::Response answer = Post(maps + std::string(129, 'm'), R"({"metadata":{"name":"m"}})");

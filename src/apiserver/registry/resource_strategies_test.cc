@@ -156,6 +156,22 @@ TEST_F(SliceRequests, TheWrittenFormIsReturned) {
   EXPECT_TRUE((*created.object)["spec"]["skipNodeOperations"].boolean());
 }
 
+TEST_F(SliceRequests, AnEmptyListOfAnAttributeIsRefused) {
+  RestartWith(FeatureGates().With(Gate::kDRAListTypeAttributes, true));
+  for (const std::string list : {"bools", "ints", "strings", "versions"}) {
+    const Response response =
+        Send(Verb::kCreate, "",
+             StrCat(R"({"metadata":{"name":"s"},"spec":{"driver":"d.example.com","nodeName":"n",)",
+                    R"("pool":{"name":"p","generation":1,"resourceSliceCount":1},"devices":[)",
+                    R"({"name":"d","attributes":{"a":{")", list, R"(":[]}}}]}})"));
+    ASSERT_TRUE(response.failure.has_value()) << list;
+    EXPECT_NE(response.failure->message.find(StrCat("spec.devices[0].attributes[a].", list,
+                                                    ": Invalid value: []: must not be empty")),
+              std::string::npos)
+        << response.failure->message;
+  }
+}
+
 TEST_F(SliceRequests, AllErrorsAreReturnedTogetherWithTheirPaths) {
   const Response response =
       Send(Verb::kCreate, "",

@@ -100,7 +100,10 @@ std::optional<Failure> ParsePatch(const Request& request, api::TreePtr& patch,
     if (parsed.ok()) warnings.push_back(std::move(why));
   }
   if (!parsed.ok()) {
-    return api::StatusBadRequest(StrCat("error decoding patch: ", parsed.error().message));
+    // Kubernetes names the decoding only for the other two patch types.
+    const std::string_view prefix =
+        request.patch == PatchKind::kStrategicMerge ? "" : "error decoding patch: ";
+    return api::StatusBadRequest(StrCat(prefix, parsed.error().message));
   }
   patch = std::move(*parsed);
   return std::nullopt;

@@ -301,7 +301,8 @@ void PoolStatus(const DeclaredField& at) {
   if (const DeclaredField pool = at.Field("poolName"); pool && pool.Required(kStandard)) {
     DeclarePoolName(pool.out(), pool.path(), pool.text(), kIsStandard);
   }
-  OptionalCount(at, "generation", 0);
+  // Kubernetes' rule takes generation 0 for an absent one.
+  RequiredCount(at, "generation");
   OptionalCount(at, "resourceSliceCount", 1);
   for (const api::FieldName name : api::FieldNames{"totalDevices", "allocatedDevices",
                                                    "availableDevices", "unavailableDevices"}) {
