@@ -84,8 +84,6 @@ Result<Quantity> Consumed(const device::Capacity& capacity, const Quantity* requ
     return policy && policy->default_value ? *policy->default_value : capacity.value;
   }
   if (!policy) return *requested;
-  // The default is always allowed, also where it lies outside of the range.
-  if (policy->default_value && *requested == *policy->default_value) return *requested;
   if (policy->valid_range && policy->valid_range->min) {
     return RoundUpToRange(*requested, *policy->valid_range, fractional);
   }

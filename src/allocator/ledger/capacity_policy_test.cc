@@ -71,6 +71,14 @@ TEST(CapacityPolicy, FractionsOfARangeNeedTheFeature) {
   EXPECT_EQ(Ask(capacity, "1n", true).amounts[0], Q("500m"));
   EXPECT_EQ(Ask(capacity, "1000000001n", true).kind, CapacityNeed::Kind::kFatal);
   EXPECT_EQ(Ask(capacity, "1100m").amounts[0], Q("2"));  // whole numbers only
+  EXPECT_EQ(Ask(capacity, "500m").amounts[0], Q("1"));
+}
+
+TEST(CapacityPolicy, ARequestForTheDefaultIsRoundedLikeAnyOther) {
+  device::Capacity capacity = Ranged("4", "500m", nullptr, "500m");
+  capacity.policy->default_value = Q("500m");
+  EXPECT_EQ(Ask(capacity, nullptr).amounts[0], Q("500m"));
+  EXPECT_EQ(Ask(capacity, "500m").amounts[0], Q("1"));
 }
 
 }  // namespace
