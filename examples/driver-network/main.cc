@@ -9,6 +9,7 @@
 
 #include "base/env/random.h"
 #include "base/text/text.h"
+#include "sdk/driver/attributes/pci.h"
 #include "sdk/driver/host/driver_host.h"
 #include "sdk/driver/nri/nri_hook.h"
 #include "telemetry/log/log.h"
@@ -63,7 +64,10 @@ class NetworkDriver final : public driver::SynchronousPlugin {
       std::vector<driver::AllocatedDeviceStatus> status;
       for (driver::PreparedDevice& device : prepared.devices) {
         const metadata::NetworkDeviceData network = Configure(device.device_name);
-        device.metadata = driver::DeviceMetadata{.network_data = network};
+        device.metadata = driver::DeviceMetadata{
+            .attributes = {{driver::kPciBusIdAttribute, BusId(device.device_name)},
+                           {"mtu", std::int64_t{9000}}},
+            .network_data = network};
         status.push_back(
             {.pool_name = device.pool_name,
              .device_name = device.device_name,
@@ -82,6 +86,11 @@ class NetworkDriver final : public driver::SynchronousPlugin {
       kLog.Info("wrote interface metadata", {{"pod", pod.name}, {"request", request.request}});
     }
     return Ok();
+  }
+
+  // A real driver reads it from sysfs: sdk/driver/attributes/pci.h.
+  static std::string BusId(const std::string& device) {
+    return StrCat("0000:3b:00.", device.substr(device.size() - 1));
   }
 
   // A real driver would move the interface into the pod's network namespace and request an address.
