@@ -60,7 +60,8 @@ class Stage {
         .lookup = [](std::string_view, std::string_view,
                      const std::string&) { return api::ObjectPtr(); },
         .authorize = [](std::string_view, std::string_view, std::string_view, std::string_view,
-                        std::string_view, std::string_view) { return std::nullopt; }};
+                        std::string_view,
+                        std::string_view) { return apiserver::Decision::Allow(); }};
     // Normalizes values as a server does, for example numbers that are quantities.
     Result<api::ObjectReadResult> read = api::ConvertObject(draft.Freeze()->root(), *kind.schema);
     if (!read.ok()) return std::move(read).error().Prefixed(object.source);

@@ -179,7 +179,8 @@ std::string SimNode::Checkpoint() const {
   if (!text.ok()) return std::string();
   // What the agent would start from.
   if (side.ok()) {
-    if (const auto newer = node::ReadSlots(*side, *text).newest) return newer->checkpoint;
+    const Result<node::SlotsReading> slots = node::ReadSlots(*side, *text);
+    if (slots.ok() && slots->newest) return slots->newest->checkpoint;
   }
   return *text;
 }

@@ -41,11 +41,11 @@ std::string RunPermissionCase(Value c, bool binding) {
       .lookup = {},
       .authorize = [&](std::string_view verb, std::string_view, std::string_view resource,
                        std::string_view subresource, std::string_view,
-                       std::string_view name) -> std::optional<std::string> {
+                       std::string_view name) -> Decision {
         const std::string key = StrCat(verb, "/", resource, "/", subresource, "/", name);
         ++asked[key];
-        if (c["rules"].Entry(key).str() == "allow") return std::nullopt;
-        return "no rule matched";
+        if (c["rules"].Entry(key).str() == "allow") return Decision::Allow();
+        return Decision::Deny("no rule matched");
       }};
   Findings found;
   if (binding) {

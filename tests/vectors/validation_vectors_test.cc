@@ -21,6 +21,7 @@
 #include "apiserver/validation/resource_claim.h"
 #include "apiserver/validation/resource_slice.h"
 #include "base/env/random.h"
+#include "base/result/check.h"
 #include "base/text/text.h"
 #include "tests/vectors/vector_case.h"
 
@@ -131,16 +132,22 @@ StrategyContext MakeContext(const Run& run, const Clock& clock, Random& random) 
         return nullptr;
       },
       .authorize = [&run](std::string_view, std::string_view, std::string_view, std::string_view,
-                          std::string_view, std::string_view) -> std::optional<std::string> {
-        if (run.allow) return std::nullopt;
-        return "denied";
+                          std::string_view, std::string_view) -> Decision {
+        if (run.allow) return Decision::Allow();
+        return Decision::Deny("denied");
       }};
   return context;
 }
 
-const Strategy& StrategyOf(const Run& run) {
+const api::KindSchema& KindOf(const Run& run) {
   const std::string_view version = run.kind == "ResourcePoolStatusRequest" ? "v1alpha3" : "v1";
-  return StrategyFor(*api::FindKind("resource.k8s.io", version, run.kind));
+  const api::KindSchema* kind = api::FindKind("resource.k8s.io", version, run.kind);
+  CHECK(kind != nullptr);
+  return *kind;
+}
+
+const Strategy& StrategyOf(const Run& run) {
+  return StrategyFor(KindOf(run));
 }
 
 // The permissions that the strategy checks before the rules.
@@ -188,7 +195,7 @@ TreePtr Prepare(const Run& run, const StrategyContext& context, bool full) {
   Draft object(run.object);
   if (run.before == nullptr) {
     strategy.PrepareForCreate(object, context);
-    if (strategy.MaintainsGeneration()) object["metadata"]["generation"] = 1;
+    if (KindOf(run).has_generation) object["metadata"]["generation"] = 1;
     return object.Freeze();
   }
   const Value old = run.old();
@@ -204,7 +211,7 @@ TreePtr Prepare(const Run& run, const StrategyContext& context, bool full) {
     KeepMember("status", old, object);
   }
   strategy.PrepareForUpdate(object, old, run.status() ? "status" : "", context);
-  if (strategy.MaintainsGeneration()) UpdateGeneration(old, object);
+  if (KindOf(run).has_generation && !run.status()) UpdateGeneration(strategy, old, object);
   if (full) {
     Draft& metadata = object["metadata"];
     if (metadata["uid"].str().empty()) KeepMember("uid", old["metadata"], metadata);

@@ -28,7 +28,7 @@ TEST(PodHooks, ProbesDetermineReadinessAndKillAStuckContainer) {
   node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
     "readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1},
     "livenessProbe":{"exec":{"command":["alive"]},"periodSeconds":2,"failureThreshold":2}}])");
-  auto status = [&](const char* field) {
+  auto status = [&](api::FieldName field) {
     return (*node.Pod("p"))["status"]["containerStatuses"].at(0)[field];
   };
   node.Advance(seconds(2));

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class PodResize : public ::testing::Test {
  protected:
-  NodeAgentResize() {
+  PodResize() {
     node_.StartAgent();
     node_.CreatePod(
         "p",

@@ -46,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // The preface is given, or the fuzzer would spend its time to find it.
     const auto server = NewServerSession(
         [](std::string_view method) {
-          return method.size() % 2 == 0 ? Result<void>(NotFound("unknown")) : Ok();
+          return method.size() % 2 == 0 ? drakkar::Result<void>(drakkar::NotFound("unknown"))
+                                        : drakkar::Ok();
         },
         [](std::string_view method) { return method.size() % 3 == 0; });
     static_cast<void>(server->Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));

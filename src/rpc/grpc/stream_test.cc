@@ -33,7 +33,7 @@ class GrpcStream : public ::testing::Test {
 
   std::unique_ptr<ClientSession> client = NewClientSession();
   std::unique_ptr<ServerSession> server =
-      NewServerSession([](std::string_view) { return std::nullopt; },
+      NewServerSession([](std::string_view) { return Ok(); },
                        [](std::string_view method) { return method == "/t.T/Stream"; });
   std::vector<ServerSession::Event> calls;
   std::vector<ClientSession::Event> events;
