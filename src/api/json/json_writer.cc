@@ -1,6 +1,37 @@
 #include "api/json/json_writer.h"
 
+#include "base/text/text.h"
+
 namespace drakkar::api {
+namespace {
+
+// Bytes of the UTF-8 character at the start of `text`, or 0 if there is none.
+std::size_t CharacterBytes(std::string_view text) {
+  for (std::size_t size = 1; size <= 4 && size <= text.size(); ++size) {
+    if (IsValidUtf8(text.substr(0, size))) return size;
+  }
+  return 0;
+}
+
+void AppendReplacingInvalid(std::string& out, std::string_view text, bool escape_html) {
+  out += '"';
+  std::string quoted;
+  while (!text.empty()) {
+    const std::size_t size = CharacterBytes(text);
+    if (size == 0) {
+      out += "\\ufffd";
+      text.remove_prefix(1);
+      continue;
+    }
+    quoted.clear();
+    AppendJsonString(quoted, text.substr(0, size), escape_html);
+    out.append(quoted, 1, quoted.size() - 2);
+    text.remove_prefix(size);
+  }
+  out += '"';
+}
+
+}  // namespace
 
 void JsonWriter::NewLine() {
   if (options_.indent == 0) return;
@@ -43,7 +74,11 @@ JsonWriter& JsonWriter::Key(std::string_view key) {
 
 JsonWriter& JsonWriter::String(std::string_view value) {
   Separate();
-  AppendJsonString(text_, value, options_.escape_html);
+  if (IsValidUtf8(value)) {
+    AppendJsonString(text_, value, options_.escape_html);
+  } else {
+    AppendReplacingInvalid(text_, value, options_.escape_html);
+  }
   return *this;
 }
 

@@ -56,7 +56,7 @@ TEST(JsonWriter, IsReadBackByTheReader) {
 
 TEST(JsonWriter, ReplacesBytesThatAreNotUtf8) {
   JsonWriter json;
-  EXPECT_EQ(json.String("a\xff").Take(), "\"a\\ufffd\"");
+  EXPECT_EQ(json.String("<\xff\xc3\xa4\xc3").Take(), "\"\\u003c\\ufffd\xc3\xa4\\ufffd\"");
 }
 
 }  // namespace

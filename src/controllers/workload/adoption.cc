@@ -45,8 +45,9 @@ std::string AdoptPatch(const api::Object& owner, const api::KindSchema& kind,
 
 std::string ReleasePatch(const api::Object& owner, const api::Object& object) {
   api::Draft patch = api::Draft::Object();
-  patch["metadata"]["ownerReferences"].Append(
-      api::Draft::Map({{"$patch", "delete"}, {"uid", owner.uid()}}));
+  api::Draft& reference = patch["metadata"]["ownerReferences"].Append(api::Draft::Object());
+  reference.Entry("$patch") = "delete";
+  reference["uid"] = owner.uid();
   patch["metadata"]["uid"] = object.uid();
   return api::WriteJson(patch.Freeze()->root());
 }
