@@ -175,7 +175,7 @@ void DeclareAll(Environment& environment, Json c) {
 
 class SpecRunner {
  public:
-  // Empty if the case passes, else what differs.
+  // Empty if the case passes, otherwise the difference.
   std::string Run(Json c) {
     try {
       return RunCase(c);

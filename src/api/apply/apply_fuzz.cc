@@ -1,5 +1,5 @@
-// Server-side apply: an object that is there and a configuration, with a zero byte between. What
-// was applied is in the object, and to apply it once more changes nothing.
+// Server-side apply of a configuration to an existing object; a zero byte separates the two. The
+// result contains what was applied, and applying it again is a no-op.
 #include <cstddef>
 #include <cstdint>
 #include <variant>
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view version = (*applied)->root()["apiVersion"].str();
   const KindSchema* kind = FindKindByApiVersion(version, (*applied)->root()["kind"].str());
   if (kind == nullptr) return 0;
-  // What is there came through the reader.
+  // The existing object has gone through the reader.
   const auto read =
       ReadObject(text.substr(0, split), *kind->schema, {.strictness = Strictness::kIgnore});
   const Value live = read.ok() ? read->tree->root() : Value();

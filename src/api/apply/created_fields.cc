@@ -9,10 +9,10 @@
 namespace drakkar::api {
 namespace {
 
-// What is left out on the way from here on. Both are null below the few paths they name.
+// Paths to leave out below the current value. Both are null below the few paths they name.
 struct Without {
-  const FieldNode* reset = nullptr;   // with everything below
-  const FieldNode* fields = nullptr;  // the paths only
+  const FieldNode* reset = nullptr;   // including everything below
+  const FieldNode* fields = nullptr;  // these paths only
 
   Without At(char kind, std::string_view text, std::uint32_t id) const {
     if (reset == nullptr && fields == nullptr) return {};
@@ -44,7 +44,7 @@ class CreatedWriter {
 
  private:
   // Writes the object that stands for `after`, which exists. `before` is absent, or the zero value
-  // that Go would have written. False: there is nothing to write.
+  // that Go would have written. Returns false if there is nothing to write.
   bool Write(Value before, Value after, const TypeSchema& type, const Without& without) {
     const bool leaf = IsLeaf(before, after, type);
     const bool itself = (!before.exists() || (leaf && !Equal(before, after))) &&
@@ -93,11 +93,11 @@ class CreatedWriter {
     const typed::FieldOrder* order = typed::OrderOf(schema, own);
     const bool from = before.is_object();
     if (order == nullptr || (from && !after.is_object())) {
-      failed_ = true;  // something would be gone
+      failed_ = true;  // something would be removed
       return;
     }
     const typed::Ranked there(after, schema, *order);
-    // What was zero and is not written is as it was.
+    // A zero value that is not written has not changed.
     std::uint64_t rest = there.there() | (from ? 0 : order->always);
     for (; rest != 0; rest &= rest - 1) {
       const auto rank = static_cast<std::size_t>(std::countr_zero(rest));
@@ -140,7 +140,7 @@ class CreatedWriter {
     if (!std::is_sorted(items, items + count, order)) std::sort(items, items + count, order);
     for (std::size_t i = 0; i < count; ++i) {
       if (i > 0 && items[i].name == items[i - 1].name) {
-        failed_ = true;  // elements that come twice have no paths of their own
+        failed_ = true;  // duplicate elements have no paths of their own
         return;
       }
       WriteChild(Value(), Value(items[i].value), type, kind, items[i].name, items[i].id, without);

@@ -10,10 +10,10 @@
 namespace drakkar::api {
 namespace {
 
-// Reads {"f:a":{},"k:{...}":{...}}: objects and names only, which is all there is in FieldsV1.
+// Reads {"f:a":{},"k:{...}":{...}}. FieldsV1 contains only objects and names.
 class Parser {
  public:
-  // `lasting`: names are copied, and those of the schema get their ids.
+  // With `lasting`, names are copied, and schema names get their ids.
   Parser(std::string_view json, bool lasting, Arena& arena)
       : json_(json), lasting_(lasting), arena_(arena) {}
 
@@ -68,7 +68,7 @@ class Parser {
     return true;
   }
 
-  // Keys in names have their quotes escaped and nothing else: {\"name\":\"a\"}.
+  // Inside names, only the quotes of keys are escaped: {\"name\":\"a\"}.
   bool ReadSimple(std::string_view text, std::string_view& out) {
     char* const copy = static_cast<char*>(arena_.Allocate(text.size()));
     std::size_t size = 0;
@@ -108,7 +108,7 @@ class Parser {
           child.id = static_cast<std::uint16_t>(known->id);
       }
       if (!ReadObject(child, depth + 1)) return false;
-      // A path that ends here is in the set without saying so.
+      // A path that ends here belongs to the set implicitly.
       if (child.count == 0) child.marks |= kOwned;
       scratch_.push_back(child);
     } while (Take(','));
@@ -137,7 +137,8 @@ bool HasOtherMarks(const FieldNode& node, std::uint8_t mask) {
   return false;
 }
 
-// What `mask` marks in the set, as a plain set; shared where there is nothing to leave out.
+// The paths of the set that carry a mark in `mask`, as a plain set. Subtrees that keep everything
+// are shared.
 FieldNode Filtered(const FieldNode& node, std::uint8_t mask, FieldStack& scratch, Arena& arena) {
   if (mask == kOwned && !HasOtherMarks(node, mask)) return node;
   FieldNode out = node;
@@ -154,7 +155,7 @@ FieldNode Filtered(const FieldNode& node, std::uint8_t mask, FieldStack& scratch
 
 enum class SetOperation { kUnion, kSubtract, kIntersect };
 
-// Both sets have this path. What only one of them has below it is shared, not copied.
+// Both sets contain this path. Subtrees that only one of them has are shared, not copied.
 FieldNode Combine(const FieldNode& a, const FieldNode& b, std::uint8_t mask, SetOperation what,
                   FieldStack& scratch, Arena& arena) {
   const bool in_b = (b.marks & mask) != 0;

@@ -6,7 +6,7 @@
 
 #include "api/apply/field_set.h"
 
-// Reading ends within its bounds; what was read is written, and reads as the same set again.
+// Parsing stays within its bounds, and writing and parsing again gives the same set.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -11,9 +11,9 @@
 namespace drakkar::api {
 namespace {
 
-constexpr std::uint8_t kQuoted = 1;  // " and \, which get a backslash
+constexpr std::uint8_t kQuoted = 1;  // " and \, which need a backslash
 constexpr std::uint8_t kHtml = 2;
-constexpr std::uint8_t kOther = 4;  // control characters and what is not ASCII
+constexpr std::uint8_t kOther = 4;  // control and non-ASCII characters
 
 constexpr std::array<std::uint8_t, 256> kCharacters = [] {
   std::array<std::uint8_t, 256> out{};

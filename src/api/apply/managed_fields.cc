@@ -24,21 +24,21 @@ constexpr std::string_view kStripped =
     R"("f:creationTimestamp":{},"f:selfLink":{},"f:uid":{},"f:clusterName":{},"f:generation":{},)"
     R"("f:managedFields":{},"f:resourceVersion":{}}})";
 
-// Entries of objects from one template are alike to the byte, so sets that come again are kept
-// parsed. Those that name one object (by its uid, say) come with each change of it, a few times in
-// all, and would only push the others out: a text is kept when it is seen more often. Bounded; the
-// oldest goes first. One per thread: objects are only changed on one.
+// Cache of parsed sets. Entries of objects made from one template are identical byte for byte, so
+// parsing them once pays off. Texts that name a single object (by its uid, say) occur only a few
+// times and would evict the others, so a text is cached only once it has been seen often enough.
+// Bounded, oldest first. One per thread: an object is only changed on one thread.
 class ParsedSets {
  public:
   struct Kept {
     std::size_t hash;
     std::string json;
     const FieldNode* set;
-    bool as_written;  // the set is written as `json` again
+    bool as_written;  // writing the set gives `json` again
     Arena arena;
   };
 
-  // Null if the text has not been kept.
+  // Null if the text is not cached.
   std::shared_ptr<const Kept> Find(std::string_view json) {
     const std::size_t hash = absl::HashOf(json);
     if (auto found = index_.find({hash, json}); found != index_.end()) return *found->second;
@@ -51,8 +51,8 @@ class ParsedSets {
  private:
   static constexpr std::size_t kMaxSets = 256;
   static constexpr std::size_t kMaxBytes = 16384;
-  static constexpr std::size_t kSeen = 1024;  // hashes of texts, to know what comes again
-  static constexpr int kTimes = 4;            // a text is kept when it comes so often
+  static constexpr std::size_t kSeen = 1024;  // hashes of texts seen recently
+  static constexpr int kTimes = 4;            // occurrences before a text is cached
   struct Seen {
     std::size_t hash = 0;
     int times = 0;
@@ -86,7 +86,7 @@ class ParsedSets {
   std::vector<Seen> seen_ = std::vector<Seen>(kSeen);
 };
 
-// Never owned by anybody.
+// Nobody ever owns these.
 const FieldNode* ServerFields() {
   static const struct Parsed {
     Arena arena;
@@ -100,18 +100,18 @@ struct Manager {
   std::string_view operation;  // "Apply", "Update"
   std::string_view api_version;
   std::string_view subresource;
-  std::string_view time;  // "" if it has none
+  std::string_view time;  // "" if there is none
   const FieldNode* set = nullptr;
-  std::string_view written;  // what the set is written as, if that is known
-  Value entry;               // as it was read, if nothing but its time changed
+  std::string_view written;  // the set's text, if known
+  Value entry;               // as it was read, if at most its time changed
 
   bool applies() const { return operation == "Apply"; }
-  // Appliers are the same in every version.
+  // An applier is the same manager in every version.
   bool Is(const Manager& other) const {
     return name == other.name && operation == other.operation && subresource == other.subresource &&
            (applies() || api_version == other.api_version);
   }
-  // As users read it in conflicts.
+  // As shown to users in conflicts.
   std::string Text() const {
     std::string text = Quote(name);
     if (!subresource.empty()) text += StrCat(" with subresource ", Quote(subresource));
@@ -120,14 +120,14 @@ struct Manager {
   }
 };
 
-// The managers of one object, for the length of one request.
+// The managers of one object during one request.
 struct Managers {
   std::vector<Manager> all;
   std::vector<std::shared_ptr<const void>> kept;
   Arena arena;
 
-  // The set of a FieldsV1 document, for as long as this and `json` are there. Null for a document
-  // that is none, and for the empty set: an entry that owns nothing is dropped.
+  // Parses a FieldsV1 document; the result is valid while this object and `json` exist. Null for an
+  // invalid document and for the empty set: an entry that owns nothing is dropped.
   const FieldNode* Parse(std::string_view json, std::string_view* written = nullptr) {
     thread_local ParsedSets sets;
     if (std::shared_ptr<const ParsedSets::Kept> known = sets.Find(json)) {
@@ -139,7 +139,7 @@ struct Managers {
     return parsed.ok() ? *parsed : nullptr;
   }
 
-  // False: something in there is no entry.
+  // Returns false if something in the list is not an entry.
   bool Read(Value entries) {
     all.reserve(entries.size() + 1);
     kept.reserve(entries.size() + 1);
@@ -201,7 +201,7 @@ struct Managers {
   }
 
  private:
-  // All that lies in the arena is there for as long as the draft: it keeps this alive.
+  // The draft keeps this object alive, and with it everything in the arena.
   Node MakeEntry(const Manager& manager) {
     std::string_view fields = manager.written;
     FieldsWriter writer;
@@ -233,7 +233,7 @@ struct Conflict {
   const FieldNode* fields = nullptr;
 };
 
-// What the request changed, in the version of each manager that asks.
+// What the request changed, in the version of each manager that needs it.
 class Changes {
  public:
   Changes(Value before, Value after, const FieldManager& by, Managers& managers)
@@ -247,7 +247,7 @@ class Changes {
   const FieldNode* own() const { return own_; }
   const FieldNode* reset() const { return reset_; }
 
-  // False: there is no such version any more.
+  // Returns false if that version no longer exists.
   bool In(std::string_view api_version, const FieldNode*& changes) {
     changes = own_;
     if (api_version == by_.api_version || all_ == nullptr) return true;
@@ -283,7 +283,8 @@ class Changes {
   std::vector<std::pair<std::string_view, const FieldNode*>> others_;
 };
 
-// Takes what changed from everybody else. Without force a loss is a conflict and nothing happens.
+// Takes ownership of the changes from all other managers. Without force a loss is a conflict and
+// nothing changes.
 std::vector<Conflict> TakeFromOthers(Changes& changes, Managers& managers, const Manager* self,
                                      bool force) {
   std::vector<Conflict> conflicts;
@@ -314,7 +315,7 @@ const FieldNode* WithoutServerFields(const FieldNode* set, Managers& managers) {
   return Subtract(set, ServerFields(), kOwned, managers.arena);
 }
 
-// Old updates share an entry per version, so that many controllers do not swell an object.
+// Old updates share one entry per version, so that many controllers do not bloat an object.
 void CapUpdateManagers(Managers& managers, const FieldManager& by) {
   std::vector<Manager*> updaters;
   for (Manager& each : managers.all) {
@@ -377,7 +378,7 @@ void Track(Value before, Value after, const FieldManager& by, std::string_view n
   CapUpdateManagers(managers, by);
 }
 
-// The one entry of a new object, without the sets that it comes from. False: go by the sets.
+// Writes the single entry of a new object directly. Returns false if the general path must be used.
 bool TrackCreation(Value created, const FieldManager& by, Managers& managers) {
   FieldsWriter fields;
   if (!WriteCreatedFields(fields, created, *by.schema, managers.Parse(by.reset_fields),
@@ -427,7 +428,7 @@ Status PlainFailure(int code, std::string_view reason, std::string message) {
   return status;
 }
 
-// Removes what the manager applied before and does not any more, unless somebody else has it.
+// Removes what the manager applied earlier and no longer applies, unless somebody else owns it.
 // Works in the version of the earlier apply.
 TreePtr Prune(const TreePtr& merged, const Manager& last, Managers& managers,
               const FieldManager& by) {
@@ -453,7 +454,7 @@ TreePtr Prune(const TreePtr& merged, const Manager& last, Managers& managers,
     return draft.Freeze();
   };
   TreePtr pruned = without(last_set);
-  // What anybody owns comes back...
+  // Whatever anybody owns comes back...
   const FieldNode* owned = nullptr;
   for (const Manager& each : managers.all) owned = Union(owned, each.set, kOwned, arena);
   pruned =
@@ -466,7 +467,7 @@ TreePtr Prune(const TreePtr& merged, const Manager& last, Managers& managers,
   return back_schema == nullptr ? merged : back;
 }
 
-// What kubectl's client-side apply noted as its own may be taken over by its server-side apply.
+// kubectl's server-side apply may take over what its client-side apply recorded as its own.
 const FieldNode* ClientSideFields(Value live, const FieldManager& by, Managers& managers) {
   const Value annotation = live["metadata"]["annotations"].Entry(kLastAppliedAnnotation);
   if (!annotation.is_string()) return nullptr;
@@ -487,7 +488,7 @@ Draft TrackUpdate(Value before, Value after, const FieldManager& by) {
   if (by.subresource.empty() && sent.size() == 1 && sent.at(0).is_object() &&
       sent.at(0)["manager"].str().empty() && sent.at(0)["operation"].str().empty() &&
       sent.at(0)["apiVersion"].str().empty() && !sent.at(0)["fieldsV1"].has_value()) {
-    // Reset: nothing is tracked from here on, until the next apply.
+    // A reset: nothing is tracked until the next apply.
     return Draft();
   }
   auto managers = std::make_shared<Managers>();
@@ -531,7 +532,7 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
     return PlainFailure(500, "", "failed to decode managed fields: an entry is not valid");
   }
   if (managers->all.empty() && live.exists()) {
-    // What was there before anybody applied belongs to an entry of its own.
+    // Fields set before the first apply get an entry of their own.
     Track(Value(), live, by, "before-first-apply", *managers);
   }
   Manager self;
@@ -540,7 +541,7 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   self.api_version = by.api_version;
   self.subresource = by.subresource;
 
-  // The entries are not part of what is merged.
+  // The entries themselves are not merged.
   Draft bare = live.exists() ? Draft(live) : Draft::Object();
   if (Draft* metadata = bare.Find("metadata")) metadata->Remove("managedFields");
   const TreePtr base = bare.Freeze();
@@ -566,7 +567,7 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   Changes changes(base->root(), merged->root(), by, *managers);
   std::vector<Conflict> conflicts = TakeFromOthers(changes, *managers, &self, force);
   if (!conflicts.empty() && by.manager == "kubectl") {
-    // Coming from client-side apply: what it recorded is the user's own.
+    // Migration from client-side apply: what it recorded belongs to the user.
     const FieldNode* allowed = ClientSideFields(live, by, *managers);
     for (Conflict& each : conflicts) {
       each.fields = Subtract(each.fields, allowed, kOwned, managers->arena);
@@ -577,7 +578,7 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   if (!conflicts.empty()) return ConflictStatus(conflicts);
 
   Applied out;
-  // The order of elements is a change, too, though it is nobody's field.
+  // A new order of elements is a change too, although no field records it.
   out.changed = !live.exists() || !Equal(base->root(), merged->root());
   if (Manager* mine = managers->Find(self)) {
     managers->Set(*mine, WithoutServerFields(mine->set, *managers));

@@ -25,7 +25,8 @@ FieldManager By(std::string_view manager, std::string_view version, std::string_
   return by;
 }
 
-// As the server has it: a draft over what is there, viewed, its entries replaced and frozen.
+// The server's sequence: a draft over the existing object is viewed, its entries are replaced, and
+// it is frozen.
 TreePtr WithEntries(const TreePtr& before, Draft object, const FieldManager& by) {
   const TreePtr after = object.Freeze();
   Draft entries = TrackUpdate(before == nullptr ? Value() : before->root(), after->root(), by);
@@ -39,7 +40,7 @@ Draft NewPod() {
   return draft;
 }
 
-// The claim that a pod's template makes; the keys of its owner and its user are its own.
+// A claim made from a pod's template. The keys of its owner and user are unique to it.
 Draft NewClaim(int number) {
   const std::string text = StrCat(
       R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"generateName":)",
@@ -65,7 +66,7 @@ void Allocate(Draft& claim, int number) {
             {"uid", StrCat("6f4b0c9e-8a53-4f5c-a9ad-", 100000000000 + number)}});
 }
 
-// Objects of one template, for as many as fit no cache of texts.
+// More objects of one template than any cache of texts can hold.
 constexpr int kObjects = 1000;
 
 struct Change {
@@ -138,7 +139,7 @@ void BM_TrackClaimStatus(benchmark::State& state) {
 }
 BENCHMARK(BM_TrackClaimStatus);
 
-// The claim controller tells a pod which claim it got.
+// The claim controller records a pod's claim.
 void BM_TrackPodClaimStatus(benchmark::State& state) {
   const FieldManager creator = By("kubectl-create", "v1", "Pod");
   const auto changes = Changes([&](int i, Change& each) {
@@ -151,7 +152,7 @@ void BM_TrackPodClaimStatus(benchmark::State& state) {
 }
 BENCHMARK(BM_TrackPodClaimStatus);
 
-// Its kubelet says that it runs, after the scheduler has written its condition.
+// The kubelet reports the pod as running, after the scheduler has written its condition.
 void BM_TrackStatusUpdate(benchmark::State& state) {
   const FieldManager creator = By("kubectl-create", "v1", "Pod");
   const FieldManager kubelet = By("kubelet", "v1", "Pod", "status");

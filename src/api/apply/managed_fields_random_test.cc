@@ -14,8 +14,8 @@
 #include "api/tree/key_table.h"
 #include "base/text/text.h"
 
-// What TrackUpdate writes, against the plain way to say it: sets of paths are taken apart and put
-// together for every entry, with nothing left out, remembered or written in passing.
+// Compares TrackUpdate with a naive model: it takes every entry's set of paths apart and rebuilds
+// it, without shortcuts or caches.
 namespace drakkar::api {
 namespace {
 
@@ -104,7 +104,7 @@ class Changer {
  public:
   explicit Changer(Random& random) : random_(random) {}
 
-  // Some fields get other values, come or go; most stay borrowed.
+  // Some fields change, appear or disappear; most stay borrowed.
   void Change(Draft& value, const TypeSchema& type, int depth) {
     if (type.kind == FieldKind::kStruct && value.is_object()) {
       for (const FieldSchema& field : type.structure->fields) {
@@ -146,7 +146,7 @@ class Changer {
                                                   "q\"",  "back\\", "a<b>&c", "é",   "",     "zz"};
     return std::string(kNames[random_.Below(std::size(kNames))]);
   }
-  // As the schema says, seldom null or of another kind.
+  // Follows the schema; occasionally null or of another kind.
   Draft Odd(const TypeSchema& type, int depth) {
     if (OneIn(40)) return Draft(nullptr);
     if (OneIn(60)) return Draft::Object();
@@ -206,13 +206,13 @@ TEST(ManagedFieldsRandom, EveryHistoryIsWrittenAsThePlainWayWritesIt) {
       if (step > 0) {
         changer.Change(next, root, 4);
         if (!next["metadata"].is_object()) next["metadata"] = Draft::Object();
-        // Updates carry the entries that are there; the reader has made other nodes of them.
+        // Updates carry the existing entries; the reader has made new nodes of them.
         const Value entries = before->root()["metadata"]["managedFields"];
         next["metadata"]["managedFields"] = entries.exists() ? Draft(CopyTree(entries)) : Draft();
       }
       const DraftView view(next);
       const Value from = before == nullptr ? Value() : before->root();
-      // Texts that come often are remembered.
+      // Frequent texts are cached.
       for (int i = 0; seed % 4 == 0 && i < 4; ++i) (void)TrackUpdate(from, view.root(), by);
       const Draft tracked = TrackUpdate(from, view.root(), by);
       const std::string entries = tracked.exists() ? WriteJson(tracked.Freeze()->root()) : "";

@@ -30,7 +30,7 @@ class ManagedFieldsTest : public ::testing::Test {
         R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n"},)",
         R"("data":)", data, "}");
   }
-  // The object of `text` with the entries after `by` made it so.
+  // `text` as an object, with the entries that result from `by` writing it.
   TreePtr Update(const TreePtr& before, std::string_view text, const FieldManager& by) {
     const TreePtr after = Json(text);
     Draft out(after);

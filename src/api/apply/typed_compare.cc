@@ -14,7 +14,7 @@ namespace typed {
 
 namespace {
 
-// Longer buffers for names are not kept.
+// Larger name buffers are freed.
 constexpr std::size_t kMaxSpareBytes = 4096;
 
 void AppendValue(std::string& out, Value value) {
@@ -30,7 +30,7 @@ void AppendValue(std::string& out, Value value) {
   }
 }
 
-// False: the element has no name.
+// Returns false if the element has no name.
 bool AppendName(std::string& out, const TypeSchema& list, Value element, std::string* problem) {
   if (list.merge == MergeKind::kSet) {
     AppendValue(out, element);
@@ -62,7 +62,7 @@ bool AppendName(std::string& out, const TypeSchema& list, Value element, std::st
     if (value.has_value()) {
       AppendValue(out, value);
     } else if (keys[i] == "protocol") {
-      out += "\"TCP\"";  // the one key in the API whose default is not its zero value
+      out += "\"TCP\"";  // the only key in the API whose default is not its zero value
     } else if (field != nullptr && !field->omit_empty && !field->pointer) {
       out += field->type.kind == FieldKind::kString ? "\"\"" : "0";
     } else {
@@ -105,7 +105,7 @@ std::optional<Element> ElementOf(const TypeSchema& list, Value element, std::str
 }
 
 std::string_view ElementName(const TypeSchema& list, Value element, Arena& arena) {
-  thread_local std::string name;  // so that it grows once
+  thread_local std::string name;  // grows at most once
   name.clear();
   const bool named = AppendName(name, list, element, nullptr);
   std::string_view kept;
@@ -143,7 +143,7 @@ const Node kZeroQuantity = TextNode("0");
 const Node kZeroDuration = TextNode("0s");
 const Node kEmptyObject = ObjectNode(nullptr, 0);
 
-// A struct that Go writes something for even when it is all zero.
+// A struct for which Go writes something even if all its fields are zero.
 bool AlwaysHasFields(const StructSchema& schema) {
   return std::any_of(schema.fields.begin(), schema.fields.end(),
                      [](const FieldSchema& field) { return !field.omit_empty; });
@@ -191,7 +191,7 @@ class Comparer {
  public:
   explicit Comparer(Arena& arena) : arena_(arena) {}
 
-  // Fills the marks and children of `node`; true if there is anything.
+  // Fills in the marks and children of `node`; true if there are any.
   bool Compare(Value before, Value after, const TypeSchema& type, FieldNode& node) {
     if (IsSame(before, after)) return false;
     if (typed::IsGranularStruct(type)) {
@@ -219,7 +219,7 @@ class Comparer {
   }
 
  private:
-  // Borrowed from where the other comes from: nothing below can differ.
+  // Both are borrowed from the same tree: nothing below can differ.
   static bool IsSame(Value a, Value b) {
     if (a.kind() != b.kind() || a.node()->size != b.node()->size) return false;
     switch (a.kind()) {
@@ -241,7 +241,7 @@ class Comparer {
     } else if (!after.exists()) {
       node.marks |= kRemoved;
     } else if (type.kind == FieldKind::kSkipNodeOperations) {
-      // Who writes true and who writes ["*"] agree.
+      // true and ["*"] mean the same.
       if (!SameSkippedOperations(before, after)) node.marks |= kOwned;
     } else if (!Equal(before, after)) {
       node.marks |= kOwned;
@@ -342,7 +342,7 @@ class Comparer {
         Add(left_end > i ? left[i].value : Value(), right_end > j ? right[j].value : Value(),
             *type.element, kind, name);
       } else {
-        // Elements that come twice have no paths of their own: they change together.
+        // Duplicate elements have no paths of their own: they change together.
         bool same = left_end - i == right_end - j;
         for (std::size_t k = 0; same && k < left_end - i; ++k) {
           same = Equal(left[i + k].value, right[j + k].value);

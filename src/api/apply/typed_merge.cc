@@ -37,7 +37,7 @@ Draft MergeMembers(Value live, Value applied, const TypeSchema& type) {
 }
 
 struct Indexed {
-  std::vector<std::string> names;  // of the elements, in order
+  std::vector<std::string> names;  // identities of the elements, in order
   std::vector<Value> values;
   std::map<std::string_view, std::vector<Value>> by_name;
 };
@@ -56,8 +56,8 @@ Indexed Index(Value list, const TypeSchema& type) {
   return out;
 }
 
-// Applied elements come in their own order; live ones that are not applied stay between those that
-// they stood between.
+// Applied elements keep their own order. Live elements that are not applied keep their position
+// between their neighbours.
 Draft MergeList(Value live, Value applied, const TypeSchema& type) {
   const Indexed left = Index(live, type), right = Index(applied, type);
   Draft out = Draft::Array();
@@ -70,7 +70,7 @@ Draft MergeList(Value live, Value applied, const TypeSchema& type) {
   auto merge_one = [&](const std::string& name, Value value) {
     merged[name] = true;
     auto found = left.by_name.find(name);
-    // Elements that come twice cannot be merged: the applied one replaces them.
+    // Duplicate elements cannot be merged: the applied one replaces them.
     if (found == left.by_name.end() || found->second.size() != 1) {
       out.Append(Draft(value));
     } else {
@@ -154,7 +154,7 @@ Draft Remove(Value value, const FieldNode& set, const TypeSchema& type) {
     }
     return out.size() == 0 ? Draft(nullptr) : std::move(out);
   }
-  // Something below an atomic value is to go, and nothing can: the value goes.
+  // Parts of an atomic value cannot be removed, so the whole value is.
   if (value.is_object() || value.is_array()) return Draft(nullptr);
   return Draft(value);
 }

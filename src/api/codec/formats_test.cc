@@ -1,4 +1,4 @@
-// Objects of every kind through every format and back.
+// Round trips objects of every kind through every format.
 #include <gtest/gtest.h>
 
 #include "api/codec/object_reader.h"
@@ -21,8 +21,8 @@ TreePtr Strictly(Value value, const StructSchema& schema) {
   return read.ok() ? read->tree : nullptr;
 }
 
-// What protobuf cannot tell apart is made the same: an empty list is an absent one,
-// skipNodeOperations is a list, and objects inside of others do not say what they are.
+// Normalizes what protobuf cannot distinguish: an empty list is an absent one, skipNodeOperations
+// is a list, and nested objects do not state their kind.
 void MakeLists(Draft& value) {
   if (value.is_array()) {
     for (Draft& element : value.MutableElements()) MakeLists(element);
@@ -72,7 +72,7 @@ TEST(Formats, ObjectsOfEveryKindComeBackFromJsonYamlAndProtobuf) {
 
       Result<TreePtr> message = ReadProtobuf(WriteProtobuf(object->root(), schema), schema);
       ASSERT_TRUE(message.ok()) << message.error().message << "\n" << json;
-      Draft named(*message);  // the envelope has these
+      Draft named(*message);  // carried by the envelope
       for (const char* field : {"kind", "apiVersion"}) {
         if (object->root().Entry(field).has_value())
           named.Entry(field) = object->root().Entry(field).str();

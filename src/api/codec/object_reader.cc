@@ -18,8 +18,8 @@ namespace drakkar::api {
 namespace {
 
 constexpr std::size_t kMaxStrictErrors = 100;
-constexpr std::size_t kMaxFields = 256;        // of one struct; the schema has far fewer
-constexpr std::size_t kMaxLinearMembers = 32;  // more keys of a map are looked up by hash
+constexpr std::size_t kMaxFields = 256;        // fields of one struct; the schema has far fewer
+constexpr std::size_t kMaxLinearMembers = 32;  // larger maps look up their keys by hash
 
 // The last part of a dotted name.
 std::string_view LastPart(std::string_view name) {
@@ -73,7 +73,7 @@ std::string GoTypeName(const TypeSchema& type) {
   return "";
 }
 
-// A schema made by hand may have names that the table of keys does not have.
+// A handmade schema may contain names that are not in the key table.
 const FieldSchema* FindByText(const StructSchema& schema, std::string_view name) {
   const auto found = std::ranges::find_if(
       schema.fields, [&](const FieldSchema& field) { return field.key->view() == name; });
@@ -100,7 +100,7 @@ class Reader {
   }
 
  private:
-  // A step of the path to the value at hand: a field of a struct, a key of a map or an index.
+  // A step of the path to the current value: a field of a struct, a key of a map or an index.
   struct Step {
     const StructSchema* owner = nullptr;
     std::string_view name;
@@ -108,7 +108,7 @@ class Reader {
     bool is_index = false;
   };
 
-  // "spec.devices[0].name", as strict errors name fields.
+  // "spec.devices[0].name", as strict errors print fields.
   std::string PathText() const {
     std::string text;
     for (const Step& step : path_) {
@@ -122,7 +122,7 @@ class Reader {
     return text;
   }
 
-  // The field that is being read, or whose list or map is.
+  // The field being read, or the one whose list or map is being read.
   const FieldSchema* InnermostField() const {
     for (auto step = path_.rbegin(); step != path_.rend(); ++step) {
       if (step->owner != nullptr) return FindByText(*step->owner, step->name);
@@ -130,8 +130,8 @@ class Reader {
     return nullptr;
   }
 
-  // Remembers the first value of a wrong type. Reading goes on, since an error of syntax further
-  // down counts more.
+  // Remembers the first value of a wrong type. Reading continues, because a syntax error further
+  // down takes precedence.
   bool WrongType(const TypeSchema& type, std::string_view what) {
     if (!type_error_.empty()) return true;
     std::string fields;
@@ -144,7 +144,7 @@ class Reader {
     }
     if (const FieldSchema* field = InnermostField();
         field != nullptr && field->type.kind == FieldKind::kSkipNodeOperations) {
-      // This field has no Go type: it is a boolean in KEP-5945 and a list in Kubernetes.
+      // This field has no Go type: KEP-5945 makes it a boolean, Kubernetes a list.
       type_error_ = StrCat(
           PathText(), ": must be ",
           type.kind == FieldKind::kSkipNodeOperations ? "true, false or a list of " : "one of ",
@@ -167,7 +167,7 @@ class Reader {
     return true;
   }
 
-  // Steps over a value that is of no use.
+  // Skips a value that is not needed.
   bool Skip() {
     std::string_view ignored;
     return cursor_.ReadRaw(ignored);
@@ -208,7 +208,8 @@ class Reader {
 
   Node CopyText(std::string_view text) { return TextNode(arena_.CopyText(text)); }
 
-  // Leaves `out` absent for null and for values of a wrong type. False only for broken JSON.
+  // Leaves `out` absent for null and for values of a wrong type. Returns false only for invalid
+  // JSON.
   bool ReadTyped(const TypeSchema& type, Node& out) {
     out = Node{};
     const char next = cursor_.Peek();
@@ -323,7 +324,7 @@ class Reader {
     if (!cursor_.EnterObject()) return false;
     const std::size_t first_member = cursor_.open_members.size();
     std::bitset<kMaxFields> seen;
-    std::size_t expected = 0;  // mostly fields come in the order of the schema
+    std::size_t expected = 0;  // fields usually come in schema order
     std::size_t last = 0;
     bool ordered = true;
     path_.push_back({&schema, {}, 0, false});
@@ -354,7 +355,7 @@ class Reader {
       if (seen[index]) {
         Member* member = cursor_.FindOpenMember(first_member, field->key);
         if (member != nullptr) {
-          member->value = wanted ? value : Node{};  // absent members are left out in the end
+          member->value = wanted ? value : Node{};  // absent members are dropped at the end
           continue;
         }
       }
@@ -395,7 +396,7 @@ class Reader {
               });
   }
 
-  // True if there was nothing to add.
+  // Returns true if there was nothing to add.
   bool AddZeroValues(const StructSchema& schema, std::size_t first_member) {
     bool complete = true;
     for (const FieldSchema& field : schema.fields) {
@@ -407,7 +408,7 @@ class Reader {
     return complete;
   }
 
-  // What Go's zero value of the type is written as.
+  // How Go writes the zero value of the type.
   Node ZeroValue(const TypeSchema& type) {
     switch (type.kind) {
       case FieldKind::kString:
@@ -533,7 +534,7 @@ Result<ObjectReadResult> ReadAsJson(Value value, const StructSchema& schema,
   return ReadObject(WriteJson(value, {.escape_html = false}), schema, options);
 }
 
-// No text is longer in JSON than this many times its tree.
+// JSON is at most this many times larger than its tree.
 constexpr std::size_t kMaxJsonGrowth = 8;
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
 
-// An object of the kind that it says, or of two that have most kinds of fields. What is accepted is
-// in its final form: reading it again changes nothing.
+// An object of the kind it states, or of one of two kinds that have most types of fields. Accepted
+// input is in canonical form: reading it again changes nothing.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view json(reinterpret_cast<const char*>(data), size);

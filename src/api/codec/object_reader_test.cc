@@ -116,7 +116,7 @@ TEST(ReadObject, NamesWrongTypesAsGoDoes) {
   EXPECT_EQ(Read(R"([])", Pod()), "json: cannot unmarshal array into Go value of type v1.Pod");
   EXPECT_EQ(Read(R"({"metadata":{"creationTimestamp":"x"}})", Pod()),
             R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")");
-  // Broken JSON counts more than what comes before it.
+  // A syntax error takes precedence over what comes before it.
   EXPECT_EQ(Read(R"({"spec":"x",)", Pod()), "unexpected end of JSON input");
 }
 
@@ -134,7 +134,7 @@ TEST(ReadObject, ReadsItsOwnOutputUnchanged) {
     for (const MemberView version : test["output"].members()) {
       const KindSchema* kind =
           FindKindByApiVersion(version.value["apiVersion"].str(), version.value["kind"].str());
-      // "<now>" marks a time that was made up, which is no time.
+      // "<now>" marks a generated time; it is not a valid one.
       if (kind == nullptr || WriteJson(version.value).find("now") != std::string::npos) continue;
       const auto once = ConvertObject(version.value, *kind->schema, {.zero_values = true});
       ASSERT_TRUE(once.ok()) << test["name"].str() << ": " << once.error().message;
@@ -158,14 +158,14 @@ TEST(ReadObject, RefusesWhatTheVectorsRefuse) {
     const KindSchema* kind = FindKindByApiVersion(input["apiVersion"].str(), input["kind"].str());
     if (kind == nullptr) continue;
     const std::string_view name = test["name"].str();
-    // A number loses its spelling when the vectors are loaded as a tree: these have a test below.
+    // Loading the vectors as a tree loses the spelling of numbers; a test below covers these.
     if (name == "int-as-float" || name == "int-too-big") continue;
     const auto read = ConvertObject(input, *kind->schema);
     if (test["error"].exists()) {
       ASSERT_FALSE(read.ok()) << name;
       EXPECT_EQ(read.error().message, test["error"].str()) << name;
     } else if (name == "duplicate-key") {
-      continue;  // the same holds for what comes twice
+      continue;  // likewise for duplicates
     } else if (test["strictError"].exists()) {
       ASSERT_FALSE(read.ok()) << name;
       EXPECT_EQ(read.error().message, test["strictError"].str());

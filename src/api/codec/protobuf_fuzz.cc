@@ -9,8 +9,8 @@
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
 
-// Messages in the envelope that names their kind, or bare ones of the kind that the first byte
-// chooses. What is read as an object is written and read back as the same.
+// Messages in the envelope that names their kind, or bare messages of a kind that the first byte
+// selects. Accepted objects survive a round trip.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view input(reinterpret_cast<const char*>(data), size);

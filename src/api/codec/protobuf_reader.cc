@@ -18,7 +18,7 @@ constexpr int kMaxDepth = 100;
 
 enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-// One field of a message as it stands on the wire.
+// One field of a message on the wire.
 struct WireField {
   std::uint32_t number = 0;
   WireType type = WireType::kVarint;
@@ -116,7 +116,7 @@ Error WrongType(const FieldSchema& field) {
       StrCat("the protobuf message is malformed: field ", field.key->view(), " has another type"));
 }
 
-// One value of a type; lists and maps are put together by the caller.
+// Reads one value of a type; the caller assembles lists and maps.
 Result<Draft> ReadValue(const FieldSchema& field, const TypeSchema& type, const WireField& wire,
                         int depth) {
   const bool is_bytes = wire.type == WireType::kBytes;
@@ -153,7 +153,7 @@ Result<Draft> ReadValue(const FieldSchema& field, const TypeSchema& type, const 
       // An empty message is the zero time, which stands for "not set".
       if (!small.has[1] && !small.has[2]) return Draft(nullptr);
       if (seconds < -62'135'596'800 || seconds > 253'402'300'799) return WrongType(field);
-      // Years that our clock cannot hold have no fraction worth keeping.
+      // Years out of our clock's range lose their fraction.
       const WallTime time = WallTime(std::chrono::seconds(
                                 std::clamp<std::int64_t>(seconds, -9'000'000'000, 9'000'000'000))) +
                             std::chrono::nanoseconds(static_cast<std::int32_t>(small.scalar[2]));
@@ -191,7 +191,7 @@ Result<void> ReadMapEntry(const FieldSchema& field, const WireField& wire, Draft
     if (part.number == 2) value = part;
   }
   if (!value) {
-    // The zero value is left out on the wire.
+    // Zero values are omitted on the wire.
     value.emplace();
     value->type = WireType::kBytes;
   }

@@ -7,7 +7,7 @@
 namespace drakkar::api {
 namespace {
 
-// Builds messages by hand, so that the test does not share the reader's ideas.
+// Builds messages by hand, so that a mistake in the reader does not cancel out.
 std::string Varint(std::uint64_t value) {
   std::string out;
   while (value >= 0x80) {

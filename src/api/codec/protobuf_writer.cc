@@ -27,7 +27,7 @@ void AppendNumber(std::string& out, std::uint32_t number, std::int64_t value) {
 
 void WriteFields(std::string& out, Value value, const StructSchema& schema, std::uint32_t outer);
 
-// Appends a field whose content `write` appends; its size is put in front afterwards.
+// Appends a field whose content `write` appends; its size is inserted in front afterwards.
 template <typename Write>
 void AppendMessage(std::string& out, std::uint32_t number, const Write& write) {
   AppendTag(out, number, kLengthPrefixed);
@@ -51,7 +51,7 @@ void AppendTime(std::string& out, std::uint32_t number, std::string_view text, b
   });
 }
 
-// `operations` as the list every reader knows.
+// `operations` in the list form that every reader knows.
 void AppendSkipOperations(std::string& out, std::uint32_t number, Value operations) {
   if (operations.boolean()) AppendBytes(out, number, "*");
   for (Value operation : operations.elements()) AppendBytes(out, number, operation.str());
@@ -145,7 +145,7 @@ void WriteFields(std::string& out, Value value, const StructSchema& schema, std:
       AppendField(out, member, field);
       continue;
     }
-    // Inlined in Go, a message of its own here: all its fields together, once.
+    // Inlined in Go, a separate message here: all its fields together, once.
     if (outer != 0) continue;
     const auto end = written_outers + outers;
     if (std::find(written_outers, end, field.protobuf_outer) != end) continue;

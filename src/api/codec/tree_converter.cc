@@ -70,7 +70,7 @@ class Converter {
       case FieldKind::kInt32:
         return SureIf(IsInt32(node));
       case FieldKind::kInt64:
-      case FieldKind::kDouble:  // a double that is whole is read as an integer
+      case FieldKind::kDouble:  // a whole double is read as an integer
         return SureIf(node.kind == ValueKind::kInt);
       case FieldKind::kIntOrString:
         return SureIf(IsPlainText(node) || IsInt32(node));
@@ -134,7 +134,7 @@ class Converter {
     }
   }
 
-  // Raw JSON may have been put together by hand.
+  // Raw JSON may have been assembled by hand.
   bool IsWholeJson(const Node& node) {
     if (node.kind != ValueKind::kRaw || node.size == 0) return false;
     JsonCursor cursor(TextOf(node), arena_, depth_left_);
@@ -258,7 +258,7 @@ class Converter {
 
   Arena& arena_;
   int depth_left_;
-  // Of the containers that are open.
+  // Of the open containers.
   std::vector<Member> members_;
   std::vector<Node> elements_;
 };

@@ -21,7 +21,7 @@ Result<ObjectReadResult> ThroughJson(Value value, const StructSchema& schema,
   return ReadObject(WriteJson(value, {.escape_html = false}), schema, options);
 }
 
-// Something that is in the object for no good reason.
+// Something that does not belong in the object.
 Draft Oddity(Random& random) {
   switch (random.Next() % 20) {
     case 0:
@@ -113,7 +113,7 @@ TEST(ConvertWellTyped, GivesWhatReadingItsJsonGives) {
     short_ways +=
         ConvertWellTyped(tree->root(), *kind.schema, options, arena, out) != Conversion::kUnsure;
   }
-  EXPECT_GT(short_ways, 400);  // or nothing was tested
+  EXPECT_GT(short_ways, 400);  // otherwise nothing was tested
 }
 
 TEST(ConvertWellTyped, GivesATreeInCanonicalFormBack) {

@@ -5,7 +5,7 @@
 #include "api/codec/yaml_reader.h"
 #include "api/codec/yaml_writer.h"
 
-// Reading ends, within its bounds; writing what was read gives YAML again.
+// Parsing terminates within its bounds, and writing the result gives valid YAML.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

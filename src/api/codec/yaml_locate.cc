@@ -21,7 +21,7 @@ struct DiagDeleter {
 class Walker {
  public:
   explicit Walker(std::string_view text) : document_(text) {
-    // Errors are collected, and so neither printed nor looked at.
+    // Errors are collected so that they are not printed; nobody reads them.
     fy_diag_cfg diag_config;
     fy_diag_cfg_default(&diag_config);
     diag_config.fp = nullptr;
@@ -80,7 +80,7 @@ class Walker {
     return true;
   }
 
-  // Goes past the node whose first event was read.
+  // Skips the node whose first event has been read.
   bool Skip() {
     int depth = 0;
     while (true) {

@@ -24,7 +24,7 @@ struct DiagDeleter {
   void operator()(fy_diag* diag) const { fy_diag_destroy(diag); }
 };
 
-// An event of the parser, given back when it goes.
+// A parser event, freed by the destructor.
 class Event {
  public:
   Event(fy_parser* parser, fy_event* event) : parser_(parser), event_(event) {}
@@ -106,7 +106,7 @@ class Reader {
         StrCat(message, " at line ", mark->line + 1, ", column ", mark->column + 1));
   }
 
-  // Counts what goes into the tree.
+  // Counts what is added to the tree.
   Result<void> Weigh(std::size_t bytes, fy_token* token) {
     weight_ += bytes;
     if (weight_ <= options_.max_expanded_bytes) return Ok();
@@ -149,7 +149,7 @@ class Reader {
       default:
         return InvalidArgument("the text is not valid YAML");
     }
-    // Only now: an alias cannot stand for what it is a part of.
+    // Not earlier: an alias cannot refer to a node that contains it.
     if (anchor != nullptr) {
       anchors_[std::string(YamlTokenText(anchor))] = {node, weight_ - before + sizeof(Member)};
     }
@@ -174,7 +174,7 @@ class Reader {
       if (!bytes.ok()) return At(bytes.error().message, scalar.value);
       return TextNode(arena_->CopyText(*bytes));
     } else if (tag == "tag:yaml.org,2002:str" || !tag.starts_with(kStandard)) {
-      return TextNode(text);  // a tag of one's own says nothing about JSON
+      return TextNode(text);  // custom tags have no meaning in JSON
     }
     const Node node = ResolveYamlScalar(text);
     if (node.kind == ValueKind::kDouble && !std::isfinite(node.number)) {
@@ -241,7 +241,7 @@ class Reader {
       }
       members.push_back({arena_->MakeKey(name), value});
     }
-    // What is said here wins over what is merged in, and the first of several over the others.
+    // Explicit keys take precedence over merged ones, and earlier merges over later ones.
     for (const Node& source : merged) {
       for (std::uint32_t i = 0; i < source.size; ++i) {
         if (names.insert(source.members[i].key->view()).second) {
@@ -277,8 +277,8 @@ class Reader {
   std::size_t weight_ = 0;
 };
 
-// Whether a line begins with '%', which makes it a directive. The library can loop for ever over a
-// malformed one, and no manifest needs any. Line breaks are those of YAML 1.1.
+// Whether a line begins with '%', which makes it a directive. libfyaml can loop forever on a
+// malformed one, and no manifest needs directives. Line breaks are those of YAML 1.1.
 bool HasDirective(std::string_view text) {
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     const std::string_view before = text.substr(0, at);

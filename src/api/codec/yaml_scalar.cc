@@ -95,7 +95,7 @@ Node ResolveYamlScalar(std::string_view text) {
   if (!IsFloatSyntax(plain)) return TextNode(text);
   const double number = std::strtod(plain.c_str(), nullptr);
   if (!std::isfinite(number)) return TextNode(text);
-  // Written as JSON such a number has no fraction, and is read as an integer.
+  // Such a number has no fraction when written as JSON, and is read back as an integer.
   if (std::trunc(number) == number && std::fabs(number) < 0x1p63) {
     return IntNode(static_cast<std::int64_t>(number));
   }

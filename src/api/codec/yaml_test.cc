@@ -9,7 +9,7 @@
 namespace drakkar::api {
 namespace {
 
-// Every document as JSON, one a line, or the error.
+// All documents as JSON, one per line, or the error.
 std::string Json(std::string_view yaml, YamlReadOptions options = {}) {
   const auto documents = ParseYaml(yaml, options);
   if (!documents.ok()) return documents.error().message;
@@ -157,7 +157,7 @@ TEST(ParseYaml, ReadsLongRunsOfDoubledQuotesInKeysAndValues) {
 TEST(ParseYaml, JoinsLinesThatEndInABackslash) {
   EXPECT_EQ(Json("a: \"one \\\n  two \\\\ \\u00e9\\x41\\t \n  three\\\r\n\r\n  \\  four\"\n"),
             R"({"a":"one two \\ éA\t three\n  four"})");
-  // The same as libfyaml reads it, where it can be asked.
+  // Compares with libfyaml's own result where it gives one.
   EXPECT_EQ(Json("a: \"x\\\n  y\"\n"), R"({"a":"xy"})");
   EXPECT_EQ(Json("a: \"x \n\n  y\\\n z\"\n"), R"({"a":"x\nyz"})");
   EXPECT_EQ(Json("a: \"\n  x\n  \"\nb: '\n\n  y \t\n\n\n z '\n"), R"({"a":" x ","b":"\ny\n\nz "})");

@@ -18,7 +18,7 @@ bool IsBlank(char c) {
   return c == ' ' || c == '\t';
 }
 
-// Goes past white space with line breaks in it, from a break on; how many breaks there were.
+// Skips white space including line breaks, starting at a break; returns the number of breaks.
 std::size_t SkipBreaks(std::string_view source, std::size_t& i) {
   std::size_t breaks = 0;
   for (; i < source.size() && (IsBreak(source[i]) || IsBlank(source[i])); ++i) {
@@ -28,15 +28,15 @@ std::size_t SkipBreaks(std::string_view source, std::size_t& i) {
   return breaks;
 }
 
-// Line ends between words: one stands for a space, further ones for themselves; white space around
-// them goes, except before `kept`.
+// Folds line breaks between words: one becomes a space, further ones are kept. White space around
+// them is dropped, except before `kept`.
 void FoldBreaks(std::string_view source, std::size_t& i, std::size_t kept, std::string& text) {
   while (text.size() > kept && IsBlank(text.back())) text.pop_back();
   const std::size_t breaks = SkipBreaks(source, i);
   text += breaks <= 1 ? std::string(" ") : std::string(breaks - 1, '\n');
 }
 
-// The text between single quotes: two quotes stand for one.
+// The text of a single-quoted scalar: two quotes stand for one.
 std::string DecodeSingleQuoted(std::string_view source) {
   std::string text;
   for (std::size_t i = 0; i < source.size();) {
@@ -50,7 +50,7 @@ std::string DecodeSingleQuoted(std::string_view source) {
   return text;
 }
 
-// The character after a backslash, and the digits that belong to it.
+// The character after a backslash, including its digits.
 void AppendEscaped(std::string_view source, std::size_t& i, std::string& text) {
   const char c = source[i++];
   const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
@@ -106,11 +106,11 @@ void AppendEscaped(std::string_view source, std::size_t& i, std::string& text) {
   }
 }
 
-// The text between double quotes, which the parser has found well formed. A backslash at the end of
-// a line joins it with the next; empty lines after either kind of line end stand for themselves.
+// The text of a double-quoted scalar, which the parser has found well formed. A backslash at the
+// end of a line joins it with the next; empty lines after either kind of line break are kept.
 std::string DecodeDoubleQuoted(std::string_view source) {
   std::string text;
-  std::size_t kept = 0;  // what an escape wrote is not trimmed
+  std::size_t kept = 0;  // escaped white space is not trimmed
   for (std::size_t i = 0; i < source.size();) {
     if (source[i] == '\\' && i + 1 < source.size()) {
       ++i;

@@ -19,7 +19,7 @@ bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<signed char>(c) < 0;
 }
 
-// The order of keys: letters by code, digits as numbers and before letters, as Go's yaml has it.
+// Key order of Go's yaml: letters by code, digits as numbers and before letters.
 bool KeyLess(std::string_view a, std::string_view b) {
   for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
     if (a[i] == b[i]) continue;
@@ -55,7 +55,7 @@ bool KeyLess(std::string_view a, std::string_view b) {
   return a.size() < b.size();
 }
 
-// "1:20" and the like are numbers of base 60 to some readers.
+// Some readers parse "1:20" and the like as base-60 numbers.
 bool IsBase60(std::string_view text) {
   std::size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   if (at >= text.size() || !IsDigit(text[at])) return false;
@@ -70,7 +70,7 @@ bool IsBase60(std::string_view text) {
   return colon;
 }
 
-// A date, with or without a time: a timestamp to readers of YAML 1.1.
+// A date with or without a time, which YAML 1.1 readers parse as a timestamp.
 bool IsTimestamp(std::string_view text) {
   std::size_t at = 0;
   const auto digits = [&](std::size_t least, std::size_t most) {
@@ -96,7 +96,7 @@ bool IsTimestamp(std::string_view text) {
 
 enum class Style { kPlain, kSingleQuoted, kDoubleQuoted, kLiteral };
 
-// Which styles can carry the text, by the rules of YAML's reference emitter.
+// Which styles can represent the text, by the rules of YAML's reference emitter.
 struct Analysis {
   bool plain = true;
   bool single_quoted = true;
@@ -108,7 +108,7 @@ bool IsBlankOrEnd(std::string_view text, std::size_t at) {
   return at >= text.size() || text[at] == ' ' || text[at] == '\t' || text[at] == '\n';
 }
 
-// Neither control characters, nor byte order marks and line separators, nor bytes outside UTF-8.
+// Control characters, byte order marks, line separators and invalid UTF-8 are not printable.
 bool IsPrintable(std::string_view text) {
   if (!IsValidUtf8(text)) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -191,9 +191,9 @@ class Writer {
     Indent(indent);
   }
 
-  // Writes what comes after "key:" or "-", or a whole document, and ends the line. `indent` is the
-  // column of the keys or dashes of a block in it; `inline_start` says that the block begins on the
-  // line at hand.
+  // Writes the value after "key:" or "-", or a whole document, and ends the line. `indent` is the
+  // column of the keys or dashes of a nested block; `inline_start` means that the block begins on
+  // the current line.
   void WriteValue(Value value, std::size_t indent, bool inline_start) {
     if (value.kind() == ValueKind::kRaw) {
       if (const auto tree = ParseJson(value.str(), {.refuse_duplicates = false}); tree.ok()) {
@@ -268,7 +268,7 @@ class Writer {
     }
   }
 
-  // A space past the best width becomes a line end, unless more spaces are beside it.
+  // A space beyond the best width becomes a line break, unless it is next to another space.
   void WriteFolded(std::string_view text, std::size_t indent, bool is_key, bool quoted) {
     std::size_t column = Column();
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -282,7 +282,7 @@ class Writer {
       }
       if (c == '\'' && quoted) out_ += '\'';
       out_ += c;
-      // Columns count characters.
+      // Columns are counted in characters.
       if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) ++column;
     }
   }

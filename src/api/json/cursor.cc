@@ -10,12 +10,12 @@
 namespace drakkar::api {
 namespace {
 
-// Above this many members duplicates are looked up by hash.
+// Larger objects look up duplicates by hash.
 constexpr std::size_t kMaxLinearMembers = 32;
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// A byte as Go's json package shows it in an error: as the Unicode character of that number.
+// A byte as Go's json package prints it in an error: as the Unicode character with that number.
 std::string ShowByte(char byte) {
   if (byte == '\'') return R"('\'')";
   if (byte == '"') return R"('"')";
@@ -71,7 +71,7 @@ std::size_t Utf8Length(const char* at, const char* end) {
   return 0;
 }
 
-// Steps over bytes that need no look: neither quote, backslash, control nor non-ASCII.
+// Skips plain bytes: neither quote, backslash, control nor non-ASCII.
 const char* SkipPlain(const char* at, const char* end) {
   constexpr std::uint64_t kOnes = 0x0101010101010101u;
   constexpr std::uint64_t kHighs = 0x8080808080808080u;
@@ -300,8 +300,8 @@ bool JsonCursor::ReadString(std::string_view& out) {
 }
 
 bool JsonCursor::ReadStringSlow(const char* start, std::string_view& out) {
-  // Where the text ends, to know how much room the decoded text needs at most: a bad byte takes
-  // three (U+FFFD), everything else no more than it has.
+  // Finds the end of the text to bound the size of the decoded text: an invalid byte takes three
+  // (U+FFFD), everything else no more than it has.
   const char* stop = at_;
   std::size_t bad_bytes = 0;
   while (stop != end_ && *stop != '"') {
@@ -324,7 +324,7 @@ bool JsonCursor::ReadStringSlow(const char* start, std::string_view& out) {
     } else if (const std::size_t length = Utf8Length(at_, end_); length != 0) {
       for (std::size_t i = 0; i < length; ++i) *to++ = *at_++;
     } else {
-      // As Go does: each byte that belongs to no valid sequence becomes U+FFFD.
+      // Like Go, replaces every byte that is not part of a valid sequence by U+FFFD.
       for (const char byte : kReplacement) *to++ = byte;
       ++at_;
     }
@@ -389,7 +389,7 @@ bool JsonCursor::ReadEscape(char*& to) {
       if (unit >= 0xD800 && unit < 0xE000) {
         const char* after = at_;
         std::uint32_t low = 0;
-        // A surrogate without its partner becomes U+FFFD and what follows stands for itself.
+        // An unpaired surrogate becomes U+FFFD; what follows is read on its own.
         if (unit < 0xDC00 && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
           at_ += 2;
           if (!ReadHex4(low)) return false;
@@ -467,12 +467,12 @@ bool JsonCursor::ReadNumber(Node& out) {
       out = IntNode(value);
       return true;
     }
-    // Whole numbers that no int64 holds become doubles, as in Kubernetes.
+    // Integers that do not fit an int64 become doubles, as in Kubernetes.
   }
   double value = 0;
   const auto parsed = std::from_chars(start, at_, value);
   if (parsed.ec != std::errc()) {
-    // Too small is zero in Go, too large an error; from_chars reports both alike.
+    // In Go, underflow is zero and overflow an error; from_chars reports both alike.
     const std::string text(start, at_);
     value = std::strtod(text.c_str(), nullptr);
     if (value > 1 || value < -1) {

@@ -33,7 +33,7 @@ struct Step {
   Kind kind = Kind::kField;
   std::vector<std::string> names;  // kField has one
   std::vector<Slice> slices;
-  // kFilter: `left op right`; op empty: whether `left` is there.
+  // kFilter: `left op right`. If op is empty: whether `left` exists.
   Operand left, right;
   std::string op;
 };
@@ -81,7 +81,7 @@ class Parser {
     while (Peek() == ' ' || Peek() == '\t') ++at_;
   }
 
-  // Up to {end} (`ended`) or the end of the text.
+  // Reads up to {end} (sets `ended`) or the end of the text.
   Failure Body(std::vector<JsonPath::Node>& nodes, int depth, bool& ended) {
     if (depth > kMaxJsonPathDepth) return Wrong("too many levels");
     while (!AtEnd()) {
@@ -105,7 +105,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // What stands in braces: one or more of a path, a text, a range.
+  // The content of braces: one or more paths, texts or ranges.
   Failure Action(std::vector<JsonPath::Node>& nodes, int depth) {
     const std::size_t word = at_;
     if (Take("range") && (Peek() == ' ' || Peek() == '\t')) {
@@ -170,7 +170,7 @@ class Parser {
   }
 
   Failure Path(Steps& steps, bool& from_root, int depth) {
-    bool any = Take("$");  // something of this path has been read: it never is nothing
+    bool any = Take("$");  // a part of this path has been read, so it is not empty
     if (any) {
       from_root = true;
     } else {
@@ -416,7 +416,7 @@ class Evaluator {
     const std::optional<Operand> left = Resolve(step.left, item);
     const std::optional<Operand> right = Resolve(step.right, item);
     if (!left || !right) return false;
-    std::optional<int> order;  // nothing: not to be compared
+    std::optional<int> order;  // no value: not comparable
     if (left->kind == right->kind) {
       switch (left->kind) {
         case Operand::Kind::kText:
@@ -443,7 +443,7 @@ class Evaluator {
     return step.op == "<=" ? *order <= 0 : *order >= 0;
   }
 
-  // The operand as a plain value; nothing if its path leads nowhere.
+  // The operand as a plain value; nothing if its path does not exist.
   std::optional<Operand> Resolve(const Operand& operand, Value item) const {
     if (operand.kind != Operand::Kind::kPath) return operand;
     const std::vector<Value> values = Walk(operand.path, operand.from_root, item);

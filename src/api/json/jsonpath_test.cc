@@ -102,7 +102,7 @@ TEST_F(JsonPathTest, MistakesAreToldWithTheirPlace) {
 }
 
 TEST_F(JsonPathTest, APathIsNeverNothing) {
-  // What stands before it may end with the sign that can begin one.
+  // The text before it may end with a character that can start one.
   for (const char* text : {"{.f.$\\.h", "{$\\}", "{@\\}", "{.a@x}"}) {
     EXPECT_FALSE(JsonPath::Parse(text).ok()) << text;
   }

@@ -6,7 +6,7 @@
 #include "api/json/writer.h"
 #include "base/result/check.h"
 
-// Whatever is accepted is written and read back as the same value.
+// Accepted input survives a round trip through the writer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view json(reinterpret_cast<const char*>(data), size);

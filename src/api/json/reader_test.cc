@@ -87,7 +87,7 @@ TEST(ParseJson, BoundsDepthAndSize) {
   EXPECT_TRUE(ParseJson(hundred).ok());
   EXPECT_EQ(Reprint("[" + hundred + "]"), "error: exceeded max depth");
   EXPECT_FALSE(ParseJson("[1,2,3]", {.max_size_bytes = 6}).ok());
-  // Depth is what is open, not what has been seen.
+  // Depth counts open containers, not all containers seen.
   EXPECT_TRUE(ParseJson("[[],[],[],[]]", {.max_depth = 2}).ok());
 }
 
@@ -114,7 +114,7 @@ TEST(ParseJson, SetsOfFieldsCanBeKeptAsTheyStand) {
   EXPECT_EQ(managers.at(0)["fieldsV1"].str(), R"({"f:a":{ ".":{}}})");
   EXPECT_EQ(managers.at(0)["manager"].str(), "m");
   EXPECT_EQ(managers.at(1)["fieldsV1"].kind(), ValueKind::kNull);
-  // Elsewhere the name means nothing.
+  // Elsewhere the name has no special meaning.
   EXPECT_TRUE((*tree)->root()["data"]["fieldsV1"].Entry("f:a").is_object());
   EXPECT_EQ((*tree)->root().Entry("after").at(0)["fieldsV1"].Entry("b").integer(), 1);
   EXPECT_EQ(WriteJson((*tree)->root()), json);

@@ -25,7 +25,7 @@ constexpr std::array<std::uint8_t, 256> kCharacters = [] {
   return table;
 }();
 
-// How many bytes from the start surely need no look, eight at a time.
+// Number of leading bytes that certainly need no escaping, in steps of eight.
 std::size_t PlainPrefix(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101u;
   constexpr std::uint64_t kHighs = 0x8080808080808080u;
@@ -48,7 +48,8 @@ std::size_t PlainPrefix(std::string_view text) {
 
 constexpr std::size_t kMaxKeptBytes = 64 * 1024;
 
-// Output that grows by doubling: std::string's own appending takes half the time of writing JSON.
+// Output buffer that grows by doubling: appending to std::string takes half the time of writing
+// JSON.
 class Buffer {
  public:
   void Add(char c) {
@@ -60,7 +61,7 @@ class Buffer {
     std::memcpy(data_.get() + size_, text.data(), text.size());
     size_ += text.size();
   }
-  // "name": for names that have nothing to escape, as those of the schema.
+  // "name": for names that need no escaping, such as schema names.
   void AddName(std::string_view name) {
     if (capacity_ - size_ < name.size() + 3) Grow(name.size() + 3);
     char* at = data_.get() + size_;
@@ -256,8 +257,8 @@ class Writer {
     out_.Add('}');
   }
 
-  // The bytes as they are, or, in indented output, the same tokens laid out like everything else.
-  // Raw values were checked when they were read.
+  // Appends the bytes unchanged or, in indented output, the same tokens reformatted. Raw values
+  // were validated when they were read.
   void WriteRaw(std::string_view json) {
     if (json.empty()) {
       out_.Add("null");
@@ -314,7 +315,7 @@ void AppendJsonString(std::string& out, std::string_view text, bool escape_html)
 }
 
 void AppendJsonDouble(std::string& out, double value) {
-  // JSON has neither infinity nor NaN; no reader of ours makes them.
+  // JSON has neither infinity nor NaN, and our readers never produce them.
   if (!std::isfinite(value)) {
     out += "null";
     return;
@@ -336,7 +337,7 @@ void AppendJsonDouble(std::string& out, double value) {
 }
 
 void AppendJson(std::string& out, Value value, const WriteOptions& options) {
-  // Kept by the thread, so that growing costs once and the result is allocated in its size.
+  // Kept per thread, so that it grows only once and the result is allocated at its final size.
   thread_local Buffer buffer;
   Writer(buffer, options).Write(value);
   if (options.final_newline) buffer.Add('\n');

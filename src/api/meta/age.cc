@@ -7,7 +7,7 @@
 namespace drakkar::api {
 namespace {
 
-// "2h5m", or "2h" if the rest is nothing.
+// "2h5m", or "2h" if the remainder is zero.
 std::string TwoUnits(std::int64_t large, char large_unit, std::int64_t small, char small_unit) {
   return small == 0 ? StrCat(large, large_unit) : StrCat(large, large_unit, small, small_unit);
 }

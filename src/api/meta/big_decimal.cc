@@ -205,8 +205,8 @@ int BigDecimal::CompareMagnitude(const Limbs& a, const Limbs& b) {
 int BigDecimal::Compare(const BigDecimal& other) const {
   if (Sign() != other.Sign()) return Sign() < other.Sign() ? -1 : 1;
   if (Sign() == 0) return 0;
-  // The position of the leading digit decides before anything is aligned, so that numbers of very
-  // different size cost nothing.
+  // Compares the positions of the leading digits before aligning, so that numbers of very different
+  // size cost nothing.
   const std::int64_t position = DigitCount() - scale_;
   const std::int64_t other_position = other.DigitCount() - other.scale_;
   int magnitude = position < other_position ? -1 : position > other_position ? 1 : 0;

@@ -69,7 +69,7 @@ TEST(FieldError, PastAHundredOnlyTheirNumberIsTold) {
   const std::string text = JoinFieldErrors(errors);
   EXPECT_TRUE(text.ends_with(", a[99]: Required value, and 299900 more errors]"))
       << text.substr(text.size() - 80);
-  // All the same: told once, whatever their number.
+  // Identical errors are shown once, however many there are.
   EXPECT_EQ(JoinFieldErrors(FieldErrors(300'000, errors[0])), "a[0]: Required value");
 }
 

@@ -7,7 +7,7 @@
 namespace drakkar::api {
 namespace {
 
-// At the commas that have no backslash before them.
+// Splits at commas that are not escaped with a backslash.
 std::vector<std::string_view> SplitTerms(std::string_view text) {
   std::vector<std::string_view> terms;
   std::size_t start = 0;

@@ -25,7 +25,7 @@ std::optional<int> DecimalUpTo(std::string_view text, int limit) {
   return value;
 }
 
-// "010.009.008.000" reads as decimal numbers, as it always did in Kubernetes.
+// "010.009.008.000" reads as decimal numbers, as it always has in Kubernetes.
 std::optional<std::string> CanonicalV4(std::string_view text) {
   const std::vector<std::string_view> parts = Split(text, '.');
   if (parts.size() != 4) return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<V6> CanonicalV6(std::string_view text) {
         StrCat(int{bytes[12]}, ".", int{bytes[13]}, ".", int{bytes[14]}, ".", int{bytes[15]});
     return result;
   }
-  // The longest run of two or more zero groups is left out, the first of equals.
+  // The longest run of two or more zero groups is elided; of equal ones, the first.
   std::array<unsigned, 8> groups;
   for (std::size_t i = 0; i < 8; ++i) {
     groups[i] = static_cast<unsigned>(bytes[2 * i]) << 8 | bytes[2 * i + 1];

@@ -55,7 +55,7 @@ Result<LabelRequirement> MakeRequirement(std::string key, LabelOperator op,
             path, show(), "for 'Gt', 'Lt' operators, exactly one value is required"));
       }
       for (std::size_t i = 0; i < values.size(); ++i) {
-        // A sign is no part of a label value; the check below says so.
+        // A sign is not part of a label value; the check below rejects it.
         if (ParseInt64(values[i])) continue;
         errors.push_back(FieldError::Invalid(
             path.Index(i), values[i], "for 'Gt', 'Lt' operators, the value must be an integer"));
@@ -142,7 +142,7 @@ std::vector<Item> Scan(std::string_view text) {
   return items;
 }
 
-// The grammar, with the words of k8s.io/apimachinery/pkg/labels in its errors.
+// The grammar. Errors are those of k8s.io/apimachinery/pkg/labels.
 class Parser {
  public:
   explicit Parser(std::string_view text) : items_(Scan(text)) {}
@@ -176,7 +176,7 @@ class Parser {
     return InvalidArgument(StrCat("found '", item.text, "'", expected));
   }
 
-  // Where a key or a value may stand, "in" and "notin" are ordinary words.
+  // Where a key or a value is expected, "in" and "notin" are ordinary words.
   Item Peek() const {
     Item item = items_[at_];
     if (item.token == Token::kIn || item.token == Token::kNotIn) item.token = Token::kIdentifier;
@@ -268,7 +268,7 @@ class Parser {
     return values;
   }
 
-  // Up to the closing parenthesis. Commas without a word between them stand for an empty value.
+  // Reads up to the closing parenthesis. Adjacent commas enclose an empty value.
   Result<Values> ParseList() {
     Values values;
     while (true) {

@@ -49,7 +49,7 @@ bool IsDnsLabelSyntax(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return IsLowerOrDigit(c) || c == '-'; });
 }
 
-// The name part of a label key, or a label value that is not empty.
+// The name part of a label key, or a non-empty label value.
 bool IsNameSyntax(std::string_view text) {
   return !text.empty() && IsAlphanumeric(text.front()) && IsAlphanumeric(text.back()) &&
          std::ranges::all_of(

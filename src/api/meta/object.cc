@@ -37,7 +37,7 @@ std::shared_ptr<const void> Object::Form(
   }
   auto made = std::make_unique<FormNode>(FormNode{tag, make(), head});
   while (!forms_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
-    // Somebody came first; perhaps with this very form.
+    // Another thread was first, perhaps with the same form.
     for (const FormNode* node = made->next; node != nullptr; node = node->next) {
       if (node->tag == tag) return node->form;
     }

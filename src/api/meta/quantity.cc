@@ -36,7 +36,7 @@ struct Parts {
   std::string_view suffix;
 };
 
-// Splits without judging number or suffix. A text that ends within the leading zeros is zero.
+// Splits without validating number or suffix. A text that ends within its leading zeros is zero.
 std::optional<Parts> SplitText(std::string_view text) {
   Parts parts;
   std::size_t at = 0;
@@ -105,7 +105,7 @@ std::optional<Suffix> ReadSuffix(std::string_view text) {
   return std::nullopt;
 }
 
-// Exponents without a suffix of their own print none: that is what Kubernetes does.
+// Exponents that have no suffix print none, as in Kubernetes.
 std::string DecimalSuffix(std::int64_t exponent, Format format) {
   if (format == Format::kDecimalExponent) return exponent == 0 ? "" : StrCat("e", exponent);
   const std::int64_t index = exponent / 3 + 3;
@@ -151,7 +151,7 @@ double Pow10(std::int64_t exponent) {
   return kDown[size / 32] / kSmall[size % 32];
 }
 
-// A power of ten as the int64 a float conversion gives: the smallest int64 where it does not fit.
+// A power of ten as the int64 that a float conversion gives: the smallest int64 if it does not fit.
 std::int64_t Pow10Int64(std::int64_t exponent) {
   return exponent <= kMaxInt64Digits ? *ScaleUp(1, exponent) : kMinInt64;
 }
@@ -160,7 +160,7 @@ std::int64_t WrappingMultiply(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-// ceil(unscaled * 10^(new_scale - scale)); beyond int64 it wraps like Kubernetes' does.
+// ceil(unscaled * 10^(new_scale - scale)); overflow wraps as in Kubernetes.
 std::int64_t ScaledDecimalValue(const BigDecimal& decimal, std::int64_t new_scale) {
   const std::int64_t difference = decimal.scale() - new_scale;
   if (difference == 0) return decimal.UnscaledLow64();
@@ -176,7 +176,7 @@ std::int64_t ScaledDecimalValue(const BigDecimal& decimal, std::int64_t new_scal
   return has_remainder ? static_cast<std::int64_t>(static_cast<std::uint64_t>(floor) + 1) : floor;
 }
 
-// Whether Kubernetes would print the text as it stands, and that is not what we would print.
+// Whether Kubernetes would print the text as written, and our canonical form differs from it.
 bool KeepsText(std::string_view text, const Parts& parts, const Suffix& suffix, std::int64_t scale,
                std::uint64_t digits) {
   if (suffix.format == Format::kBinarySI) {
@@ -217,8 +217,8 @@ Result<Quantity> Quantity::Parse(std::string_view text) {
   const std::optional<Suffix> suffix = ReadSuffix(parts->suffix);
   if (!suffix) return SuffixError();
 
-  // Few enough digits fit an int64. The estimates are Kubernetes': they decide whether AsInt64
-  // answers, so they are kept.
+  // Few enough digits fit an int64. The limits are Kubernetes' and must be kept: they decide
+  // whether AsInt64 returns a value.
   const auto numerator_size = static_cast<std::int64_t>(parts->numerator.size());
   const auto denominator_size = static_cast<std::int64_t>(parts->denominator.size());
   bool fast = false;
@@ -257,8 +257,8 @@ Result<Quantity> Quantity::Parse(std::string_view text) {
   const bool negative = decimal->Sign() < 0;
   if (negative) decimal->Negate();
   Format format = suffix->format;
-  // Whoever asks for too little to represent gets the least there is, and never more than the
-  // largest int64 of a binary quantity.
+  // Values too small to represent become the smallest one, and binary quantities never exceed the
+  // largest int64.
   if (decimal->Sign() != 0) {
     bool too_large = false;
     decimal->ScaleTo(-kNano, &too_large);
@@ -449,7 +449,7 @@ std::string Quantity::ToDecimalString() const {
 std::string Quantity::Canonical() const {
   if (IsZero()) return "0";
   if (format_ != Format::kBinarySI) return CanonicalDecimal(format_);
-  // Small binary quantities, and those that are no integers, read better in decimal.
+  // Small or fractional binary quantities are easier to read in decimal.
   if (CompareInt64(-1024) > 0 && CompareInt64(1024) < 0)
     return CanonicalDecimal(Format::kDecimalSI);
   Quantity rounded = *this;

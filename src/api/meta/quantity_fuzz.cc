@@ -1,4 +1,4 @@
-// Quantities and versions: whatever parses prints as something that parses to the same value.
+// Quantities and versions: accepted input prints as something that parses to the same value.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (auto quantity = Quantity::Parse(text); quantity.ok()) {
     (void)quantity->Value();
     (void)quantity->AsApproximateFloat();
-    // Exponents beyond the largest suffix print without one, so only smaller values return.
+    // Exponents beyond the largest suffix print without one, so only smaller values survive a round
+    // trip.
     if (quantity->format() == Quantity::Format::kDecimalExponent) {
       const auto again = Quantity::Parse(quantity->ToString());
       CHECK(!again.ok() || again->Compare(*quantity) == 0);

@@ -6,7 +6,7 @@
 #include "api/meta/label_selector.h"
 #include "base/result/check.h"
 
-// The canonical text of whatever is accepted is accepted too, and is canonical.
+// The canonical text of accepted input is accepted too, and is canonical.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -12,7 +12,7 @@ struct Row {
   std::string_view reason;
 };
 
-// How error codes leave as statuses, and how statuses come back: the first row that fits.
+// Maps error codes to statuses and back; the first matching row applies.
 constexpr Row kTable[] = {
     {ErrorCode::kInvalidArgument, 400, "BadRequest"},
     {ErrorCode::kInvalidArgument, 422, "Invalid"},

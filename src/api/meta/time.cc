@@ -17,7 +17,7 @@ struct Moment {
   std::int32_t nanoseconds;
 };
 
-// Reads the parts of a time one after the other and words errors as Go's time.Parse does.
+// Parses the parts of a time in order. Errors are those of Go's time.Parse.
 class TimeParser {
  public:
   TimeParser(std::string_view text, bool micro) : text_(text), rest_(text), micro_(micro) {}
@@ -126,7 +126,8 @@ void AppendPadded(std::string& out, std::int64_t value, int width) {
   out.append(digits, static_cast<std::size_t>(width));
 }
 
-// Four digits and more if needed, as Go writes it: an offset can lead out of the years 0 to 9999.
+// Four digits, or more if needed, as Go writes it: an offset can move a time out of the years 0 to
+// 9999.
 void AppendYear(std::string& out, int year) {
   if (year < 0) out += '-';
   const int value = year < 0 ? -year : year;
@@ -197,7 +198,7 @@ std::int64_t UnitNanoseconds(std::string_view unit) {
   return 0;
 }
 
-// Value with up to `digits` of fraction, trailing zeros cut.
+// The value with up to `digits` fractional digits, trailing zeros removed.
 void AppendFraction(std::string& out, std::uint64_t value, std::uint64_t one, int digits) {
   out += std::to_string(value / one);
   std::uint64_t fraction = value % one;
@@ -219,7 +220,7 @@ Result<WallTime> ParseMicroTime(std::string_view text) {
 }
 
 std::string FormatTime(WallTime time) {
-  // Mostly it is now, and the same second again and again.
+  // It is usually now, so the same second comes again and again.
   thread_local std::int64_t last_second = 0;
   thread_local std::string last = Format({}, false);
   const Moment moment = ToMoment(time);
@@ -250,7 +251,7 @@ bool IsNormalTime(std::string_view text) {
     if (kShape[i] == 'd' ? !digit : text[i] != kShape[i]) return false;
   }
   const auto two = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
-  // Days after the 28th and years before 1000 are left to the thorough way.
+  // Days after the 28th and years before 1000 take the slow path.
   return text[0] != '0' && two(5) >= 1 && two(5) <= 12 && two(8) >= 1 && two(8) <= 28 &&
          two(11) < 24 && two(14) < 60 && two(17) < 60;
 }

@@ -24,7 +24,7 @@ TEST(Time, IsWrittenInUtcWithWholeSeconds) {
   EXPECT_EQ(Normal("9999-12-31T23:59:59Z"), "9999-12-31T23:59:59Z");
   EXPECT_EQ(Normal("0001-01-01T00:00:00Z"), "");
   EXPECT_EQ(Normal("1969-12-31T23:59:59Z"), "1969-12-31T23:59:59Z");
-  // An offset leads out of the years that can be written with four digits.
+  // An offset moves the time out of the four-digit years.
   EXPECT_EQ(Normal("9999-12-31T23:59:59-24:00"), "10000-01-01T23:59:59Z");
   EXPECT_EQ(Normal("0000-01-01T00:00:00+24:00"), "-0001-12-31T00:00:00Z");
 }

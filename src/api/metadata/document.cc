@@ -143,13 +143,13 @@ Error BadDocument(std::string_view reason) {
   return InvalidArgument(StrCat("decode metadata object: ", reason));
 }
 
-// What a document says it is. Only these two fields are looked at.
+// What a document claims to be. Only these two fields are read.
 struct TypeMeta {
   std::string api_version;
   std::string kind;
 };
 
-// The words of Go for a document that is no object.
+// Go's error for a document that is not an object.
 constexpr std::string_view kTypeMetaGoType =
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; "
     "Kind string \"json:\\\"kind,omitempty\\\"\" }";
@@ -195,7 +195,7 @@ Result<TypeMeta> ReadTypeMeta(std::string_view text) {
   return meta;
 }
 
-// "v1" of "group/v1"; an error if there is more than one slash.
+// "v1" of "group/v1"; an error if there are several slashes.
 Result<std::string> VersionPart(const std::string& api_version) {
   if (api_version.empty() || api_version == "/") return std::string();
   const std::size_t slash = api_version.find('/');
@@ -212,7 +212,7 @@ std::vector<std::string> Texts(Value list) {
   return texts;
 }
 
-// The value of an attribute, nothing if its type is not known.
+// The value of an attribute; nothing if its type is unknown.
 Result<std::optional<AttributeValue>> ReadAttribute(std::string_view name, Value attribute) {
   std::optional<AttributeValue> result;
   for (const auto& [key, type, value] : attribute.members()) {
@@ -246,7 +246,7 @@ Result<std::optional<AttributeValue>> ReadAttribute(std::string_view name, Value
   return result;
 }
 
-// The API's keys win over those of the KEP's examples.
+// The API's keys take precedence over those of the KEP's examples.
 NetworkDeviceData ReadNetworkData(Value value) {
   NetworkDeviceData data;
   data.interface_name = value["interfaceName"].str();
@@ -292,7 +292,7 @@ Result<Document> DecodeDocument(std::string_view stream, const DecodeOptions& op
   api::Arena arena;
   api::JsonCursor cursor(stream, arena, kMaxDepth);
   std::vector<std::string> unknown_versions;
-  // Like Go's decoder of streams, a closing bracket is taken for the end.
+  // Like Go's stream decoder, treats a closing bracket as the end.
   for (char next = cursor.Peek();
        cursor.at() != stream.data() + stream.size() && next != '}' && next != ']';
        next = cursor.Peek()) {

@@ -1,4 +1,4 @@
-// Whatever is in a file: no crash, and what could be read can be written and read again.
+// No file content crashes the reader, and whatever it accepts survives a round trip.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

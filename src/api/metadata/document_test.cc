@@ -161,7 +161,7 @@ TEST(MetadataDocument, FieldsThatAVersionDoesNotHaveAreIgnored) {
           "attributes":{"a":{"string":"x"},"b":{"quantity":"5Gi"}}}]}]})");
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   EXPECT_EQ(decoded->generation, 2);
-  // An attribute of a type that is not known has no value for us.
+  // An attribute of an unknown type has no value here.
   EXPECT_EQ(decoded->requests[0].devices[0].attributes, (Attributes{{"a", std::string("x")}}));
 }
 

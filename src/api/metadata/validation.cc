@@ -22,7 +22,7 @@ using api::Value;
 constexpr std::size_t kMaxDriverCharacters = 63;
 constexpr std::size_t kMaxPoolBytes = 253;
 constexpr std::size_t kMaxAttributes = 32;
-constexpr std::size_t kMaxAttributeValues = 48;  // of one device, items of lists counted one by one
+constexpr std::size_t kMaxAttributeValues = 48;  // per device; list items count individually
 constexpr std::size_t kMaxTextBytes = 64;
 constexpr std::size_t kMaxIdentifierBytes = 32;
 constexpr std::size_t kMaxDomainBytes = 63;

@@ -29,7 +29,7 @@ Error BadIndex(std::string_view index) {
       StrCat("Unable to access invalid index: ", index, ": invalid index referenced"));
 }
 
-// The index that `text` means in an array of `size`; negative ones count from the end.
+// The index that `text` denotes in an array of `size` elements; negative ones count from the end.
 Result<std::size_t> ParseIndex(std::string_view text, std::size_t size) {
   const auto index = ParseInt64(text);
   if (!index) {
@@ -48,7 +48,7 @@ void ExpandRaw(Draft& draft) {
   }
 }
 
-// The object or array a pointer leads into, and the last step.
+// The object or array that a pointer leads to, and its last step.
 struct Place {
   Draft* container = nullptr;  // null if there is none
   std::string step;
@@ -103,7 +103,7 @@ Result<void> Remove(const Place& place) {
   return Ok();
 }
 
-// Null without an error where an object has no such member.
+// Null without an error if an object has no such member.
 Result<Draft*> Get(const Place& place) {
   Draft& container = *place.container;
   if (container.is_object()) return container.FindEntry(place.step);
@@ -111,7 +111,7 @@ Result<Draft*> Get(const Place& place) {
   return &container.at(index);
 }
 
-// The same value written with the same kinds of numbers.
+// Whether two values are equal, including the spelling of numbers.
 bool SameJson(Value a, Value b) {
   if (a.kind() != b.kind()) return false;
   if (a.size() != b.size()) return false;
@@ -149,7 +149,7 @@ class Patcher {
   TreePtr Freeze() const { return root_.Freeze(); }
 
  private:
-  // A member that is left out of an operation counts as null.
+  // A member missing from an operation counts as null.
   static Draft ValueOf(Value value) { return value.exists() ? Draft(value) : Draft(nullptr); }
 
   static Error InOperation(const Error& error, std::string_view op, std::string_view path) {

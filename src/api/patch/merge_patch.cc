@@ -6,7 +6,7 @@
 namespace drakkar::api {
 namespace {
 
-// `value` without the null members of its objects, at any depth; elements of arrays stay.
+// `value` without null members of objects at any depth; array elements are kept.
 Draft WithoutNulls(Value value) {
   if (value.is_object()) {
     Draft draft = Draft::Object();
@@ -32,7 +32,7 @@ void Merge(Draft& target, Value patch) {
     }
     Draft* child = target.FindEntry(member.name);
     if (child != nullptr && child->kind() == ValueKind::kRaw && member.value.is_object()) {
-      // Opaque JSON is patched like all other; what is not touched stays as it is.
+      // Opaque JSON is patched like any other value; untouched parts keep their bytes.
       if (auto tree = ParseJson(child->str(), {.refuse_duplicates = false}); tree.ok()) {
         *child = Draft(*tree);
       }

@@ -9,9 +9,9 @@
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
 
-// Two documents, separated by a zero byte: each patch either applies or is refused, and a merge
-// patch that is made of two documents leads from one to the other. The first says its kind; if not,
-// it is a pod.
+// Two documents, separated by a zero byte: every patch either applies or is rejected, and a merge
+// patch computed from two documents leads from one to the other. The first document states its
+// kind; the default is a pod.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -73,8 +73,8 @@ bool IsDirective(std::string_view name) {
          name.starts_with(kDeleteFromPrimitiveList);
 }
 
-// What a patch value is where there is nothing to merge it with: without nulls and directives.
-// Absent for an element that is only there to be deleted.
+// A patch value where there is nothing to merge it with: without nulls and directives. Absent for
+// an element that only requests a deletion.
 Draft Plain(Value value) {
   if (value.is_object()) {
     if (value.Entry(kPatch).str() == "delete") return Draft();
@@ -97,12 +97,12 @@ Draft Plain(Value value) {
   return Draft(value);
 }
 
-// What an element is told apart by: the merge key of an object, or a scalar itself.
+// The identity of an element: the merge key of an object, or a scalar itself.
 Value Identity(Value element, std::string_view merge_key) {
   return element.is_object() ? element.Entry(merge_key) : element;
 }
 
-// An element of the list at work, with its identity read once.
+// An element of the current list, with its identity read once.
 struct Item {
   Draft draft;
   TreePtr identity;
@@ -130,15 +130,15 @@ std::optional<std::size_t> IndexOf(const Identities& order, Value identity) {
   return std::nullopt;
 }
 
-// In the order of `order`; what is not in it keeps its place relative to its neighbours.
+// Sorts by `order`; elements not in it keep their position relative to their neighbours.
 void SortByOrder(Items& items, const Identities& order) {
   std::vector<std::pair<std::optional<std::size_t>, Item>> ranked;
   for (Item& item : items) {
     const auto rank = IndexOf(order, item.identity->root());
     ranked.emplace_back(rank, std::move(item));
   }
-  // A plain insertion sort: the relation holds only between elements that are both in the order,
-  // which is no order that std::sort may be given.
+  // Insertion sort, because the relation is only defined between elements that are both in the
+  // order: it is not a strict weak ordering, which std::sort requires.
   for (std::size_t i = 1; i < ranked.size(); ++i) {
     for (std::size_t j = i; j > 0; --j) {
       const auto& left = ranked[j - 1].first;
@@ -151,8 +151,8 @@ void SortByOrder(Items& items, const Identities& order) {
   for (auto& [rank, item] : ranked) items.push_back(std::move(item));
 }
 
-// Puts a merged list in order: elements of the patch as `patch_order` has them, the others as they
-// were on the server, and both interleaved as the server had them where it knew both.
+// Orders a merged list: elements of the patch as in `patch_order`, the others as on the server,
+// interleaved as the server had them where it knew both.
 Draft InOrder(Items merged, const Identities& patch_order, const Identities& server_order) {
   Items from_patch;
   Items server_only;
@@ -179,7 +179,7 @@ Draft InOrder(Items merged, const Identities& patch_order, const Identities& ser
 
 Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type);
 
-// Merges the elements of a patch list into `original` and puts the outcome in order.
+// Merges the elements of a patch list into `original` and orders the result.
 Result<Draft> MergeList(Draft& original, Value patch, const TypeSchema* type) {
   const std::string_view merge_key = MergeKey(type);
   const bool objects = (patch.size() > 0 && patch.at(0).is_object()) ||
@@ -218,7 +218,7 @@ Result<Draft> MergeList(Draft& original, Value patch, const TypeSchema* type) {
     for (const Value element : merging) list.Append(Plain(element));
     return list;
   }
-  // The identities as the server had them; the trees stay alive in `server_items`.
+  // The identities on the server; `server_items` keeps the trees alive.
   std::vector<TreePtr> server_items;
   Identities server_order;
   for (const Item& item : items) {
@@ -243,7 +243,7 @@ Result<Draft> MergeList(Draft& original, Value patch, const TypeSchema* type) {
   return InOrder(std::move(items), patch_order, server_order);
 }
 
-// $retainKeys: everything the list does not name goes.
+// $retainKeys: removes everything the list does not name.
 Result<void> RetainKeys(Draft& original, Value patch) {
   const Value keys = patch.Entry(kRetainKeys);
   if (!keys.exists()) return Ok();
@@ -263,7 +263,7 @@ Result<void> RetainKeys(Draft& original, Value patch) {
   return Ok();
 }
 
-// The patch's own list must be in the order its directive asks for.
+// The patch's own list must be in the order that its directive states.
 Result<void> CheckOrder(Value list, Value order, std::string_view merge_key) {
   if (!list.is_array()) return Ok();
   std::size_t at = 0;
@@ -281,7 +281,7 @@ Result<void> CheckOrder(Value list, Value order, std::string_view merge_key) {
   return Ok();
 }
 
-// $setElementOrder/name, together with the list it is about.
+// $setElementOrder/name, together with the list it refers to.
 Result<void> SetElementOrder(Draft& original, Value patch, std::string_view name, Value order,
                              const TypeSchema* type) {
   if (!order.is_array())
@@ -380,7 +380,7 @@ Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
     return BadDirective(patch);
   }
   RETURN_IF_ERROR(RetainKeys(original, patch));
-  std::vector<std::string_view> ordered;  // lists that are done
+  std::vector<std::string_view> ordered;  // finished lists
   for (const MemberView member : patch.members()) {
     if (!member.name.starts_with(kSetElementOrder)) continue;
     const std::string_view name = member.name.substr(kSetElementOrder.size());

@@ -15,7 +15,7 @@ bool SameType(Value a, Value b) {
 
 Result<Draft> DiffObjects(Value original, Value modified, const TypeSchema* type, bool retain_keys);
 
-// The list's element with that merge key, absent if there is none.
+// The element with that merge key; absent if there is none.
 Value FindElement(Value list, std::string_view merge_key, Value key) {
   for (const Value element : list.elements()) {
     if (Equal(element.Entry(merge_key), key)) return element;

@@ -32,7 +32,7 @@ TEST(Keys, OtherNamesAreNotFound) {
        {"", "z", "spe", "specs", "Spec", "nodename", "metadata.name", "app.kubernetes.io/name"}) {
     EXPECT_EQ(FindKey(text), nullptr) << text;
   }
-  // Same ends and length as a schema name, other middle.
+  // Same ends and length as a schema name, different middle.
   EXPECT_NE(FindKey("terminationGracePeriodSeconds"), nullptr);
   EXPECT_EQ(FindKey("terminationGraceXeriodSeconds"), nullptr);
 }

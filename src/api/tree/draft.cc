@@ -6,7 +6,7 @@
 namespace drakkar::api {
 namespace {
 
-// A key and its text in one piece.
+// A key that owns its text.
 struct OwnedKey {
   explicit OwnedKey(std::string_view name)
       : text(name), key{0, static_cast<std::uint32_t>(text.size()), text.data()} {}
@@ -16,7 +16,7 @@ struct OwnedKey {
   const Key key;
 };
 
-// What a new object gets room for: most have a few members, and growing moves them.
+// Initial capacity of a new object: most have a few members, and growing moves them.
 constexpr std::size_t kFirstMembers = 6;
 
 Draft& Add(Draft::Members& members, KeyRef key) {
@@ -113,7 +113,7 @@ Draft::Draft(Draft&& other) noexcept
 }
 
 Draft& Draft::operator=(const Draft& other) {
-  // Through a copy: `other` may lie inside this draft.
+  // Copy first: `other` may be a part of this draft.
   if (this != &other) *this = Draft(other);
   return *this;
 }

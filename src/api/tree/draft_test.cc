@@ -132,7 +132,7 @@ TEST(DraftView, ReadsAsTheFrozenTreeAndSharesWhatDidNotChange) {
   const DraftView view(draft);
   EXPECT_TRUE(Equal(view.root(), draft.Freeze()->root()));
   EXPECT_TRUE(Equal(view.Freeze()->root(), draft.Freeze()->root()));
-  EXPECT_EQ(view.root()["spec"].size(), 3u);  // what is absent is not there
+  EXPECT_EQ(view.root()["spec"].size(), 3u);  // absent members are omitted
   EXPECT_EQ(view.root()["items"].size(), 5u);
   EXPECT_EQ(view.root()["spec"].Entry("b").node()->members,
             before->root()["spec"].Entry("b").node()->members);

@@ -19,7 +19,7 @@ Node DraftView::ToNode(Draft& draft) {
     case ValueKind::kRaw:
       return TextNode(draft.str(), draft.kind());
     case ValueKind::kArray: {
-      // Nothing is expanded: what is not borrowed is so already.
+      // Expands nothing: what is not borrowed has been expanded already.
       Draft::Elements& elements = draft.MutableElements();
       Node* nodes = arena_.AllocateArray<Node>(elements.size());
       std::size_t count = 0;

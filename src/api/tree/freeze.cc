@@ -123,8 +123,8 @@ class Filler {
   char* text_;
 };
 
-// First chunks that a thread keeps: every write makes and drops a few arenas. Not where a sanitizer
-// watches for what outlives its arena.
+// First chunks kept per thread: every write creates and drops a few arenas. Disabled under
+// sanitizers, which could otherwise not detect pointers that outlive their arena.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kMaxSpareChunks = 0;
 #else
@@ -136,7 +136,7 @@ struct SpareChunks {
   std::size_t count = 0;
   ~SpareChunks();
 };
-// Arenas that end with the thread may come after the spare chunks.
+// Arenas may be destroyed after the thread's spare chunks.
 constinit thread_local bool spares_are_gone = false;
 thread_local SpareChunks spares;
 

@@ -10,12 +10,12 @@ namespace {
 
 constexpr Node kAbsentNode{};
 
-// Up to here comparing every pair of members is cheaper than sorting both sides.
+// Up to this size, comparing all pairs of members is cheaper than sorting both sides.
 constexpr std::size_t kMaxUnsortedMembers = 32;
 
 bool SameKey(const Key* a, const Key* b) {
   if (a == b) return true;
-  // Two schema names are the same only if they are one.
+  // Two schema names are equal only if they are identical.
   if (a->id != 0 || b->id != 0) return false;
   return a->view() == b->view();
 }
@@ -41,9 +41,9 @@ bool EqualSorted(const Node& a, const Node& b) {
 
 bool EqualObjects(const Node& a, const Node& b) {
   if (a.size != b.size) return false;
-  if (a.members == b.members) return true;  // a draft borrows what it does not change
+  if (a.members == b.members) return true;  // drafts borrow what they do not change
   std::uint32_t i = 0;
-  // Mostly both sides have the same order.
+  // Both sides usually have the same order.
   while (i < a.size && SameKey(a.members[i].key, b.members[i].key)) {
     if (!EqualNodes(a.members[i].value, b.members[i].value)) return false;
     ++i;
@@ -60,7 +60,7 @@ bool EqualObjects(const Node& a, const Node& b) {
   return true;
 }
 
-// An integer and a double are equal if they are the same number exactly.
+// An integer and a double are equal only if they are exactly the same number.
 bool EqualMixed(std::int64_t integer, double number) {
   if (!(number >= -0x1p63 && number < 0x1p63)) return false;
   return std::trunc(number) == number && static_cast<std::int64_t>(number) == integer;
@@ -160,7 +160,7 @@ Value Value::Entry(std::string_view name) const {
   if (name.empty()) return FindEmptyName(*node_);
   const Member* member = node_->members;
   for (const Member* end = member + node_->size; member != end; ++member) {
-    // The last letter tells most names of the same length apart without a call.
+    // Comparing the last byte first distinguishes most names of the same length without a call.
     const Key& key = *member->key;
     if (key.size == name.size() && key.text[key.size - 1] == name.back() &&
         std::memcmp(key.text, name.data(), key.size) == 0) {

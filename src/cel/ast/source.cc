@@ -36,7 +36,7 @@ std::string FormatIssue(std::string_view source, const Issue& issue) {
     rest.remove_prefix(size);
     ++column;
   }
-  // An empty expression has no first column and no line to show.
+  // An empty expression has neither a first column nor a line to show.
   if (source.empty()) return StrCat("ERROR: <input>:1:0: ", issue.message);
   std::string text = StrCat("ERROR: <input>:", line_number, ":", column + 1, ": ", issue.message);
   std::string shown(line);

@@ -8,7 +8,7 @@
 namespace drakkar::cel {
 namespace {
 
-// "a.b.c" if the expression is nothing but names and selections.
+// "a.b.c" if the expression consists only of names and selections.
 std::optional<std::string> QualifiedName(const Expr& expr) {
   if (expr.kind == ExprKind::kIdent) return expr.name;
   if (expr.kind != ExprKind::kSelect || expr.test_only) return std::nullopt;
@@ -120,7 +120,7 @@ class Checker {
     return nullptr;
   }
 
-  // Gives the expression its type and reference if one of the declared names fits.
+  // Sets the expression's type and reference if one of the declared names matches.
   bool ResolveName(Expr& expr, std::string_view name) {
     for (const std::string& candidate : CandidateNames(declarations_.container, name)) {
       if (const TypeRef* type = declarations_.FindVariable(candidate)) {

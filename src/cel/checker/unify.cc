@@ -41,7 +41,7 @@ bool AcceptsNull(const Type& type) {
 }  // namespace
 
 TypeRef MoreGeneral(const TypeRef& a, const TypeRef& b) {
-  // Null only stands in for what admits it.
+  // Null is only assignable to types that admit it.
   if (b->kind() == TypeKind::kNull && AcceptsNull(*a)) return a;
   return IsEqualOrLessSpecific(*a, *b) ? a : b;
 }

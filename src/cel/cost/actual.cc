@@ -49,7 +49,7 @@ std::uint64_t Matches(Args args, const Value&) {
          Scaled(SizeOf(args[1]), cost::kRegexLength);
 }
 
-// A walk over everything inside.
+// Traverses the whole value.
 std::uint64_t Traversal(const Value& value) {
   switch (value.kind) {
     case Kind::kString:
@@ -124,7 +124,7 @@ std::uint64_t Sets(Args args, const Value&) {
 
 using Table = std::unordered_map<std::string_view, CallCost>;
 
-// Rules that come with the extension libraries.
+// Rules of the extension libraries.
 const Table& ByExtensionOverload() {
   static const Table kTable = {
       {"list_slice", ListOutput},
@@ -140,7 +140,7 @@ const Table& ByExtensionOverload() {
   return kTable;
 }
 
-// Kubernetes' rules go by the name of the function.
+// Kubernetes' rules depend on the name of the function.
 const Table& ByFunction() {
   static const Table kTable = {
       {"check", Check},

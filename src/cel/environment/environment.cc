@@ -29,7 +29,7 @@ CompileResult Environment::Compile(std::string_view source, bool check) const {
   Result<std::unique_ptr<Program>> program = Plan(compiled->checked, declarations_, variables_);
   if (!program.ok()) {
     result.error = {program.error().message, true};
-    // Kept, so that a caller can still say what type the expression would have had.
+    // Kept so that a caller can still report the type the expression would have had.
     return result;
   }
   compiled->program = *std::move(program);
@@ -86,7 +86,7 @@ void AddKubernetesBase(Environment& environment, int minor) {
   macros.lists = minor >= 34;
   if (minor >= 34) library::AddLists(d);
   if (minor >= 37) library::AddIncludes(d, "list_includes_dyn_dyn");
-  macros.bindings = false;  // where an environment has cel.bind, it says so
+  macros.bindings = false;  // an environment with cel.bind sets it itself
 }
 
 }  // namespace drakkar::cel

@@ -7,11 +7,11 @@
 #include "base/text/text.h"
 #include "cel/library/objects.h"
 
-// From text to answer: checker, planner, evaluator and costs together.
+// End to end: checker, planner, evaluator and costs.
 namespace drakkar::cel {
 namespace {
 
-// A map of maps that counts how it is asked.
+// A map of maps that counts lookups.
 class Nested final : public MapValue {
  public:
   bool Find(const Value& key, std::uint32_t, Value* out) const override {

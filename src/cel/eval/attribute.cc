@@ -29,7 +29,7 @@ bool IndexFrom(const Value& key, std::int64_t* index) {
   }
 }
 
-// object[key]. With `lenient`, what has no keys has none present instead of failing.
+// object[key]. With `lenient`, a value without keys contains none instead of failing.
 Access Lookup(Frame& frame, const Value& object, const Value& key, bool lenient, Value* out) {
   switch (object.kind) {
     case Kind::kMap:

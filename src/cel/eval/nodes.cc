@@ -48,7 +48,7 @@ Value EqualNode::Eval(Frame& frame) const {
   } else if (!negated_ && args[0].kind == Kind::kObject && args[1].kind != Kind::kNull &&
              (args[1].kind != Kind::kObject ||
               args[1].object->type_name() != args[0].object->type_name())) {
-    // The library's types refuse to be compared with others; inequality just holds.
+    // The library's types refuse comparison with others; inequality is simply true.
     result = NewError(frame.arena, "no such overload");
   } else {
     result = MakeBool(Equal(args[0], args[1]) != negated_);
@@ -86,7 +86,7 @@ class SizedCallNode final : public CallNode {
       values[i] = EvalNode(*args()[i], frame);
       if (values[i].IsError() && error == nullptr) {
         error = &values[i];
-        // Calls of more than two arguments stop at the first error, and then cost nothing.
+        // Calls with more than two arguments stop at the first error and then cost nothing.
         if (count > 2 && i + 1 < count) return *error;
       }
     }
@@ -104,7 +104,7 @@ class SizedCallNode final : public CallNode {
   }
 
  private:
-  // Worth its own loop where the number of arguments is known when compiling.
+  // A separate loop pays off if the number of arguments is a compile-time constant.
   bool PassesSingle(const Value* values) const {
     if (room == kMaxArguments || single() == nullptr) return false;
     for (std::size_t i = 0; i < room; ++i) {
@@ -186,7 +186,7 @@ Value MapNode::Build(Frame& frame) const {
       }
       value = *value.optional;
     }
-    // The same key twice: the last one wins, unless it is written as different types of number.
+    // Duplicate keys: the last one wins, unless they are numbers of different types.
     for (std::uint32_t i = 0; key.IsNumber() && i < map.size; ++i) {
       const Value other = map.map->KeyAt(i);
       if (other.kind != key.kind && Equal(other, key)) {

@@ -78,7 +78,7 @@ class Lexer {
     }
   }
 
-  // The offending text reaches up to and including the character that cannot continue the token.
+  // The offending text extends to and includes the character that cannot continue the token.
   void Refuse(std::size_t begin) {
     if (at_ < source_.size()) {
       ++at_;
@@ -184,7 +184,7 @@ class Lexer {
     const bool is_triple = source_.substr(at_, 3) == triple;
     at_ += is_triple ? 3 : 1;
     if (Body(quote, is_triple, raw)) return bytes ? TokenKind::kBytes : TokenKind::kString;
-    // """ that never ends is still an empty string followed by something.
+    // An unterminated """ is still an empty string followed by something.
     if (is_triple) {
       at_ = begin + ahead + 2;
       return bytes ? TokenKind::kBytes : TokenKind::kString;

@@ -23,7 +23,7 @@ Value Encode(CallContext& c, Args args) {
   return NewString(c.arena, out);
 }
 
-// Padding may be left out.
+// Padding is optional.
 Value Decode(CallContext& c, Args args) {
   std::string_view text = args[0].text();
   while (text.ends_with('=')) text.remove_suffix(1);

@@ -88,7 +88,7 @@ std::string IpAddress::ToString() const {
     text = StrCat("::ffff:", int{bytes[12]}, ".", int{bytes[13]}, ".", int{bytes[14]}, ".",
                   int{bytes[15]});
   } else {
-    // The C library also writes IPv4-compatible addresses with dots; ours never has.
+    // The C library also prints IPv4-compatible addresses with dots; we never do.
     std::array<unsigned, 8> groups{};
     for (std::size_t i = 0; i < 8; ++i)
       groups[i] = static_cast<unsigned>(bytes[2 * i] << 8 | bytes[2 * i + 1]);

@@ -8,7 +8,8 @@ namespace {
 
 using namespace types;  // NOLINT
 
-// lists.range(n) and flatten can make more elements than their arguments have; this many at most.
+// lists.range(n) and flatten can produce more elements than their arguments have; this is the
+// limit.
 constexpr std::int64_t kMaxMadeElements = 1'000'000;
 
 Value Slice(CallContext& c, Args args) {

@@ -159,7 +159,7 @@ Problems Uri(std::string_view text) {
 }
 
 Problems Uuid(std::string_view text) {
-  // Dashes are optional, but each only at its place.
+  // Dashes are optional, but each is allowed only in its place.
   std::string digits;
   for (std::size_t i = 0, group = 0; i < text.size(); ++i) {
     const char c = text[i];

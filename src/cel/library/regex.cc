@@ -9,7 +9,7 @@ namespace {
 
 using namespace types;  // NOLINT
 
-// A pattern may take this much memory; larger ones are refused like malformed ones.
+// Memory limit for a pattern; larger ones are rejected as malformed.
 constexpr std::int64_t kMaxProgramBytes = 1 << 20;
 
 std::unique_ptr<re2::RE2> Compile(std::string_view pattern) {
@@ -50,7 +50,7 @@ Value FindEvery(CallContext& c, const re2::RE2& regex, std::string_view text, st
     if (!regex.Match(Piece(text), at, text.size(), re2::RE2::UNANCHORED, &found, 1)) break;
     const auto begin = static_cast<std::size_t>(found.data() - text.data());
     const std::size_t end = begin + found.size();
-    // An empty match right after a match does not count.
+    // An empty match directly after a match does not count.
     if (!(found.empty() && after_match && begin == at))
       matches.push_back(MakeString({found.data(), found.size()}));
     after_match = true;

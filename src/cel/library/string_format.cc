@@ -276,7 +276,7 @@ Result<std::string> FormatText(std::string_view format, const Value& args, Forma
       continue;
     }
     if (format.empty()) return InvalidArgument("unexpected end of string");
-    // A missing argument is found before a bad clause.
+    // A missing argument takes precedence over a bad clause.
     if (used >= args.size) return InvalidArgument(StrCat("index ", used, " out of range"));
     Result<Clause> clause = ReadClause(format);
     if (!clause.ok()) return clause.error();

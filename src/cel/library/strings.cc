@@ -9,7 +9,7 @@ namespace {
 
 using namespace types;  // NOLINT
 
-// A result may be at most this long; inputs and cost bound it long before in practice.
+// Length limit for results; in practice inputs and cost limit them much earlier.
 constexpr std::size_t kMaxMadeBytes = 16 << 20;
 
 bool IsContinuation(char c) {
@@ -47,7 +47,7 @@ Value CharAt(CallContext& c, Args args) {
   return MakeString(text.substr(at, CharacterBytes(text, at)));
 }
 
-// Whether an offset beyond the end is an error, or just finds nothing.
+// Whether an offset beyond the end is an error or finds nothing.
 enum class Beyond { kError, kNothing };
 
 template <Beyond beyond>
@@ -105,7 +105,7 @@ Value Replace(CallContext& c, Args args) {
   while (left != 0 && out.size() <= kMaxMadeBytes) {
     std::size_t found = from.empty() ? at : text.find(from, at);
     if (found == std::string_view::npos) break;
-    // Empty text is found before every character and at the end.
+    // The empty text is found before every character and at the end.
     out += text.substr(at, found - at);
     out += to;
     --left;

@@ -1,5 +1,5 @@
-// The texts that CEL's functions take apart: addresses, URLs, durations, timestamps. What parses is
-// written as something that parses to the same.
+// Parsers of CEL's functions: addresses, URLs, durations, timestamps. Accepted input prints as
+// something that parses to the same value.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

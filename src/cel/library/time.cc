@@ -51,8 +51,8 @@ struct Zone {
   Change end;  // hour in standard time
 };
 
-// Zones with the rules that have held since 2007 (United States), 1996 (Europe), 2008 (Australia).
-// Expressions about earlier years in other zones should give an offset instead.
+// Zones with the rules in force since 2007 (United States), 1996 (Europe) and 2008 (Australia).
+// Expressions about earlier years in other zones should use an offset instead.
 constexpr Change kUsStart{3, 2, 2};
 constexpr Change kUsEnd{11, 1, 1};
 constexpr std::array<Zone, 22> kZones = {{
@@ -285,7 +285,7 @@ std::string DoubleText(double number) {
   std::string_view exponent_text = text.substr(e + 1);
   if (exponent_text.starts_with('+')) exponent_text.remove_prefix(1);
   std::from_chars(exponent_text.data(), exponent_text.data() + exponent_text.size(), exponent);
-  // Go changes to exponents here when it prints the shortest digits.
+  // Go switches to exponents here when it prints the shortest digits.
   if (exponent < -4 || exponent >= 21) return std::string(text);
   char fixed[400];
   const auto plain = std::to_chars(fixed, fixed + sizeof(fixed), number, std::chars_format::fixed);

@@ -19,7 +19,7 @@ int HexValue(char c) {
   return -1;
 }
 
-// Null if the escapes are well-formed, else the first that is not.
+// Null if all escapes are well formed, otherwise the first one that is not.
 std::optional<std::string> BadEscape(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') continue;
@@ -47,7 +47,7 @@ std::optional<std::string> Unescape(std::string_view text) {
   return out;
 }
 
-// Bytes that may stand in a path without an escape.
+// Bytes that need no escape in a path.
 std::string EscapePath(std::string_view path) {
   std::string out;
   for (const char c : path) {
@@ -86,7 +86,7 @@ std::string_view Url::Hostname() const {
 }
 
 std::string_view Url::Port() const {
-  // Behind the last colon, as for Go: "a:b:80" is a host of one.
+  // After the last colon, as in Go: "a:b:80" has the host "a:b".
   const std::string_view name = host;
   const std::size_t bracket = name.rfind(']');
   const std::size_t colon = name.rfind(':');

@@ -37,7 +37,7 @@ Result<std::string> UnescapeText(std::string_view token, bool is_bytes) {
   token = token.substr(quotes, token.size() - 2 * quotes);
   std::string out;
   while (!token.empty()) {
-    // Line ends are one character whatever the platform that wrote the expression.
+    // Line endings are one character, whatever platform wrote the expression.
     if (token[0] == '\r') {
       token.remove_prefix(token.starts_with("\r\n") ? 2 : 1);
       out += '\n';

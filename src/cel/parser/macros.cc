@@ -36,7 +36,7 @@ ExprPtr OneElement(Builder& b, std::int32_t at, ExprPtr element) {
   return list;
 }
 
-// The name of an iteration variable, or empty after a report.
+// The name of an iteration variable, or empty after reporting an error.
 std::string Variable(Builder& b, const Expr& expr) {
   if (expr.kind != ExprKind::kIdent) {
     b.Report(b.OffsetOf(expr), "argument must be a simple name");
@@ -102,7 +102,7 @@ ExprPtr ExpandQuantifier(Builder& b, std::int32_t at, ExprPtr& target, Args& arg
   return Fold(b, at, std::move(fold));
 }
 
-// A fold that builds a container: with a filter, an element is added only where it holds.
+// A fold that builds a container; with a filter, an element is added only if it holds.
 ExprPtr Collect(Builder& b, std::int32_t at, Comprehension fold, ExprPtr init, ExprPtr step,
                 ExprPtr filter) {
   fold.accu_var = names::kAccumulator;

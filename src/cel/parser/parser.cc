@@ -24,7 +24,7 @@ const KindSet& ExpressionStart() {
   return kSet;
 }
 
-// What can come after a finished expression, anywhere: where recovery from an error may go on.
+// Tokens that can follow a complete expression anywhere: where error recovery may resume.
 const KindSet& Follow() {
   static const KindSet kSet = {
       Kind::kEnd,         Kind::kEquals,        Kind::kNotEquals,  Kind::kIn,         Kind::kLess,
@@ -70,7 +70,7 @@ class Parser {
   }
 
  private:
-  // Counts nesting; past the bound the parser reports once and unwinds.
+  // Counts nesting; beyond the limit the parser reports once and unwinds.
   class Nesting {
    public:
     explicit Nesting(Parser& parser) : parser_(parser) {
@@ -109,8 +109,8 @@ class Parser {
     recovering_ = true;
   }
 
-  // Matches one token. A superfluous token before it is skipped, a missing one is made up where
-  // what follows fits; either way the error is reported.
+  // Matches one token. A superfluous token before it is skipped, a missing one is inserted if what
+  // follows fits; the error is reported either way.
   void Expect(Kind kind, const KindSet& others) {
     if (Accept(kind) || fatal_) return;
     KindSet expected = others;
@@ -259,7 +259,8 @@ class Parser {
       const std::int32_t offset = Current().offset;
       int count = 0;
       while (At(kind)) {
-        // -(-1) is written with brackets, --1 negates twice: the sign belongs to no literal there.
+        // -(-1) is written with parentheses, --1 negates twice: the sign is not part of a literal
+        // there.
         Advance();
         ++count;
       }
@@ -294,7 +295,7 @@ class Parser {
     return expr;
   }
 
-  // A name after a dot: keywords of other languages are fine there, and `quoted` ones.
+  // A name after a dot: keywords of other languages are allowed there, and `quoted` names.
   std::string FieldName() {
     if (At(Kind::kEscapedIdentifier)) {
       const std::string_view text = Current().text;
@@ -538,7 +539,7 @@ class Parser {
       const char* begin = text.data();
       const auto [end, error] = std::from_chars(begin, begin + text.size(), value);
       if (error == std::errc::result_out_of_range) {
-        // Too small is zero; too large is no number.
+        // Underflow gives zero; overflow is an error.
         value = std::strtod(begin, nullptr);
         if (std::isinf(value)) builder_.Report(offset, "invalid double literal");
       }
@@ -580,7 +581,7 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   int depth_ = 0;
-  bool recovering_ = false;  // until a token matches, further syntax errors are echoes of the first
+  bool recovering_ = false;  // until a token matches, further syntax errors only echo the first
   bool fatal_ = false;
 };
 

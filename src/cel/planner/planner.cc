@@ -225,7 +225,7 @@ class Planner {
     return false;
   }
 
-  // Whether a value made now may be handed out by every evaluation: not what can be appended to.
+  // Whether a value created now may be shared by all evaluations: not if it can be appended to.
   static bool IsShareable(const Value& value) {
     return value.kind != Kind::kList && value.kind != Kind::kMap && value.kind != Kind::kOptional &&
            !value.IsError();

@@ -9,8 +9,8 @@
 namespace drakkar::cel {
 namespace {
 
-// Entries of one or more map values; like ListStorage, only the largest grows in place. Beyond
-// kLinearLimit entries a hash table finds them.
+// Entries of one or more map values; as in ListStorage, only the largest grows in place. Beyond
+// kLinearLimit entries a hash table is used.
 class ArenaMap final : public MapValue {
  public:
   static constexpr std::uint32_t kLinearLimit = 8;
@@ -64,7 +64,7 @@ class ArenaMap final : public MapValue {
       case Kind::kBool:
         hash = key.boolean ? 3 : 5;
         break;
-      // Equal numbers of different types must land together.
+      // Equal numbers of different types must have the same hash.
       case Kind::kInt:
         hash = std::hash<double>()(static_cast<double>(key.integer));
         break;
@@ -177,7 +177,7 @@ std::string JoinKeys(std::span<const std::string_view> keys) {
   std::string text;
   for (const std::string_view key : keys) {
     text += key;
-    text += '\xff';  // no byte of UTF-8
+    text += '\xff';  // not a UTF-8 byte
   }
   return text;
 }
@@ -223,7 +223,7 @@ Value NewList(Arena& arena, const Value* items, std::size_t count) {
 Value Append(Arena& arena, const Value& list, const Value* items, std::uint32_t count) {
   if (count == 0) return list;
   Value result = list;
-  // The storage belongs to the arena; only lists handed out as values are const.
+  // The arena owns the storage; only lists handed out as values are const.
   auto* storage = const_cast<ListStorage*>(list.list);
   if (storage->used != list.size || storage->capacity - storage->used < count ||
       storage->capacity == storage->used) {

@@ -52,7 +52,7 @@ TypeSchema MapOf(const TypeSchema* element) {
 
 constexpr std::string_view kNetworkDataName = "io.k8s.api.resource.v1.NetworkDeviceData";
 
-// One version in one dialect. The parts point at each other, so it stays where it is made.
+// One version in one dialect. Not movable: the parts point at each other.
 class VersionSchema {
  public:
   VersionSchema(std::string_view document_name, std::string_view request_name,
