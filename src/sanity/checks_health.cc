@@ -16,14 +16,14 @@ Result<void> CheckReport(const DriverUnderTest& driver, const rpc::HealthReport&
     if (device.pool_name.empty() || device.device_name.empty())
       return FailedPrecondition("a device has no pool or no name");
     if (!seen.emplace(device.pool_name, device.device_name).second)
-      return FailedPrecondition(name + " comes twice");
+      return FailedPrecondition(name + " is listed twice");
     if (!published.empty() && !published.contains({device.pool_name, device.device_name})) {
       return FailedPrecondition(name + " is not published");
     }
     if (device.health_check_timeout_seconds < 0)
       return FailedPrecondition(name + " has a negative timeout");
     if (device.message.size() > 1'024)
-      return FailedPrecondition(name + " has a message of more than 1024 bytes");
+      return FailedPrecondition(name + " has a message longer than 1024 bytes");
   }
   return Ok();
 }
@@ -39,7 +39,7 @@ void CheckHealth(DriverUnderTest& driver) {
     const std::string id = StrCat("health.", rpc::HealthServiceName(service));
     // 30 s is a node's default for devices without a timeout.
     Duration shortest = std::chrono::seconds(30);
-    driver.Check(id, "the stream begins with a report about published devices",
+    driver.Check(id, "the stream starts with a report about published devices",
                  [&]() -> Result<void> {
                    const auto report = driver.FirstHealthReport(service);
                    if (!report.ok()) return report.error();
@@ -50,13 +50,13 @@ void CheckHealth(DriverUnderTest& driver) {
                    }
                    return CheckReport(driver, *report);
                  });
-    driver.Check(id + ".again", "a node that comes back gets a report again",
+    driver.Check(id + ".again", "a node that reconnects gets a report again",
                  [&]() -> Result<void> {
                    const auto report = driver.FirstHealthReport(service);
                    if (!report.ok()) return report.error();
                    return Ok();
                  });
-    constexpr char kRepeated[] = "health is repeated before the node takes it for unknown";
+    constexpr char kRepeated[] = "health is repeated before it expires on the node";
     if (driver.options().slow) {
       driver.Check(id + ".repeated", kRepeated, [&]() -> Result<void> {
         return driver.AwaitSecondHealthReport(service, shortest);

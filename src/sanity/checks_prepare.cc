@@ -16,13 +16,13 @@ Result<void> CheckDevices(const std::vector<rpc::PreparedDevice>& devices,
   bool found = false;
   for (const rpc::PreparedDevice& device : devices) {
     if (device.pool_name.empty() || device.device_name.empty()) {
-      return FailedPrecondition("a device of the answer has no pool or no name");
+      return FailedPrecondition("the response has a device without a pool or name");
     }
     found = found || (device.pool_name == wanted.pool && device.device_name == wanted.device);
     for (const std::string& request : device.request_names) {
       if (request != "sanity")
-        return FailedPrecondition(
-            StrCat("the answer names request ", Quote(request), ", which the claim does not have"));
+        return FailedPrecondition(StrCat("the response names request ", Quote(request),
+                                         ", which the claim does not have"));
     }
     for (const std::string& id : device.cdi_device_ids) {
       if (auto parsed = cdi::ParseQualifiedName(id); !parsed.ok()) {
@@ -33,7 +33,7 @@ Result<void> CheckDevices(const std::vector<rpc::PreparedDevice>& devices,
   // An empty list is allowed: a driver may have nothing to inject into containers.
   if (!devices.empty() && !found) {
     return FailedPrecondition(
-        StrCat("the answer does not name the allocated device ", wanted.pool, "/", wanted.device));
+        StrCat("the response lacks the allocated device ", wanted.pool, "/", wanted.device));
   }
   return Ok();
 }
@@ -51,7 +51,7 @@ Result<void> CheckCdi(DriverUnderTest& driver, const std::vector<rpc::PreparedDe
 
 constexpr char kCdiGone[] = "the CDI ids made for it are removed";
 
-// Ids of devices may stay for the next claim; one that has the claim's UID was made for it.
+// Ids of devices may stay for the next claim; an id that contains the claim's UID was made for it.
 Result<void> CheckCdiIsGone(DriverUnderTest& driver,
                             const std::vector<rpc::PreparedDevice>& devices,
                             const std::string& claim_uid) {
@@ -59,7 +59,7 @@ Result<void> CheckCdiIsGone(DriverUnderTest& driver,
   for (const rpc::PreparedDevice& device : devices) {
     for (const std::string& id : device.cdi_device_ids) {
       if (id.find(claim_uid) != std::string::npos && cache.Resolve({id}).ok())
-        return FailedPrecondition(id + " is still there");
+        return FailedPrecondition(id + " still exists");
     }
   }
   return Ok();
@@ -67,33 +67,32 @@ Result<void> CheckCdiIsGone(DriverUnderTest& driver,
 
 Result<void> ExpectRefusal(DriverUnderTest& driver, const rpc::ClaimReference& claim) {
   const auto devices = driver.PrepareOne(claim, driver.versions().front());
-  if (devices.ok()) return FailedPrecondition("it was prepared");
+  if (devices.ok()) return FailedPrecondition("the claim was prepared");
   if (devices.error().code == ErrorCode::kDeadlineExceeded) return devices.error();
   return Ok();
 }
 
 void CheckConcurrency(DriverUnderTest& driver) {
-  driver.Check("prepare.concurrent",
-               "many calls at once, for several claims and for the same one, all succeed",
-               [&]() -> Result<void> {
-                 std::vector<rpc::ClaimReference> claims;
-                 for (std::size_t i = 0; i < std::min(driver.devices.size(), kClaimsAtOnce); ++i) {
-                   auto claim = driver.MakeClaim(driver.devices[i]);
-                   if (!claim.ok()) return claim.error();
-                   claims.push_back(*std::move(claim));
-                 }
-                 std::vector<rpc::ClaimReference> calls;
-                 for (std::size_t i = 0; i < kCallsPerClaim; ++i)
-                   calls.insert(calls.end(), claims.begin(), claims.end());
-                 Result<void> result = CheckAnswers(calls, driver.PrepareAtOnce(calls));
-                 for (const rpc::ClaimReference& claim : claims) {
-                   const Result<void> undone =
-                       driver.UnprepareOne(claim, driver.versions().front());
-                   if (result.ok() && !undone.ok()) result = undone.error().Prefixed("unprepare");
-                   driver.DeleteClaim(claim);
-                 }
-                 return result;
-               });
+  driver.Check(
+      "prepare.concurrent", "concurrent calls, for several claims and for the same one, succeed",
+      [&]() -> Result<void> {
+        std::vector<rpc::ClaimReference> claims;
+        for (std::size_t i = 0; i < std::min(driver.devices.size(), kClaimsAtOnce); ++i) {
+          auto claim = driver.MakeClaim(driver.devices[i]);
+          if (!claim.ok()) return claim.error();
+          claims.push_back(*std::move(claim));
+        }
+        std::vector<rpc::ClaimReference> calls;
+        for (std::size_t i = 0; i < kCallsPerClaim; ++i)
+          calls.insert(calls.end(), claims.begin(), claims.end());
+        Result<void> result = CheckAnswers(calls, driver.PrepareAtOnce(calls));
+        for (const rpc::ClaimReference& claim : claims) {
+          const Result<void> undone = driver.UnprepareOne(claim, driver.versions().front());
+          if (result.ok() && !undone.ok()) result = undone.error().Prefixed("unprepare");
+          driver.DeleteClaim(claim);
+        }
+        return result;
+      });
 }
 
 }  // namespace
@@ -104,7 +103,7 @@ Result<void> CheckAnswers(const std::vector<rpc::ClaimReference>& calls,
     if (!results[i].ok()) return results[i].error();
     const auto found = results[i]->find(calls[i].uid);
     if (found == results[i]->end()) {
-      return FailedPrecondition("an answer does not contain the claim's UID");
+      return FailedPrecondition("a response does not contain the claim's UID");
     }
     if (!found->second.error.empty()) return FailedPrecondition(found->second.error);
   }
@@ -113,7 +112,7 @@ Result<void> CheckAnswers(const std::vector<rpc::ClaimReference>& calls,
 
 void CheckPrepare(DriverUnderTest& driver) {
   if (auto connected = driver.Connect(); !connected.ok()) {
-    driver.Check("prepare.connect", "the DRA service can be reached",
+    driver.Check("prepare.connect", "the DRA service is reachable",
                  [&]() -> Result<void> { return connected.error(); });
     return;
   }
@@ -128,7 +127,7 @@ void CheckPrepare(DriverUnderTest& driver) {
                         [&]() -> Result<void> { return claim.error(); });
   }
   std::vector<rpc::PreparedDevice> first;
-  driver.Check("prepare.one", "a claim is prepared, and the answer names its device",
+  driver.Check("prepare.one", "a claim is prepared, and the response names its device",
                [&]() -> Result<void> {
                  auto devices = driver.PrepareOne(*claim, version);
                  if (!devices.ok()) return devices.error();
@@ -141,48 +140,50 @@ void CheckPrepare(DriverUnderTest& driver) {
     driver.Check("prepare.cdi", "its CDI ids are in valid spec files",
                  [&] { return CheckCdi(driver, first); });
   }
-  driver.Check("prepare.repeat", "prepared again, the answer is the same", [&]() -> Result<void> {
-    const auto again = driver.PrepareOne(*claim, version);
-    if (!again.ok()) return again.error();
-    if (!(*again == first)) return FailedPrecondition("the second answer differs from the first");
-    return Ok();
-  });
+  driver.Check("prepare.repeat", "preparing it again gives the same response",
+               [&]() -> Result<void> {
+                 const auto again = driver.PrepareOne(*claim, version);
+                 if (!again.ok()) return again.error();
+                 if (!(*again == first))
+                   return FailedPrecondition("the second response differs from the first");
+                 return Ok();
+               });
   for (const rpc::DraVersion other : driver.versions()) {
     if (other == version) continue;
-    driver.Check("prepare.v1beta1", "the older version of the service gives the same devices",
+    driver.Check("prepare.v1beta1", "the older version of the service returns the same devices",
                  [&]() -> Result<void> {
                    auto devices = driver.PrepareOne(*claim, other);
                    if (!devices.ok()) return devices.error();
-                   // The older version has no share ids.
+                   // The older version has no share IDs.
                    std::vector<rpc::PreparedDevice> expected = first;
                    for (rpc::PreparedDevice& device : expected) device.share_id.reset();
                    if (!(*devices == expected))
-                     return FailedPrecondition("the answer differs from that of v1");
+                     return FailedPrecondition("the response differs from that of v1");
                    return Ok();
                  });
   }
-  driver.Check("prepare.unknown", "a claim that does not exist is refused", [&]() -> Result<void> {
+  driver.Check("prepare.unknown", "a claim that does not exist is rejected", [&]() -> Result<void> {
     return ExpectRefusal(driver,
                          {driver.options().namespace_name, "no-such-uid", "drakkar-sanity-nobody"});
   });
-  driver.Check("prepare.replaced", "a claim of the same name with another UID is refused",
+  driver.Check("prepare.replaced", "a claim with the same name but another UID is rejected",
                [&]() -> Result<void> {
                  return ExpectRefusal(driver, {claim->namespace_name, "another-uid", claim->name});
                });
-  driver.Check("prepare.unallocated", "a claim that is not allocated is refused",
+  driver.Check("prepare.unallocated", "a claim that is not allocated is rejected",
                [&]() -> Result<void> {
                  const auto unallocated = driver.MakeUnallocatedClaim();
                  if (!unallocated.ok()) return unallocated.error();
                  return ExpectRefusal(driver, *unallocated);
                });
-  driver.Check("prepare.after-refusal", "refused claims leave a prepared one as it is",
+  driver.Check("prepare.after-refusal", "rejected claims do not affect a prepared one",
                [&]() -> Result<void> {
                  const auto again = driver.PrepareOne(*claim, version);
                  if (!again.ok()) return again.error();
-                 if (!(*again == first)) return FailedPrecondition("the answer changed");
+                 if (!(*again == first)) return FailedPrecondition("the response changed");
                  return Ok();
                });
-  driver.Check("prepare.empty", "a call without claims is answered", [&]() -> Result<void> {
+  driver.Check("prepare.empty", "a call without claims succeeds", [&]() -> Result<void> {
     const auto results = driver.Prepare({}, version);
     if (!results.ok()) return results.error();
     return Ok();
@@ -198,11 +199,12 @@ void CheckPrepare(DriverUnderTest& driver) {
   }
   driver.Check("unprepare.repeat", "unpreparing it again succeeds",
                [&] { return driver.UnprepareOne(*claim, version); });
-  driver.Check(
-      "unprepare.unknown", "a claim that was never prepared is unprepared", [&]() -> Result<void> {
-        return driver.UnprepareOne(
-            {driver.options().namespace_name, "never-prepared", "drakkar-sanity-nobody"}, version);
-      });
+  driver.Check("unprepare.unknown", "unpreparing a claim that was never prepared succeeds",
+               [&]() -> Result<void> {
+                 return driver.UnprepareOne(
+                     {driver.options().namespace_name, "never-prepared", "drakkar-sanity-nobody"},
+                     version);
+               });
   CheckConcurrency(driver);
 }
 

@@ -18,7 +18,7 @@ Result<void> CheckInfo(const rpc::PluginInfo& info) {
   }
   if (!info.endpoint.empty() && !info.endpoint.starts_with('/')) {
     return FailedPrecondition(
-        StrCat("the endpoint ", Quote(info.endpoint), " is no absolute path"));
+        StrCat("the endpoint ", Quote(info.endpoint), " is not an absolute path"));
   }
   return Ok();
 }
@@ -29,11 +29,11 @@ Result<void> CheckVersions(const rpc::PluginInfo& info) {
     dra = dra || rpc::FindDraVersion(service).has_value();
     if (service.find('.') == std::string::npos) {
       return FailedPrecondition(
-          StrCat(Quote(service), " is no service: entries are as \"v1.DRAPlugin\""));
+          StrCat(Quote(service), " is not a service; entries look like \"v1.DRAPlugin\""));
     }
   }
   if (dra) return Ok();
-  return FailedPrecondition(StrCat("none of v1.DRAPlugin and v1beta1.DRAPlugin is among ",
+  return FailedPrecondition(StrCat("neither v1.DRAPlugin nor v1beta1.DRAPlugin is in ",
                                    Join(info.supported_versions, ", ")));
 }
 
@@ -47,7 +47,7 @@ void CheckRegistration(DriverUnderTest& driver) {
     driver.report().driver = driver.driver_name;
     return;
   }
-  driver.Check("registration.info", "the driver says what it is", [&]() -> Result<void> {
+  driver.Check("registration.info", "the driver identifies itself", [&]() -> Result<void> {
     if (!info.ok()) return info.error();
     driver.info = *info;
     driver.driver_name = info->name;
@@ -55,29 +55,31 @@ void CheckRegistration(DriverUnderTest& driver) {
     if (const std::string& expected = driver.options().driver_name;
         !expected.empty() && expected != info->name) {
       return FailedPrecondition(
-          StrCat("it calls itself ", Quote(info->name), ", not ", Quote(expected)));
+          StrCat("its name is ", Quote(info->name), ", but must be ", Quote(expected)));
     }
     return CheckInfo(*info);
   });
   if (!info.ok()) return;
   driver.Check("registration.versions", "it advertises services that a node can use",
                [&] { return CheckVersions(*info); });
-  driver.Check("registration.repeat", "asked again, it says the same", [&]() -> Result<void> {
-    const auto again = driver.GetInfo();
-    if (!again.ok()) return again.error();
-    if (!(*again == *info)) return FailedPrecondition("the second answer differs from the first");
-    return Ok();
-  });
+  driver.Check("registration.repeat", "asked again, it gives the same response",
+               [&]() -> Result<void> {
+                 const auto again = driver.GetInfo();
+                 if (!again.ok()) return again.error();
+                 if (!(*again == *info))
+                   return FailedPrecondition("the second response differs from the first");
+                 return Ok();
+               });
   driver.Check(
-      "registration.refused", "it survives a registration that was refused", [&]() -> Result<void> {
-        // Whether the notification is answered with an error is up to the driver.
+      "registration.refused", "it survives a rejected registration", [&]() -> Result<void> {
+        // The driver may respond to the notification with an error.
         static_cast<void>(
             driver.Notify({.plugin_registered = false, .error = "drakkar sanity: only a test"}));
         const auto again = driver.GetInfo();
         if (!again.ok()) return again.error().Prefixed("afterwards");
         return Ok();
       });
-  driver.Check("registration.status", "it takes the news that it is registered",
+  driver.Check("registration.status", "it accepts the notification that it is registered",
                [&]() -> Result<void> {
                  const auto told = driver.Notify({.plugin_registered = true});
                  if (!told.ok()) return told.error();

@@ -20,17 +20,18 @@ void CheckRestart(DriverUnderTest& driver) {
     }
     if (driver.info) {
       Result<rpc::PluginInfo> info = driver.AwaitInfo();
-      if (!info.ok()) return info.error().Prefixed("it does not register again");
+      if (!info.ok()) return info.error().Prefixed("it did not register again");
       driver.info = *info;
       if (auto told = driver.Notify({.plugin_registered = true}); !told.ok()) return told.error();
     }
     if (auto connected = driver.Connect(); !connected.ok()) return connected.error();
     const auto after = driver.PrepareOne(*claim, version);
     if (!after.ok()) return after.error().Prefixed("prepare again");
-    if (!(*after == *before)) return FailedPrecondition("the answer differs from the one before");
+    if (!(*after == *before))
+      return FailedPrecondition("the response differs from the one before the restart");
     return Ok();
   });
-  driver.Check("restart.unprepare", "it undoes what was prepared before the restart",
+  driver.Check("restart.unprepare", "it unprepares what was prepared before the restart",
                [&]() -> Result<void> {
                  if (!claim.ok()) return claim.error();
                  return driver.UnprepareOne(*claim, version);
@@ -44,7 +45,7 @@ Result<void> AwaitCompletePools(DriverUnderTest& driver) {
   for (int attempt = 0; attempt < 50; ++attempt) {
     const auto slices = driver.ListSlices();
     if (!slices.ok()) return slices.error();
-    complete = slices->empty() ? FailedPrecondition("no slice is left") : CheckPools(*slices);
+    complete = slices->empty() ? FailedPrecondition("no slices are left") : CheckPools(*slices);
     if (complete.ok()) break;
     driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
   }

@@ -17,23 +17,23 @@ std::map<std::string, std::uint64_t> DevicesByPool(const std::vector<api::Object
   return devices;
 }
 
-// The second instance beside the first.
+// Checks the second instance beside the first.
 Result<void> CheckBeside(DriverUnderTest& old, DriverUnderTest& fresh) {
   const auto info = fresh.AwaitInfo();
-  if (!info.ok()) return info.error().Prefixed("the second one");
+  if (!info.ok()) return info.error().Prefixed("second instance");
   fresh.info = *info;
   if (info->name != old.driver_name) {
-    return FailedPrecondition(StrCat("the second one calls itself ", Quote(info->name),
+    return FailedPrecondition(StrCat("the second instance is named ", Quote(info->name),
                                      ", the first ", Quote(old.driver_name)));
   }
   if (fresh.endpoint() == old.endpoint())
-    return FailedPrecondition("both serve at " + fresh.endpoint());
+    return FailedPrecondition("both instances serve at " + fresh.endpoint());
   if (info->supported_versions.empty())
-    return FailedPrecondition("the second one advertises no service");
+    return FailedPrecondition("the second instance advertises no service");
   if (auto told = fresh.Notify({.plugin_registered = true}); !told.ok()) return told.error();
   if (auto connected = fresh.Connect(); !connected.ok()) return connected.error();
   const auto still = old.GetInfo();
-  if (!still.ok()) return still.error().Prefixed("the first one no longer answers");
+  if (!still.ok()) return still.error().Prefixed("the first instance no longer responds");
   return Ok();
 }
 
@@ -64,7 +64,8 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
   driver.Check("rolling.beside", kBeside, [&]() -> Result<void> {
     if (!before.ok()) return before.error();
     if (!socket.ok()) return socket.error();
-    if (*socket == options.driver_socket) return FailedPrecondition("both register at " + *socket);
+    if (*socket == options.driver_socket)
+      return FailedPrecondition("both instances register at " + *socket);
     const Result<void> result = CheckBeside(driver, fresh);
     runs = result.ok();
     return result;
@@ -75,39 +76,40 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
                  const auto again = fresh.PrepareOne(*claim, version);
                  if (!again.ok()) return again.error();
                  if (!(*again == *before))
-                   return FailedPrecondition("its answer differs from that of the first");
+                   return FailedPrecondition("its response differs from that of the first");
                  return Ok();
                });
-  driver.Check("rolling.concurrent", "calls to both instances at once all succeed",
+  driver.Check("rolling.concurrent", "concurrent calls to both instances succeed",
                [&]() -> Result<void> {
                  const std::vector<rpc::ClaimReference> calls(8, *claim);
                  return CheckAnswers(calls, driver.PrepareAtOnce(calls, &fresh));
                });
-  driver.Check("rolling.handover", "when the first one ends, the second goes on",
+  driver.Check("rolling.handover", "the second instance continues when the first exits",
                [&]() -> Result<void> {
                  if (auto stopped = options.stop_first(); !stopped.ok()) return stopped.error();
                  const auto info = fresh.GetInfo();
-                 if (!info.ok()) return info.error().Prefixed("it no longer registers");
+                 if (!info.ok())
+                   return info.error().Prefixed("it no longer responds to registration");
                  const auto again = fresh.PrepareOne(*claim, version);
                  if (!again.ok()) return again.error();
-                 if (!(*again == *before)) return FailedPrecondition("its answer has changed");
+                 if (!(*again == *before)) return FailedPrecondition("its response has changed");
                  return Ok();
                });
-  driver.Check("rolling.sockets", "the first one took its own sockets away and no other",
+  driver.Check("rolling.sockets", "the first instance removed its own sockets and no others",
                [&]() -> Result<void> {
                  if (options.files.Exists(options.driver_socket))
-                   return FailedPrecondition(options.driver_socket + " is still there");
+                   return FailedPrecondition(options.driver_socket + " still exists");
                  if (options.files.Exists(driver.endpoint()))
-                   return FailedPrecondition(driver.endpoint() + " is still there");
+                   return FailedPrecondition(driver.endpoint() + " still exists");
                  return Ok();
                });
-  driver.Check("rolling.slices", "the published devices stay as they were", [&]() -> Result<void> {
+  driver.Check("rolling.slices", "published devices do not change", [&]() -> Result<void> {
     if (!slices_before.ok()) return slices_before.error();
     RETURN_IF_ERROR(AwaitCompletePools(fresh));
     const auto slices = fresh.ListSlices();
     if (!slices.ok()) return slices.error();
     if (!(DevicesByPool(*slices) == DevicesByPool(*slices_before)))
-      return FailedPrecondition("pools have other numbers of devices than before");
+      return FailedPrecondition("the number of devices in the pools changed");
     return Ok();
   });
   driver.Check("rolling.unprepare", "the second instance unprepares what the first prepared",

@@ -40,8 +40,8 @@ Result<void> CheckOwners(const std::vector<api::ObjectPtr>& slices) {
                         owner["controller"].boolean());
     }
     if (!owned)
-      return FailedPrecondition(
-          StrCat("slice ", slice->name(), " is not owned by node ", of, ": it would outlive it"));
+      return FailedPrecondition(StrCat("slice ", slice->name(), " is not owned by node ", of,
+                                       ", so it would outlive the node"));
   }
   return Ok();
 }
@@ -69,18 +69,18 @@ Result<void> CheckLimits(const std::vector<api::ObjectPtr>& slices) {
       const std::size_t facts = device["attributes"].size() + device["capacity"].size();
       if (facts > 32) {
         return FailedPrecondition(StrCat("device ", device["name"].str(), " has ", facts,
-                                         " attributes and capacities, 32 are allowed"));
+                                         " attributes and capacities; at most 32 are allowed"));
       }
       if (const std::size_t values = AttributeValues(device); values > kMaxAttributeValues) {
         return FailedPrecondition(StrCat("device ", device["name"].str(), " has ", values,
-                                         " values of attributes, ", kMaxAttributeValues,
+                                         " attribute values; at most ", kMaxAttributeValues,
                                          " are allowed"));
       }
     }
     const std::size_t limit = complex ? 64 : 128;
     if (devices.size() > limit) {
       return FailedPrecondition(StrCat("slice ", slice->name(), " has ", devices.size(),
-                                       " devices, ", limit, " are allowed"));
+                                       " devices; at most ", limit, " are allowed"));
     }
   }
   return Ok();
@@ -92,18 +92,19 @@ Result<void> CheckPools(const std::vector<api::ObjectPtr>& slices) {
   for (const auto& [name, pool] : Pools(slices)) {
     if (static_cast<std::int64_t>(pool.slices.size()) != pool.count) {
       return FailedPrecondition(StrCat("pool ", name, " has ", pool.slices.size(),
-                                       " slices of generation ", pool.generation, " and announces ",
-                                       pool.count));
+                                       " slices of generation ", pool.generation,
+                                       ", but resourceSliceCount is ", pool.count));
     }
     std::set<std::string> names;
     for (const api::ObjectPtr& slice : pool.slices) {
       if ((*slice)["spec"]["pool"]["resourceSliceCount"].integer() != pool.count) {
-        return FailedPrecondition(StrCat("slices of pool ", name, " disagree about their number"));
+        return FailedPrecondition(
+            StrCat("slices of pool ", name, " disagree on resourceSliceCount"));
       }
       for (const Value device : (*slice)["spec"]["devices"].elements()) {
         if (!names.insert(std::string(device["name"].str())).second) {
           return FailedPrecondition(
-              StrCat("device ", device["name"].str(), " comes twice in pool ", name));
+              StrCat("device ", device["name"].str(), " is listed twice in pool ", name));
         }
       }
     }
@@ -113,31 +114,31 @@ Result<void> CheckPools(const std::vector<api::ObjectPtr>& slices) {
 
 void CheckSlices(DriverUnderTest& driver) {
   std::vector<api::ObjectPtr> slices;
-  driver.Check("slices.published", "its devices are published on the API server",
-               [&]() -> Result<void> {
-                 if (driver.driver_name.empty()) {
-                   return FailedPrecondition(
-                       "the driver's name is not known, as the socket serves no registration: "
-                       "give it with --driver-name");
-                 }
-                 // Until the pools are complete or the time is up; the list itself waits too.
-                 for (int attempt = 0; attempt < 50; ++attempt) {
-                   if (auto found = driver.FindNode(); !found.ok()) return found.error();
-                   auto listed = driver.ListSlices();
-                   if (!listed.ok()) return listed.error();
-                   slices = *std::move(listed);
-                   if (!slices.empty() && CheckPools(slices).ok()) return Ok();
-                   driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
-                 }
-                 if (!slices.empty()) return Ok();
-                 return FailedPrecondition(
-                     StrCat("no ResourceSlice of driver ", driver.driver_name,
-                            driver.node_name.empty() ? "" : " for node " + driver.node_name));
-               });
+  driver.Check(
+      "slices.published", "its devices are published on the API server", [&]() -> Result<void> {
+        if (driver.driver_name.empty()) {
+          return FailedPrecondition(
+              "the driver's name is unknown, because the socket does not serve registration; "
+              "use --driver-name");
+        }
+        // Until the pools are complete or the time is up; listing waits too.
+        for (int attempt = 0; attempt < 50; ++attempt) {
+          if (auto found = driver.FindNode(); !found.ok()) return found.error();
+          auto listed = driver.ListSlices();
+          if (!listed.ok()) return listed.error();
+          slices = *std::move(listed);
+          if (!slices.empty() && CheckPools(slices).ok()) return Ok();
+          driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
+        }
+        if (!slices.empty()) return Ok();
+        return FailedPrecondition(
+            StrCat("no ResourceSlices of driver ", driver.driver_name,
+                   driver.node_name.empty() ? "" : " for node " + driver.node_name));
+      });
   if (slices.empty()) return;
-  driver.Check("slices.complete", "every pool is complete and names each device once",
+  driver.Check("slices.complete", "every pool is complete and lists each device once",
                [&] { return CheckPools(slices); });
-  driver.Check("slices.owned", "slices of a node are its own and are owned by it",
+  driver.Check("slices.owned", "slices of a node are owned by it",
                [&] { return CheckOwners(slices); });
   driver.Check("slices.limits", "no slice exceeds the limits of the API",
                [&] { return CheckLimits(slices); });

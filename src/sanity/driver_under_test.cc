@@ -218,7 +218,7 @@ Result<void> DriverUnderTest::UnprepareOne(const rpc::ClaimReference& claim,
   if (!results.ok()) return results.error();
   const auto found = results->find(claim.uid);
   if (found == results->end()) {
-    return FailedPrecondition("the answer does not contain the claim's UID");
+    return FailedPrecondition("the response does not contain the claim's UID");
   }
   if (!found->second.error.empty()) return FailedPrecondition(found->second.error);
   return Ok();
@@ -256,8 +256,7 @@ Result<void> DriverUnderTest::AwaitSecondHealthReport(rpc::HealthService service
       *reports >= 2)
     return Ok();
   if (*end) return (*end)->ok() ? FailedPrecondition("the stream ended") : (*end)->error();
-  return FailedPrecondition(
-      StrCat(*reports, " reports in the time after which a node takes health for unknown"));
+  return FailedPrecondition(StrCat(*reports, " reports before health expires on the node"));
 }
 
 client::Reply DriverUnderTest::Await(const std::function<void(client::ReplyCallback)>& call) {
