@@ -69,7 +69,7 @@ class ApiServerPart final : public Part {
 struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
   StatusPortOptions status = {};
-  std::string ca_pem = {};  // published to every namespace; empty: not
+  std::string ca_pem = {};  // published in every namespace unless empty
   controllers::Selection controllers = {};
   // The client factory gives each controller a client of its own account.
   bool account_clients = false;

@@ -300,7 +300,7 @@ class DriverPart final : public Part {
       return;
     }
     const Duration delay = backoff_.Next();
-    kLog.Warning("the driver ended, starting it again",
+    kLog.Warning("driver exited; restarting it",
                  {{"code", exit.exit_code}, {"attempt", backoff_.failures()}});
     restart_ = loop_.RunAfter(delay, [this] { static_cast<void>(Spawn()); });
   }

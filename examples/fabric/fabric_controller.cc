@@ -178,7 +178,7 @@ void FabricController::WriteConditions(const api::ObjectPtr& claim,
                      return done(Ok());
                    }
                    if (reply.error->code == ErrorCode::kNotFound) return done(Ok());
-                   done(*reply.error);  // the queue tries again with what the watch says then
+                   done(*reply.error);  // the queue retries with the newer object
                  }));
 }
 

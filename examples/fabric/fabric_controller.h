@@ -84,7 +84,7 @@ class FabricController {
     MonotonicTime since;
   };
   std::map<std::string, Attaching> attaching_;
-  std::set<std::string> broken_;  // devices to be tainted
+  std::set<std::string> broken_;  // devices to taint
   Lifetime lifetime_;
 };
 

@@ -339,7 +339,7 @@ Result<void> Driver::CheckReady() const {
     const auto& status = registrar_->status();
     if (!status) return Unavailable("no node has registered the driver yet");
     if (!status->plugin_registered) {
-      return FailedPrecondition("the node refused the driver: " + status->error);
+      return FailedPrecondition("the node rejected the registration: " + status->error);
     }
   }
   if (slices_ != nullptr && !slices_->IsSettled()) {

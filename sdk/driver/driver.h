@@ -142,7 +142,7 @@ class Driver final : public MetadataUpdater {
   // Ok once a node has registered the driver and its devices are published; otherwise the error
   // says what the driver is waiting for.
   Result<void> CheckReady() const;
-  // Sets the metrics that are states rather than counts, before they are read.
+  // Updates the gauges before metrics are read.
   void UpdateMetrics();
   // Null before the first PublishResources.
   const SliceController* slices() const { return slices_.get(); }

@@ -87,7 +87,7 @@ void BlockingPlugin::RunEach(std::vector<Claim> claims, Work work,
     });
     if (taken) continue;
     call->answers[i] = refuse(Unavailable(
-        StrCat("the driver is stopping, or more than ", kMaxWaitingClaims, " claims wait for it")));
+        StrCat("the driver is stopping, or more than ", kMaxWaitingClaims, " claims are queued")));
     finish();
   }
 }

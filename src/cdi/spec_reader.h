@@ -12,8 +12,8 @@ namespace drakkar::cdi {
 constexpr std::size_t kMaxSpecBytes = 4u << 20;
 
 // Reads and validates a spec. Strict: a duplicate key or text that is not UTF-8 is an error that
-// says the line and column where it can; an unknown field, a wrong type or a number out of range is
-// an error that names the place ("devices[0].containerEdits.mounts[1]"). null reads as absent.
+// includes line and column if possible; an unknown field, a wrong type or a number out of range is
+// an error that includes the path ("devices[0].containerEdits.mounts[1]"). null counts as absent.
 Result<Spec> ReadSpecJson(std::string_view text);
 // The first document of a YAML stream, in the dialect of Kubernetes' tools (api/codec): what Go's
 // CDI library writes by default.

@@ -126,7 +126,7 @@ std::string WriteSpecJson(const Spec& spec) {
     WriteEdits(device.container_edits, json);
     json.EndObject();
   });
-  // Written even when empty, as Go writes an empty struct.
+  // Written even if empty, as Go writes an empty struct.
   json.Key("containerEdits");
   WriteEdits(spec.container_edits, json);
   json.EndObject();

@@ -181,7 +181,7 @@ struct Session::Impl {
     if (!response.ok()) return FromTransport(response.error(), access.server);
     if (response->status >= 400) return FromResponse(response->status, response->body);
     Result<api::TreePtr> tree = api::ParseJson(response->body);
-    if (!tree.ok()) return tree.error().Prefixed(StrCat("the server's answer to ", path));
+    if (!tree.ok()) return tree.error().Prefixed(StrCat("the server's response to ", path));
     return tree;
   }
 

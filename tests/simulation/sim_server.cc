@@ -199,7 +199,7 @@ void SimClient::Call(Deed deed, Send send, client::ReplyCallback done) {
   if (!Happens(15)) return Transmit(id, deed, std::move(send));
   delays_[id] = lane_.RunAfter(std::chrono::milliseconds(loop_.random().Below(3'000)),
                                [this, id, deed, send = std::move(send)] {
-                                 // The timer must not be destroyed from within itself.
+                                 // The timer must not be destroyed inside its own callback.
                                  lane_.Post(lifetime_.Guard([this, id, deed, send] {
                                    if (calls_.contains(id)) Transmit(id, deed, send);
                                  }));

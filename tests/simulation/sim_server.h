@@ -126,7 +126,7 @@ class SimClient final : public client::Client {
   std::uint64_t next_id_ = 0;
   std::map<std::uint64_t, client::ReplyCallback> calls_;
   std::map<std::uint64_t, TimerHandle> delays_;
-  std::vector<std::shared_ptr<Stream>> streams_;  // as they were opened
+  std::vector<std::shared_ptr<Stream>> streams_;  // in the order opened
   Lifetime lifetime_;
 };
 

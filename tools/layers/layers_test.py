@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks every #include against layers.txt, the folders within a module against cycles, and the sources against the list
-of banned calls and hand-written lifetime flags. What layers.txt allows and nobody uses is an error as well."""
+"""Checks every #include against layers.txt, the folders within a module for cycles, and the sources for banned calls and
+hand-written lifetime flags. Unused entries in layers.txt are errors as well."""
 import collections
 import pathlib
 import re

@@ -133,15 +133,15 @@ Result<drakkar_driver_options> ReadOptions(const drakkar_driver_options* given) 
 Result<void> CheckOptions(const drakkar_driver_options* options) {
   const bool prepares = options->prepare != nullptr || options->prepare_all != nullptr;
   const bool unprepares = options->unprepare != nullptr || options->unprepare_all != nullptr;
-  if (options->driver_name == nullptr) return InvalidArgument("driver_name must be set");
+  if (options->driver_name == nullptr) return InvalidArgument("driver_name must not be null");
   if (options->without_node == 0 && !(prepares && unprepares)) {
-    return InvalidArgument("prepare and unprepare must be set, or prepare_all and unprepare_all");
+    return InvalidArgument("set prepare and unprepare, or prepare_all and unprepare_all");
   }
   if ((options->without_node != 0) != (options->node_name == nullptr)) {
-    return InvalidArgument("node_name must be set, or without_node");
+    return InvalidArgument("set node_name or without_node");
   }
   if (options->taint_unhealthy != 0 && options->health_service == 0) {
-    return InvalidArgument("taint_unhealthy needs health_service");
+    return InvalidArgument("taint_unhealthy requires health_service");
   }
   return Ok();
 }

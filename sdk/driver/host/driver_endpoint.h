@@ -23,7 +23,7 @@ class DriverEndpoint final : public net::RequestHandler {
     // Asked at each request; an error is the answer. May be empty.
     std::function<Result<void>()> check_health;
     std::function<Result<void>()> check_ready;
-    // Before metrics are written, to set what is not counted as it happens. May be empty.
+    // Called before metrics are written, to update gauges. May be empty.
     std::function<void()> before_metrics;
   };
   explicit DriverEndpoint(Options options) : options_(std::move(options)) {}

@@ -148,7 +148,7 @@ int DriverHost::Run(const StartFunction& start) {
 void DriverHost::End(const Error* error) {
   if (error != nullptr) {
     health_ = *error;
-    kLog.Error("the driver cannot go on", {{"error", error->message}});
+    kLog.Error("driver failed", {{"error", error->message}});
   }
   loop_.Stop();
 }

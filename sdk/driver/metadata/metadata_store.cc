@@ -210,7 +210,7 @@ Result<void> MetadataStore::Prepare(const api::Object& claim, std::vector<Prepar
   }
   ASSIGN_OR_RETURN(WantedRequests wanted, FindRequests(*plan, devices));
   ClaimRecord& record = plan->record;
-  // The metadata is complete and in order before the first file is touched.
+  // Validate all metadata before the first file is touched.
   for (auto& [name, request] : wanted) RETURN_IF_ERROR(Describe(record, request));
   if (wanted.empty()) return Ok();
 

@@ -69,11 +69,10 @@ class MetadataStore {
   // Touches no files.
   Result<ClaimPlan> Plan(const api::Object& claim) const { return PlanClaim(claim, places_); }
 
-  // Writes metadata and mounts for each request of the claim that this driver has devices of, and
-  // adds the CDI ids of the mounts to `devices`: to one that belongs to that request alone, or as
-  // an entry of its own, so that no container sees what is for a request it does not use.
-  // A request without metadata gets an empty file. `plan` is what Plan(claim) returned; without it
-  // Prepare plans itself.
+  // Writes metadata and mounts for each request of the claim that has devices of this driver, and
+  // adds the CDI ids of the mounts to `devices`: to a device that belongs to that request alone, or
+  // as a separate entry, so that no container sees a request it does not use. A request without
+  // metadata gets an empty file. `plan` is the result of Plan(claim); if absent, Prepare makes it.
   Result<void> Prepare(const api::Object& claim, std::vector<PreparedDevice>& devices,
                        std::optional<ClaimPlan> plan = std::nullopt);
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Backoff::Options kRetry{
     .initial = std::chrono::seconds(1), .max = std::chrono::minutes(5), .jitter = 0.2};
-// For so long the node's calls wait for an answer of the server. It has just given one.
+// How long the node's calls may be blocked by a request to the server, which has just responded.
 constexpr Duration kLongestTurn = std::chrono::seconds(5);
 
 }  // namespace

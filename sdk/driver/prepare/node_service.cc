@@ -128,7 +128,7 @@ Result<std::vector<PreparedDevice>> NodeService::CheckPrepared(AnnouncedClaims::
   return devices;
 }
 
-// One answer for each claim that was asked for, and no other.
+// Returns exactly one result per requested claim.
 rpc::PrepareResults NodeService::Complete(std::vector<AnnouncedClaims::Claim> claims,
                                           PrepareResults results) {
   rpc::PrepareResults complete;
@@ -195,7 +195,7 @@ absl::AnyInvocable<void(Result<Results>)> NodeService::Counted(
       if (results.ok()) {
         for (const auto& [uid, result] : *results) failed += result.error.empty() ? 0 : 1;
       }
-      // The answer leaves at the end of this turn of the loop: counting is for the next.
+      // The answer is sent at the end of this loop iteration, so count it in the next one.
       options_.loop.Post(lifetime_.Guard(
           [this, method, failed, ok = results.ok(),
            took = options_.loop.clock().Monotonic() - since] { Count(method, took, ok, failed); }));
@@ -216,7 +216,7 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   announced_.FetchEach(claims, [this, answer, request_id, begun,
                                 claims](AnnouncedClaims::Answers answers) {
     const MonotonicTime fetched = options_.loop.clock().Monotonic();
-    // A claim that cannot be had fails alone; the plugin gets the others.
+    // A claim that cannot be fetched fails alone; the plugin gets the others.
     std::vector<AnnouncedClaims::Claim> found;
     rpc::PrepareResults failed;
     for (std::size_t i = 0; i < answers.size(); ++i) {

@@ -67,7 +67,7 @@ Result<void> Check(const AllocatedDeviceStatus& device) {
   }
   for (const std::string& ip : device.network ? device.network->ips : std::vector<std::string>()) {
     if (const auto checked = api::CheckInterfaceAddress(ip); !checked.ok()) {
-      return InvalidArgument(StrCat("the IP address ", Quote(ip), " ", checked.error().message));
+      return InvalidArgument(StrCat("IP address ", Quote(ip), " ", checked.error().message));
     }
   }
   return Ok();
