@@ -173,8 +173,8 @@ typedef struct drakkar_driver_options {
                           drakkar_error* error);
   int (*remove_pod_sandbox)(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
                             drakkar_error* error);
-  /* Called for each pod that already existed when the driver registered with the runtime, every
-   * time it registers: the driver may have missed its run_pod_sandbox. Failures reach
+  /* Called for each pod that already existed when the driver registered with the container runtime,
+   * every time it registers: the driver may have missed its run_pod_sandbox. Failures reach
    * handle_error. */
   int (*running_pod_sandbox)(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
                              drakkar_error* error);
