@@ -223,7 +223,7 @@ TEST_F(CommandTest, LogsAreStreamedWithTheGivenOptions) {
   EXPECT_EQ(log_query_, "container=main&follow=true&timestamps=true&tailLines=5&sinceSeconds=90");
   EXPECT_EQ(Run("logs pod/a --prefix").out, "[pod/a/main] one\n[pod/a/main] two\n");
   EXPECT_EQ(Run("logs a -c other").err,
-            "error: container other is not valid for pod a: it has main\n");
+            "error: container other is not valid for pod a: valid are main\n");
   EXPECT_EQ(Run("logs nope").code, 1);
 }
 

@@ -69,7 +69,7 @@ TEST_F(FeatureCommands, MistakesGetAClearError) {
   EXPECT_EQ(Run({"features", "discover", "--kubelet-config", "/missing.yaml"}), kExitFailure);
   EXPECT_THAT(console_.err, HasSubstr("/missing.yaml"));
   EXPECT_EQ(Run({"features", "discover", "--runtime-features", "Magic"}), kExitFailure);
-  EXPECT_THAT(console_.err, HasSubstr("runtime feature \"Magic\" is not known"));
+  EXPECT_THAT(console_.err, HasSubstr("unknown runtime feature \"Magic\""));
   EXPECT_EQ(Run({"features", "discover", "--version", "new"}), kExitFailure);
   EXPECT_EQ(Run({"features", "discover", "--agent", "other"}), kExitUsage);
   EXPECT_EQ(Run({"features", "discover", "-o", "yaml"}), kExitUsage);

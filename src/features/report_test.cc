@@ -100,8 +100,7 @@ TEST(Report, AnUnknownGateIsReported) {
   EXPECT_THAT(
       report.notes,
       ElementsAre(
-          "feature gate RestartAllContainersOnContainerExit is not known: no feature depends "
-          "on it"));
+          "feature gate RestartAllContainersOnContainerExit is unknown; no feature depends on it"));
 }
 
 TEST(Report, AVersionHasAtLeastMajorAndMinor) {

@@ -227,7 +227,7 @@ TEST_F(ClusterUnderTest, WithoutAFreeDeviceNothingIsPrepared) {
   const CheckResult* one = Find(report, "prepare.one");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->outcome, Outcome::kSkipped);
-  EXPECT_THAT(one->why, HasSubstr("claims hold"));
+  EXPECT_THAT(one->why, HasSubstr("are allocated and left alone"));
 }
 
 TEST_F(ClusterUnderTest, ClaimsAreReservedForAPodThatNeverRuns) {

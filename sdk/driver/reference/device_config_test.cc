@@ -103,7 +103,7 @@ TEST(DeviceConfig, ErrorsIncludeFieldAndPosition) {
       {"attributes:\n  model: {version: one}\n", "semantic version", "line 2, column 11"},
       {"attributes:\n  model: 1.5\n", "attributes.model: must be a string", "line 2, column 3"},
       {"attributes:\n  model: {ints: [1, a]}\n", "the attribute's type", "line 2, column 11"},
-      {"attributes:\n  mo-del: x\n", "a name must be", "line 2, column 3"},
+      {"attributes:\n  mo-del: x\n", "a name must start with", "line 2, column 3"},
       {"capacity:\n  memory: lots\n", "a quantity such as 16Gi", "line 2, column 3"},
       {"taints:\n  - {key: k, effect: Sometimes}\n", "taints[0].effect: must be NoSchedule",
        "line 2, column 14"},
@@ -119,7 +119,7 @@ TEST(DeviceConfig, ErrorsIncludeFieldAndPosition) {
       {"devices:\n  - name: a\n    bindingConditions: ['no name']\n", "\"no name\" must be a name",
        "line 3, column 5"},
       {"attributes:\n  a: 12345678901234567890123456789012345678901234567890123456789012345x\n",
-       "no more than 64 bytes", "line 2, column 3"},
+       "must not exceed 64 bytes", "line 2, column 3"},
       {"a: [\n", "", "line "},
       {"count: 1\n---\ncount: 2\n", "one document", "line 2, column 1"},
   };

@@ -161,7 +161,7 @@ TEST(DesiredPool, WithoutANodeItNeedsANodeSelection) {
       R"({"nodeSelectorTerms":[{"matchExpressions":[{"key":"rack","operator":"In","values":["a"]}]}]})");
   EXPECT_TRUE(Make(selected, false).specs[0]->root()["nodeSelector"].is_object());
   selected.all_nodes = true;
-  EXPECT_THAT(ErrorOf(selected, false), HasSubstr("not both"));
+  EXPECT_THAT(ErrorOf(selected, false), HasSubstr("cannot have both"));
 }
 
 }  // namespace
