@@ -5,10 +5,10 @@
 
 namespace drakkar::api {
 
-// What comes to be owned with a new object, written while walking over it, as
-//   Subtract(SubtractBelow(CompareTyped(Value(), created), reset), server_fields)
-// has it; nothing for the empty set. False: `created` has something in it that this does not know
-// to write (no reader makes such), and `out` is of no use.
+// Writes the set of fields that the creator of a new object owns, in one pass over the object.
+// Equivalent to writing Subtract(SubtractBelow(CompareTyped(Value(), created), reset),
+// server_fields); writes nothing for the empty set. Returns false, with `out` unusable, if
+// `created` contains something this cannot write (no reader produces such trees).
 bool WriteCreatedFields(FieldsWriter& out, Value created, const StructSchema& schema,
                         const FieldNode* reset, const FieldNode* server_fields, Arena& arena);
 

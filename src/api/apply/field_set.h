@@ -13,22 +13,21 @@
 namespace drakkar::api {
 
 // Sets of field paths, as FieldsV1 writes them: {"f:spec":{"f:nodeName":{}}}. A set is a tree of
-// nodes in an arena that its user keeps; null is the empty set. Sets are never changed: operations
-// make new ones that share what stays the same.
+// nodes in an arena that the caller keeps; null is the empty set. Sets are immutable: operations
+// build new ones that share unchanged subtrees.
 struct FieldNode {
-  char kind = 0;           // 'f' a member, 'k' an element by its keys, 'v' by value, 'i' by index
-  std::uint8_t marks = 0;  // kOwned, kRemoved
-  std::uint16_t id = 0;    // of the schema's name that `text` is; 0: it is none, or not known to be
-  std::uint32_t count = 0;              // of children
-  std::string_view text;                // the name, or JSON: {"name":"a"}
-  const FieldNode* children = nullptr;  // in order of kind, then text
+  char kind = 0;            // 'f': member, 'k': element by its keys, 'v': by value, 'i': by index
+  std::uint8_t marks = 0;   // kOwned, kRemoved
+  std::uint16_t id = 0;     // of the schema name equal to `text`; 0: none or unknown
+  std::uint32_t count = 0;  // number of children
+  std::string_view text;    // the name, or JSON: {"name":"a"}
+  const FieldNode* children = nullptr;  // sorted by kind, then text
 };
 
-constexpr std::uint8_t kOwned = 1;    // the path itself is in the set; of a comparison: it changed
+constexpr std::uint8_t kOwned = 1;    // the path itself is in the set; in a comparison: it changed
 constexpr std::uint8_t kRemoved = 2;  // comparisons only
 
-// Order of siblings: below, at or above zero. The ids of schema names have the order of their
-// texts.
+// Three-way comparison of siblings. Ids of schema names sort as their texts do.
 inline int CompareElements(const FieldNode& a, const FieldNode& b) {
   if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
   if (a.id != 0 && b.id != 0) return static_cast<int>(a.id) - static_cast<int>(b.id);
@@ -42,38 +41,38 @@ inline bool SameElement(const FieldNode& a, const FieldNode& b) {
   return a.kind == b.kind && a.text == b.text;
 }
 
-// Siblings that are being gathered, those of all levels on one stack; few need no memory.
+// Siblings being collected, for all levels on one stack. Small sets need no allocation.
 using FieldStack = absl::InlinedVector<FieldNode, 48>;
 
-// Deeper documents are refused.
+// Deeper documents are rejected.
 constexpr int kMaxFieldSetDepth = 100;
 
-// The set of a FieldsV1 document; null if it is empty. Nothing of `json` is borrowed.
+// Parses a FieldsV1 document; null if the set is empty. Does not borrow from `json`.
 Result<const FieldNode*> ParseFieldsV1(std::string_view json, Arena& arena);
-// The same for sets that are needed once: names may lie in `json`.
+// For sets that are used once: names may point into `json`.
 Result<const FieldNode*> ParseBorrowedFieldsV1(std::string_view json, Arena& arena);
 void AppendFieldsV1(std::string& out, const FieldNode* set);
 
-// Takes the nodes from `first` on off the stack and hangs them below `node`, sorted.
+// Pops the nodes from `first` on and makes them the sorted children of `node`.
 void SetChildren(FieldNode& node, FieldStack& scratch, std::size_t first, Arena& arena);
 
-// What `b` marks with one of `mask` counts as being in b.
+// A node of `b` counts as a member if it carries one of the marks in `mask`.
 const FieldNode* Union(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena);
 const FieldNode* Subtract(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena);
 const FieldNode* Intersect(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena);
 bool Intersects(const FieldNode* a, const FieldNode* b, std::uint8_t mask);
-// Without the paths of `b` and everything below them.
+// `a` without the paths of `b` and everything below them.
 const FieldNode* SubtractBelow(const FieldNode* a, const FieldNode* b, Arena& arena);
 
 bool SameSet(const FieldNode* a, const FieldNode* b);
-// The union with `b`, a plain set, would be `a` again.
+// Whether the union with `b`, a plain set, would equal `a`.
 bool Includes(const FieldNode* a, const FieldNode* b);
 
 // The child of `set`, or null.
 const FieldNode* FindChild(const FieldNode* set, char kind, std::string_view text);
 const FieldNode* FindChild(const FieldNode* set, const FieldNode& wanted);
 
-// Every path of the set as users read it: .spec.containers[name="a"].image
+// The paths of the set as users see them: .spec.containers[name="a"].image
 void ForEachPath(const FieldNode* set, const std::function<void(const std::string& path)>& each);
 // One element of a path: .image, [name="a"], [="x"].
 std::string PathElementText(char kind, std::string_view text);

@@ -21,7 +21,7 @@ class FieldsWriter {
   FieldsWriter(const FieldsWriter&) = delete;
   FieldsWriter& operator=(const FieldsWriter&) = delete;
 
-  // `itself`: the path that has these children is in the set, too.
+  // `itself`: the path that has these children is also in the set.
   void Open(bool itself) {
     Reserve(8);
     *at_++ = '{';
@@ -39,11 +39,11 @@ class FieldsWriter {
     *at_++ = '{';
     *at_++ = '}';
   }
-  // `plain`: a name of the schema, which has nothing to escape. A comma comes before it if need be.
+  // `plain`: a schema name, which needs no escaping. Writes a comma first if necessary.
   void Name(char kind, std::string_view text, bool plain) {
     Reserve(text.size() + 8);
     if (at_[-1] != '{') *at_++ = ',';
-    // Names of elements are JSON with quotes in it.
+    // Names of elements are JSON and contain quotes.
     if (!plain && (kind == 'k' || !IsPlain(kind, text))) return NameEscaped(kind, text);
     *at_++ = '"';
     *at_++ = kind;
@@ -55,7 +55,7 @@ class FieldsWriter {
   }
 
   std::size_t size() const { return static_cast<std::size_t>(at_ - begin_); }
-  // Takes back what was written after `size` bytes.
+  // Discards everything after the first `size` bytes.
   void Shrink(std::size_t size) { at_ = begin_ + size; }
   std::string_view view() const { return {begin_, size()}; }
 

@@ -13,38 +13,38 @@
 #include "api/schema/schema.h"
 #include "api/tree/draft.h"
 
-// Who set which field: metadata.managedFields for creates, updates and server-side apply.
+// Field ownership: metadata.managedFields for creates, updates and server-side apply.
 namespace drakkar::api {
 
-// Entries of Updates beyond this many are merged, oldest first, into "ancient-changes".
+// Update entries beyond this number are merged, oldest first, into "ancient-changes".
 constexpr std::size_t kMaxUpdateManagers = 10;
 
 struct FieldManager {
   std::string_view manager;              // "" becomes "unknown"
   std::string_view subresource;          // "" or "status" ...
-  std::string_view api_version;          // of the request
-  const StructSchema* schema = nullptr;  // in that version
+  std::string_view api_version;          // version of the request
+  const StructSchema* schema = nullptr;  // schema in that version
   std::string_view now;                  // RFC 3339
-  // FieldsV1 of what this request cannot change; nobody comes to own it by it.
+  // FieldsV1 of fields that this request cannot change; it never gains ownership of them.
   std::string_view reset_fields = "{}";
-  // The object in another version of its kind and that version's schema; null if there is none.
-  // Only asked for managers that used other versions.
+  // Converts the object to another version of its kind and returns that version's schema; null if
+  // there is none. Called only for managers that used other versions.
   std::function<std::pair<TreePtr, const StructSchema*>(Value object, std::string_view api_version)>
       convert;
 };
 
 // The entries after a create (`before` absent) or an update. Both objects are in the request's
-// version; `before` carries the current entries, `after` those that the client sent: none or
-// undecodable ones mean the current ones, one empty entry drops all. Absent: no entries.
+// version. `before` carries the current entries, `after` those the client sent: none or invalid
+// ones mean the current ones, a single empty entry removes all. Absent: no entries.
 Draft TrackUpdate(Value before, Value after, const FieldManager& by);
 
 struct Applied {
-  // The merged object with its entries, not yet in canonical form: nulls and zero values as given.
+  // The merged object with its entries. Not canonical yet: nulls and zero values are as given.
   TreePtr object;
-  bool changed = false;  // besides managedFields
+  bool changed = false;  // apart from managedFields
 };
-// Merges the configuration into `live` (absent: nothing exists yet). A Status says why not: 409
-// with a cause per field somebody else owns, 400 or 500 for a configuration that makes no sense.
+// Merges the configuration into `live` (absent: a create). On failure returns a Status: 409 with
+// one cause per field that somebody else owns, 400 or 500 for an invalid configuration.
 std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool force,
                                                  const FieldManager& by);
 

@@ -21,32 +21,32 @@ inline bool IsGranularStruct(const TypeSchema& type) {
   return type.kind == FieldKind::kStruct && type.merge == MergeKind::kGranular;
 }
 
-// How an element of a merged list is called: JSON of its value, or of its keys. Nothing if it lacks
-// all keys or is of the wrong kind; `problem` then says so.
+// The name of an element of a merged list: the JSON of its value or of its keys. Nothing if it
+// lacks all keys or has the wrong kind; `problem` then says why.
 struct Element {
   char kind = 'v';
   std::string text;
 };
 std::optional<Element> ElementOf(const TypeSchema& list, Value element, std::string* problem);
 
-// The same name in `arena`, its kind apart; null data if it has none.
+// The same name in `arena`, without its kind; null data if it has none.
 std::string_view ElementName(const TypeSchema& list, Value element, Arena& arena);
 inline char ElementKind(const TypeSchema& list) {
   return list.merge == MergeKind::kSet ? 'v' : 'k';
 }
 
-// The fields of a struct in the order of their names, which is that of their paths.
+// The fields of a struct sorted by name, which is the order of their paths.
 struct FieldOrder {
   static constexpr std::size_t kMaxFields = 64;
   const FieldSchema* sorted[kMaxFields];
-  std::uint8_t rank[kMaxFields];  // by the place in the schema
-  std::uint64_t always = 0;       // by rank: those that Go writes even when they are zero
+  std::uint8_t rank[kMaxFields];  // by position in the schema
+  std::uint64_t always = 0;       // by rank: fields that Go writes even when they are zero
 };
-// Null: it has more fields. Kept by the thread for the generated schemas, of which there are a
-// fixed number; one made by hand is put into `own`.
+// Null if the struct has more fields. Generated schemas, of which there is a fixed number, are
+// cached per thread; a handmade one is stored in `own`.
 const FieldOrder* OrderOf(const StructSchema& schema, FieldOrder& own);
 
-// The members of an object by the rank of their fields; the first of a name counts.
+// The members of an object by the rank of their fields; of duplicates, the first one counts.
 class Ranked {
  public:
   Ranked(Value object, const StructSchema& schema, const FieldOrder& order) {
@@ -70,14 +70,14 @@ class Ranked {
   const Node* nodes_[FieldOrder::kMaxFields];
 };
 
-// What Go writes for a field that is not set; a struct with nothing in it is an empty object.
+// What Go writes for a field that is not set; an empty struct is an empty object.
 Value ZeroOf(const FieldSchema& field);
-// Nothing would be written for it, so it counts as a leaf.
+// Go would write nothing for it, so it counts as a leaf.
 bool IsEmptyStruct(Value value, const StructSchema& schema);
 
 Value EmptyObject();
 
-// A struct as a type of its own, for the root.
+// A struct as a type, for the root.
 TypeSchema RootType(const StructSchema& schema);
 
 }  // namespace drakkar::api::typed

@@ -12,10 +12,10 @@
 
 namespace drakkar::metadata {
 
-// A file is a stream of JSON documents that all say the same, each in another version, newest
-// first; mostly it is one document.
+// A file is a stream of JSON documents with the same content in different versions, newest first.
+// Most files have one document.
 
-// Larger files are refused. 128 devices with all the attributes the API allows fit many times.
+// Larger files are rejected. 128 devices with every attribute the API allows fit many times over.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 bool IsKnownVersion(std::string_view api_version);
@@ -26,7 +26,7 @@ bool IsKnownVersion(std::string_view api_version);
 std::string EncodeMetadata(const DeviceMetadata& metadata, std::span<const std::string> versions,
                            Dialect dialect = Dialect::kKubernetes);
 
-// A document as it was read: fields of its version only, in the form Kubernetes would write.
+// A document as it was read: only fields of its version, in the form Kubernetes would write.
 struct Document {
   std::string api_version;
   api::TreePtr tree;
@@ -37,25 +37,25 @@ struct DecodeOptions {
   Dialect dialect = Dialect::kKep;
 };
 
-// The first document of a known version; what follows it is not looked at. Documents of unknown
-// versions are passed over, unknown fields of a known version are left out. Errors, in the words of
-// Kubernetes: text that is no JSON, a document that does not say its version or kind, a value of
-// the wrong type, and streams without a document, or with none of a known version.
+// The first document of a known version; later ones are ignored. Documents of unknown versions are
+// skipped, and so are unknown fields of a known version. Errors, in Kubernetes' words: invalid
+// JSON, a document without version or kind, a value of the wrong type, and a stream without a
+// document of a known version.
 Result<Document> DecodeDocument(std::string_view stream, const DecodeOptions& options = {});
 
-// The same document in another version, or ("") without one.
+// The same document in another version, or ("") without a version.
 api::TreePtr ConvertDocument(const Document& document, std::string_view api_version);
 
-// In plain types. Attributes of a type we do not know are left out; one with several values is an
+// Converts to plain types. Attributes of unknown types are dropped; one with several values is an
 // error.
 Result<DeviceMetadata> ToDeviceMetadata(const Document& document);
 
 // DecodeDocument and ToDeviceMetadata in one.
 Result<DeviceMetadata> DecodeMetadata(std::string_view stream, const DecodeOptions& options = {});
 
-// Files of several drivers for one request as one: requests of one name are joined, the first name
-// in the pod counts. What is about the claim is taken from the first file; in the dialect of
-// Kubernetes it is left out.
+// Merges the files of several drivers for one request: requests of the same name are joined, and
+// the first file's name in the pod counts. Claim data is taken from the first file; in the
+// Kubernetes dialect it is omitted.
 DeviceMetadata MergeMetadata(const std::vector<DeviceMetadata>& files,
                              Dialect dialect = Dialect::kKep);
 

@@ -5,10 +5,9 @@
 
 namespace drakkar::metadata {
 
-// Where metadata files lie. Names are put into paths as they are: whoever gets them from outside
-// checks them first.
+// Paths of metadata files. Names are inserted unchecked: callers validate untrusted ones first.
 
-// In containers. The KEP's directory has <claim>/<request>/<driver>-metadata.json, the one of
+// In containers. The KEP's directory contains <claim>/<request>/<driver>-metadata.json; that of
 // Kubernetes has the same below resourceclaims/<claim> or resourceclaimtemplates/<claim in the
 // pod>.
 inline constexpr std::string_view kContainerDirectory = "/var/run/dra-device-attributes";
@@ -17,8 +16,8 @@ inline constexpr std::string_view kKubernetesContainerDirectory =
 inline constexpr std::string_view kClaimsDirectory = "resourceclaims";
 inline constexpr std::string_view kTemplatesDirectory = "resourceclaimtemplates";
 inline constexpr std::string_view kFileSuffix = "-metadata.json";
-// Where several drivers have devices of one request, their files are mounted one by one, and a
-// running container sees no update of them. <driver>-metadata.d beside such a file is a directory
+// If several drivers have devices for one request, their files are mounted one by one, and a
+// running container does not see updates. <driver>-metadata.d next to such a file is a directory
 // with the current <driver>-metadata.json.
 inline constexpr std::string_view kLiveDirectorySuffix = "-metadata.d";
 
@@ -26,7 +25,7 @@ inline constexpr std::string_view kLiveDirectorySuffix = "-metadata.d";
 inline constexpr std::string_view kHostDirectory = "dra-device-metadata";
 inline constexpr std::string_view kHostFile = "metadata.json";
 
-// "request" of "request/subrequest": what paths and CDI ids are made of.
+// "request" of "request/subrequest", as used in paths and CDI ids.
 std::string BaseRequest(std::string_view request);
 
 }  // namespace drakkar::metadata

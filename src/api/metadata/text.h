@@ -7,10 +7,10 @@
 
 namespace drakkar::metadata {
 
-// "sim-0" -> "SIM_0": what a shell takes for the name of a variable.
+// "sim-0" -> "SIM_0": a valid name for a shell variable.
 std::string EnvironmentName(std::string_view text);
 
-// The value as a person would write it; items of a list with `separator` between them.
+// The value in readable form; list items are joined with `separator`.
 std::string AttributeText(const AttributeValue& value, std::string_view separator = " ");
 
 }  // namespace drakkar::metadata

@@ -7,13 +7,13 @@
 
 namespace drakkar::metadata {
 
-// What Kubernetes finds wrong with a document, in its words; nothing if it is fine. Reading does
-// not ask for it.
+// The problems Kubernetes finds in a document, in its words; none if it is valid. Reading does not
+// require validity.
 api::FieldErrors ValidateDocument(const Document& document);
 
-// What the API asks of a device before it is written: names, at most 32 attributes with qualified
-// names, texts of 64 bytes, versions that are versions, lists that are not too long, network data
-// within its bounds. One sentence that names the attribute.
+// What the API requires of a device before it is written: names, at most 32 attributes with
+// qualified names, texts of up to 64 bytes, valid versions, bounded lists and network data. Returns
+// one sentence that names the attribute.
 Result<void> ValidateDevice(const Device& device);
 
 }  // namespace drakkar::metadata

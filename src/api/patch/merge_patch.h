@@ -7,12 +7,12 @@
 
 namespace drakkar::api {
 
-// JSON merge patch, RFC 7386: members of objects are merged, null removes, everything else
-// replaces. The patch is an object, or an array that replaces all; anything else is "Invalid JSON
-// Patch", as the library that Kubernetes uses has it.
+// JSON merge patch, RFC 7386: members of objects are merged, null removes, anything else replaces.
+// The patch is an object, or an array that replaces everything; anything else is "Invalid JSON
+// Patch", as in the library that Kubernetes uses.
 Result<TreePtr> ApplyMergePatch(Value original, Value patch);
 
-// The merge patch that makes `modified` of `original`; an empty object if they are equal.
+// The merge patch from `original` to `modified`; an empty object if they are equal.
 TreePtr CreateMergePatch(Value original, Value modified);
 
 }  // namespace drakkar::api

@@ -6,12 +6,12 @@
 
 namespace drakkar::api {
 
-// Strategic merge patch: like a merge patch, but lists are merged by the key the schema names, and
-// directives in the patch ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x) say
-// what else is meant. Fields the schema does not know are merged as objects and replaced as lists.
+// Strategic merge patch: like a merge patch, but lists are merged by the key that the schema names,
+// and directives in the patch ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x)
+// modify the operation. Unknown fields are merged as objects and replaced as lists.
 Result<TreePtr> ApplyStrategicPatch(Value original, Value patch, const StructSchema& schema);
 
-// The strategic merge patch that makes `modified` of `original`; an empty object if they are equal.
+// The strategic merge patch from `original` to `modified`; an empty object if they are equal.
 Result<TreePtr> CreateStrategicPatch(Value original, Value modified, const StructSchema& schema);
 
 }  // namespace drakkar::api

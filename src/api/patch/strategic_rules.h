@@ -6,7 +6,7 @@
 #include "api/schema/schema.h"
 #include "api/tree/draft.h"
 
-// What applying and creating strategic merge patches share.
+// Shared by applying and creating strategic merge patches.
 namespace drakkar::api::strategic {
 
 constexpr std::string_view kPatch = "$patch";
@@ -14,7 +14,7 @@ constexpr std::string_view kRetainKeys = "$retainKeys";
 constexpr std::string_view kSetElementOrder = "$setElementOrder/";
 constexpr std::string_view kDeleteFromPrimitiveList = "$deleteFromPrimitiveList/";
 
-// The type of the member `name` of an object of type `type`; null where the schema has none.
+// The type of member `name` of an object of type `type`; null if the schema has none.
 const TypeSchema* MemberType(const TypeSchema* type, std::string_view name);
 
 inline bool MergesList(const TypeSchema* type) {

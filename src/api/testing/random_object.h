@@ -13,8 +13,8 @@ namespace drakkar::api {
 
 Draft RandomTyped(const TypeSchema& type, Random& random, int depth);
 
-// An object whose fields have the types of the schema, each there or not; what it says makes no
-// sense. `depth` bounds the nesting.
+// An object whose fields have the types of the schema, each present or not; its content is
+// meaningless. `depth` limits the nesting.
 inline Draft RandomTypedStruct(const StructSchema& structure, Random& random, int depth) {
   Draft object = Draft::Object();
   for (const FieldSchema& field : structure.fields) {

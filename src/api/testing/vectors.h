@@ -13,8 +13,8 @@ namespace drakkar::api {
 // What a test that needs the vectors says when it skips.
 inline constexpr char kNoVectors[] = "no conformance vectors: set DRAKKAR_VECTORS";
 
-// A file of conformance vectors as a tree: from DRAKKAR_VECTORS, default ../shared/vectors beside
-// the source root. Nothing where the vectors are not there; a test then skips.
+// Loads a file of conformance vectors from DRAKKAR_VECTORS, default ../shared/vectors beside the
+// source root. Null if the vectors are missing; the test then skips.
 inline TreePtr LoadVectors(std::string_view name) {
   const char* root = std::getenv("DRAKKAR_VECTORS");
   const std::string path =

@@ -7,14 +7,14 @@
 
 namespace drakkar::cel {
 
-// What is wrong with an expression, and where: `offset` counts bytes from its start.
+// A problem in an expression and its position: `offset` counts bytes from the start.
 struct Issue {
   std::int32_t offset = 0;
   std::string message;
 };
 
-// Renders issues the way CEL does, ordered by position, with line, column, the line itself and a
-// caret under the spot. At most kMaxReportedIssues are shown, then how many were left out.
+// Formats issues as CEL does, ordered by position, with line, column, the source line and a caret.
+// At most kMaxReportedIssues are shown, followed by the number omitted.
 inline constexpr std::size_t kMaxReportedIssues = 100;
 std::string FormatIssues(std::string_view source, std::vector<Issue> issues);
 

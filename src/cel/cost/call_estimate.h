@@ -13,7 +13,7 @@
 
 namespace drakkar::cel {
 
-// An operand of a call, as far as costs depend on it.
+// The properties of a call's operand that affect costs.
 struct CostNode {
   const Expr* expr = nullptr;  // null for an element of a list
   TypeRef type;
@@ -40,8 +40,8 @@ struct CallOperands {
   }
 };
 
-// The rules of the extension libraries and of Kubernetes, without the cost of the operands.
-// Nothing where CEL's own rules hold.
+// The rules of the extension libraries and of Kubernetes, without the cost of the operands. Nothing
+// if CEL's own rules apply.
 std::optional<CallEstimate> EstimateLibraryCall(std::string_view function,
                                                 std::string_view overload_id,
                                                 const CallOperands& operands);

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
-// The units Kubernetes and CEL count in. They decide which expressions an API server accepts, so
-// they never change.
+// The cost units of Kubernetes and CEL. They decide which expressions an API server accepts, so
+// they must never change.
 namespace drakkar::cel::cost {
 
 inline constexpr std::uint64_t kSelectOrIdent = 1;

@@ -32,7 +32,8 @@ class AttributeNode final : public Node {
   AttributeNode* AsAttribute() override { return this; }
   void AddQualifier(const Qualifier& qualifier);
   void SetTestOnly() { test_only_ = true; }
-  // Once all qualifiers are there: several constant keys after a variable become one step.
+  // Called when all qualifiers have been added: merges several constant keys after a variable into
+  // one step.
   void PreparePath();
 
   Value Eval(Frame& frame) const override {
@@ -43,7 +44,7 @@ class AttributeNode final : public Node {
     if (!test_only_ && base_ != Base::kConditional) frame.Charge(1);
     return value;
   }
-  // Without the charge for the whole.
+  // Excluding the charge for the whole.
   Value Resolve(Frame& frame) const;
 
   Base base() const { return base_; }
@@ -54,7 +55,7 @@ class AttributeNode final : public Node {
   explicit AttributeNode(Base base) : Node(Leaf::kAttribute), base_(base) {}
 
   Value Qualify(Frame& frame, Value object) const;
-  // Charges `cost` for it; close to the limit the steps are taken one by one.
+  // Charges `cost` for it; near the limit the steps are taken one by one.
   bool ResolvePath(Frame& frame, std::uint64_t cost, Value* out) const {
     const Value& variable = frame.variables[index_];
     if (variable.kind != Kind::kMap || frame.cost + cost > frame.limit) return false;

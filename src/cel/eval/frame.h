@@ -15,9 +15,9 @@ struct Frame {
   Value* slots;                      // local variables of folds, one each
   bool* slot_ready;                  // whether an accumulator was initialised
   std::uint64_t limit;
-  bool strict_presence = false;  // testing what has no fields for one is an error
+  bool strict_presence = false;  // testing a value without fields for a field is an error
   std::uint64_t cost = 0;
-  bool cancelled = false;  // the limit was passed; whatever comes out is no answer
+  bool cancelled = false;  // the limit was exceeded; the result is not an answer
   std::uint64_t cost_when_cancelled = 0;
 
   void Charge(std::uint64_t amount) {

@@ -18,7 +18,7 @@ class AttributeNode;
 // A step of a planned program. Immutable; the plan owns all of them.
 class Node {
  public:
-  // Nodes that EvalNode reaches without a virtual call, which costs more than what they do.
+  // Nodes that EvalNode dispatches without a virtual call, which would cost more than their work.
   enum class Leaf : std::uint8_t { kNone, kConstant, kFolded, kAttribute };
 
   explicit Node(Leaf leaf = Leaf::kNone) : leaf_(leaf) {}
@@ -43,7 +43,7 @@ class ConstantNode final : public Node {
   Value value_;
 };
 
-// A call whose arguments are constants: the answer is known, the cost still counts.
+// A call with constant arguments: the result is known, but the cost still counts.
 class FoldedNode final : public Node {
  public:
   FoldedNode(Value value, std::vector<std::uint64_t> charges)
@@ -99,7 +99,7 @@ class EqualNode final : public Node {
   CallCost cost_;
 };
 
-// False only for false: errors do not end a fold.
+// Returns false only for false: errors do not end a fold.
 class NotStrictlyFalseNode final : public Node {
  public:
   explicit NotStrictlyFalseNode(const Node* operand) : operand_(operand) {}
@@ -126,7 +126,7 @@ struct CallTarget {
 
 class CallNode : public Node {
  public:
-  // One with just the room that its arguments need: filling unused places costs more than most
+  // Has room for exactly the arguments it needs: filling unused slots costs more than most
   // functions.
   static std::unique_ptr<CallNode> Create(std::string function, CallTarget target,
                                           std::vector<Node*> args, CallCost rule);

@@ -8,8 +8,8 @@
 
 namespace drakkar::cel {
 
-// What an overload asks of one argument, worked out when a program is planned. Elements of lists
-// and maps are not looked at.
+// What an overload requires of one argument, computed at planning time. Elements of lists and maps
+// are not checked.
 struct ArgumentGuard {
   std::uint32_t kinds = 0;                 // a bit for each Kind
   const ObjectTypeName* object = nullptr;  // objects of this type only, unless null

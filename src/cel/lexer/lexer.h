@@ -54,7 +54,7 @@ struct Token {
   std::string_view text;  // as written, with quotes
 };
 
-// Splits `source` into tokens, the last one kEnd. What is no token is reported and skipped.
+// Splits `source` into tokens, the last one kEnd. Invalid text is reported and skipped.
 std::vector<Token> Tokenize(std::string_view source, std::vector<Issue>& issues);
 
 // How messages name a kind of token: "'['", "IDENTIFIER".

@@ -31,7 +31,7 @@ struct IpPrefix {
   bool operator==(const IpPrefix&) const = default;
 };
 
-// Errors are worded as Go's net/netip words them.
+// Errors are those of Go's net/netip.
 Result<IpAddress> ParseIpAddress(std::string_view text);
 Result<IpPrefix> ParseIpPrefix(std::string_view text);
 

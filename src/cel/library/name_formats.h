@@ -8,10 +8,10 @@
 
 namespace drakkar::cel {
 
-// A syntax Kubernetes has a name for. `validate` returns what is wrong, in the API's words.
+// A syntax that Kubernetes has a name for. `validate` returns the problems in the API's words.
 struct NameFormat {
   std::string_view name;
-  std::uint64_t pattern_size;  // of the pattern it stands for, which costs count
+  std::uint64_t pattern_size;  // length of the pattern it stands for, which costs depend on
   std::vector<std::string> (*validate)(std::string_view text);
 };
 

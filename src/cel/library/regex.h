@@ -4,7 +4,7 @@
 
 #include "cel/library/library.h"
 
-// Regular expressions. The only users of RE2 are behind these.
+// Regular expressions. RE2 is only used behind these functions.
 namespace drakkar::cel::library {
 
 Value MatchesRegex(CallContext& context, Args args);

@@ -9,14 +9,14 @@
 
 namespace drakkar::cel::library {
 
-// How "%s".format([x]) prints: the first releases of the library quoted text inside lists and maps
-// and wrote powers of ten in superscript; that is what Kubernetes still has.
+// How "%s".format([x]) prints: the library's first releases quoted text inside lists and maps and
+// wrote powers of ten in superscript, which Kubernetes still does.
 enum class FormatDialect { kQuoted, kPlain };
 
 Result<std::string> FormatText(std::string_view format, const Value& args, FormatDialect dialect);
 
-// What is wrong with a format string for arguments whose kinds are known, and which argument (or
-// -1: the format itself).
+// The problem with a format string for arguments of known kinds, and the argument's index (-1: the
+// format itself).
 struct FormatIssue {
   int argument = -1;
   std::string message;

@@ -25,8 +25,8 @@ struct CivilTime {
 CivilTime ToCivil(std::int64_t seconds);
 std::int64_t DaysFromCivil(std::int64_t year, int month, int day);
 
-// "1h2m3.5s", "-1.5h", "100ms": a sum of units; nothing if it is none or leaves an int64 of
-// nanoseconds.
+// "1h2m3.5s", "-1.5h", "100ms": a sum of units; nothing if it is malformed or does not fit an int64
+// of nanoseconds.
 std::optional<std::int64_t> ParseDuration(std::string_view text);
 std::string DurationText(std::int64_t nanoseconds);  // "3600s"
 

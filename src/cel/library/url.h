@@ -9,7 +9,7 @@
 
 namespace drakkar::cel {
 
-// An absolute URL or an absolute path, as Go's net/url takes apart.
+// An absolute URL or an absolute path, parsed as Go's net/url does.
 struct Url {
   std::string text;
   std::string scheme;

@@ -11,7 +11,7 @@
 
 namespace drakkar::cel {
 
-// Makes nodes with fresh ids and remembers where they came from. Shared by parser and macros.
+// Creates nodes with fresh ids and records their positions. Shared by parser and macros.
 class Builder {
  public:
   Builder() { offsets_.push_back(0); }
@@ -54,7 +54,7 @@ class Builder {
     return expr;
   }
 
-  // A deep copy with fresh ids at the same places.
+  // A deep copy with fresh ids at the same positions.
   ExprPtr Copy(const Expr& expr);
 
   void Report(std::int32_t offset, std::string message) {

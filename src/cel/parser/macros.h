@@ -8,8 +8,8 @@
 
 namespace drakkar::cel {
 
-// A call the parser rewrites. `expand` may take target and arguments apart; it returns null after
-// reporting what is wrong, or null without a report to leave the call as it is.
+// A call that the parser rewrites. `expand` may move target and arguments; it returns null after
+// reporting an error, or null without a report to leave the call unchanged.
 struct Macro {
   std::string_view name;
   std::size_t argument_count;

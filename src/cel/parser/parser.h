@@ -17,9 +17,9 @@ struct ParserOptions {
   std::size_t max_source_bytes = 10 * 1'024;
 };
 
-// Expressions nested deeper than this are refused, so that no later pass can exhaust the stack.
+// Expressions nested deeper than this are rejected, so that no later pass can overflow the stack.
 inline constexpr int kMaxParseDepth = 250;
-// The same for chains such as a.b.c or 1 + 1 + 1, which nest without brackets.
+// The same limit for chains such as a.b.c or 1 + 1 + 1, which nest without brackets.
 inline constexpr int kMaxChainDepth = 1'000;
 
 // Parses and expands macros. On failure root is null and `issues` says why.

@@ -7,8 +7,8 @@
 
 namespace drakkar::metadata::internal {
 
-// The fields of a version of the format; null if the version is not known. These types are in no
-// API group that is served, so they are not in schema/.
+// The fields of a version of the format; null if the version is unknown. These types belong to no
+// served API group, so they are not in schema/.
 const api::StructSchema* FindSchema(std::string_view api_version, Dialect dialect);
 
 }  // namespace drakkar::metadata::internal
