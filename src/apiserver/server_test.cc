@@ -261,9 +261,9 @@ TEST_F(ApiServerTest, AFullDiskIsReportedToClientsInTheLogAndInHealth) {
     EXPECT_NE(health.body.find("[-]etcd failed"), std::string::npos) << health.body;
   }
   SetLogSink({});
-  const std::size_t told = log.find("the store failed");
+  const std::size_t told = log.find("\"store failed\"");
   EXPECT_NE(told, std::string::npos);
-  EXPECT_EQ(log.find("the store failed", told + 1), std::string::npos) << log;
+  EXPECT_EQ(log.find("\"store failed\"", told + 1), std::string::npos) << log;
 }
 
 TEST_F(ApiServerTest, ABodyThatIsTooLargeIsRejectedWithAStatus) {
