@@ -9,9 +9,9 @@
 
 namespace drakkar::features {
 
-// What a node that really does `implemented` (names or aliases) declares with this configuration:
-// names and aliases, valid, ascending, each once. Problems are for the log: discovery errors, names
-// that no feature has, invalid names.
+// What a node that implements `implemented` (names or aliases) declares with this configuration:
+// valid names and aliases, sorted, without duplicates. `problems` are for the log: discovery
+// errors, unknown and invalid names.
 struct Declaration {
   FeatureSet features;
   std::vector<std::string> names;
@@ -20,26 +20,25 @@ struct Declaration {
 Declaration DeclareForNode(const Framework& framework, const NodeConfiguration& configuration,
                            std::span<const std::string_view> implemented);
 
-// What our node agent really does; it declares nothing else, whatever the gates say. A name comes
-// in here together with the code on the node.
+// What our node agent implements; it declares nothing else, whatever the gates say. Add a name
+// together with its implementation.
 std::span<const std::string_view> ImplementedByOurNode();
 
-// The names alone, of everything the configuration leads to.
+// The declared names that follow from the configuration.
 std::vector<std::string> DeclaredNames(const Framework& framework,
                                        const NodeConfiguration& configuration);
 
-// Whether a node that changed from `before` to `after` has come to satisfy `required`: the one
-// change of a node that may help a waiting pod. All three are sets of one registry.
+// Whether a node that changed from `before` to `after` now satisfies `required` but did not before:
+// the only node change that can help a waiting pod. All three are sets of one registry.
 inline bool ComesToSatisfy(const FeatureSet& required, const FeatureSet& before,
                            const FeatureSet& after) {
   return required.IsSubsetOf(after) && !required.IsSubsetOf(before);
 }
 
-// Why a pod was not admitted by a node (event and pod status), and the label of the metric.
+// Why a node rejected a pod (event and pod status), and the label of the metric.
 inline constexpr std::string_view kPodFeatureUnsupported = "PodFeatureUnsupported";
 
-// Texts for features that are missing.
-// Scheduler: "node(s) did not match node declared features: A, B".
+// Messages about missing features.
 std::string UnmatchedNodeMessage(const std::vector<std::string>& missing);
 // Node: "Pod requires node features that are not available: A, B".
 std::string PodRejectedMessage(const std::vector<std::string>& missing);

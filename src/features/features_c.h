@@ -2,14 +2,13 @@
 #define DRAKKAR_FEATURES_C_H_
 
 /*
- * Node declared features (KEP-5328) for C and everything that calls C: what a node will declare,
- * what a pod needs, whether the two match. Objects go in and out as JSON.
+ * Node declared features (KEP-5328) for C and every language that can call C: what a node will
+ * declare, what a pod requires, whether the two match. Objects are passed as JSON.
  *
- * Every call that returns a string returns NULL on failure and then stores a sentence in *error
- * (unless `error` is NULL). Input that is not understood fails: keys that are not listed here, and
- * values of another type than Kubernetes has. Strings and errors are freed with
- * drakkar_features_free_string. No call keeps its arguments. A handle may be used from any number
- * of threads at once.
+ * Functions that return a string return NULL on failure and store a message in *error (unless
+ * `error` is NULL). They reject keys that are not listed here and values with another type than in
+ * Kubernetes. Free strings and errors with drakkar_features_free_string. No function keeps its
+ * arguments. Any number of threads may use a handle at the same time.
  */
 
 #ifdef __cplusplus
@@ -23,7 +22,7 @@ enum {
   DRAKKAR_FEATURES_KUBERNETES = 1 /* as Kubernetes 1.37 */
 };
 
-/* NULL for a setting that is none of the above. */
+/* Returns NULL for an unknown setting. */
 drakkar_features* drakkar_features_new(int setting);
 void drakkar_features_free(drakkar_features* features);
 void drakkar_features_free_string(char* text);
@@ -32,14 +31,14 @@ void drakkar_features_free_string(char* text);
  * What a node declares.
  * in:  {"version": "1.37.0", "featureGates": "A=true,B=false", "runtimeFeatures": "MountOptions",
  *       "kubeletConfiguration": {...}, "agent": "kubelet"}, all optional; the agent "drakkar" is
- *      Drakkar's own, which declares only what it does
+ *      Drakkar's own, which declares only what it implements
  * out: {"declaredFeatures": ["A", ...], "notes": ["...", ...]}
  */
 char* drakkar_features_discover(const drakkar_features* features, const char* node_json,
                                 char** error);
 
 /*
- * What a pod needs so that it can be scheduled.
+ * What a pod requires of its node.
  * in:  {"pod": {...}, "claims": [{...}, ...], "version": "1.37.0"}; the version is the caller's,
  *      claims are the pod's allocated ResourceClaims
  * out: {"requiredFeatures": [{"name": "A", "field": "spec.hostUsers"}, ...]}
@@ -48,7 +47,7 @@ char* drakkar_features_require(const drakkar_features* features, const char* pod
                                char** error);
 
 /*
- * What an update of a pod needs.
+ * What an update of a pod requires.
  * in:  {"oldPod": {...}, "pod": {...}, "version": "1.37.0"}
  * out: {"requiredFeatures": [{"name": "A"}, ...]}
  */
@@ -56,7 +55,7 @@ char* drakkar_features_require_update(const drakkar_features* features, const ch
                                       char** error);
 
 /*
- * Whether a node has what is required.
+ * Whether a node satisfies the requirements.
  * in:  {"required": ["A", ...], "node": {"status": {"declaredFeatures": [...]}}}
  * out: {"match": false, "unsatisfied": ["A"]}
  * A required feature that is not registered is an error.
@@ -65,9 +64,9 @@ char* drakkar_features_match(const drakkar_features* features, const char* match
                              char** error);
 
 /*
- * What a node must have so that it declares the feature.
+ * What a node needs to declare the feature.
  * out: {"name": "A", "aliases": [], "featureGates": ["A"], "staticConfiguration": {},
- *       "runtimeFeatures": [], "maxVersion": "1.40.0"}, empty ones left out
+ *       "runtimeFeatures": [], "maxVersion": "1.40.0"}, empty members are omitted
  */
 char* drakkar_features_needs(const drakkar_features* features, const char* name, char** error);
 

@@ -8,17 +8,17 @@
 
 namespace drakkar::features {
 
-// Checks of JSON that programs hand us. Objects of Kubernetes may have fields that this version
-// does not know; what the catalog looks at must be of the right type, since a field that cannot be
-// read would otherwise count as one that is not there, and a pod would need nothing.
+// Checks JSON input from other programs. Kubernetes objects may have fields that this version does
+// not know, but fields that the catalog inspects must have the right type: an unreadable field
+// would otherwise count as absent, and the pod would seem to require nothing.
 
-// `object` must have no other keys than these.
+// `object` must have only these keys.
 Result<void> CheckKeys(api::Value object, std::span<const std::string_view> known);
 
-// The text of a key; empty if there is none.
+// The string value of a key; empty if absent. Errors name the key.
 Result<std::string_view> OptionalText(api::Value object, api::FieldName key);
 
-// Whole objects; `what` begins the paths in errors ("oldPod"). Absent ones are an error.
+// Checks whole objects; `what` starts the paths in errors ("oldPod"). Absent objects are an error.
 Result<void> CheckPodShape(api::Value pod, std::string_view what);
 Result<void> CheckClaimShape(api::Value claim, std::string_view what);
 Result<void> CheckNodeShape(api::Value node, std::string_view what);

@@ -11,12 +11,12 @@
 
 namespace drakkar::features {
 
-// What `drakkar features` answers, as data, text and trees. Equal input gives equal bytes.
+// The answers of `drakkar features`, as data, text and trees. Equal input gives identical output.
 
-// What of a KubeletConfiguration decides about features.
+// The settings of a KubeletConfiguration that affect features.
 struct KubeletSettings {
   std::string feature_gates;  // "A=true,B=false"
-  // Keys as KEP-5328 spells them, with the kubelet's defaults for what is left out.
+  // Keys as KEP-5328 spells them, with the kubelet's defaults for omitted settings.
   std::map<std::string, std::string, std::less<>> static_configuration;
 };
 Result<KubeletSettings> ReadKubeletConfiguration(api::Value kubelet_configuration);
@@ -24,53 +24,53 @@ Result<KubeletSettings> ReadKubeletConfiguration(api::Value kubelet_configuratio
 // "UserNamespacesHostNetwork,MountOptions".
 Result<RuntimeFeatures> ReadRuntimeFeatures(std::string_view text);
 
-// A node as its administrator describes it.
+// A node as described by its administrator.
 struct NodeInput {
   api::Value kubelet_configuration;  // a KubeletConfiguration, or absent
-  std::string feature_gates;         // "A=true,B=false", over those of the configuration
+  std::string feature_gates;         // "A=true,B=false"; override those of the configuration
   std::string runtime_features;      // "UserNamespacesHostNetwork,MountOptions"
-  std::string version;               // empty: ours
-  std::string agent;                 // "kubelet" (also if empty) or "drakkar"
+  std::string version;               // if empty, ours
+  std::string agent;                 // "kubelet" (default) or "drakkar"
 };
 
-// A NodeConfiguration, and what its reader should know. Gates that are not given have the default
-// of the version; gates that we know must fit that version and each other, as on a real node, and
-// those that we do not know are taken as given.
+// A NodeConfiguration, with notes for the user. Gates that are not given have the version's
+// default. Known gates must be consistent with that version and with each other, as on a real node;
+// unknown ones are accepted as given.
 struct ReadConfiguration {
   NodeConfiguration configuration;
-  bool declares_features = false;          // gate NodeDeclaredFeatures
-  std::vector<std::string> unknown_gates;  // given, and not in our table
+  bool declares_features = false;          // the gate NodeDeclaredFeatures
+  std::vector<std::string> unknown_gates;  // given, but not in our table
   std::vector<std::string> notes;
 };
 Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input);
 
-// What such a node would declare: a kubelet, which does all that we know, or our own agent, which
-// declares only what it does (ImplementedByOurNode).
+// What such a node would declare: a kubelet, which implements all known features, or our own agent,
+// which declares only what it implements (ImplementedByOurNode).
 struct DiscoverReport {
-  std::vector<std::string> declared;  // with aliases, ascending
-  std::vector<std::string> notes;     // a sentence each
+  std::vector<std::string> declared;  // with aliases, sorted
+  std::vector<std::string> notes;     // one message each
 };
 Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input);
-std::string ToText(const DiscoverReport& report);   // one name a line
+std::string ToText(const DiscoverReport& report);   // one name per line
 api::TreePtr ToTree(const DiscoverReport& report);  // {"declaredFeatures": [], "notes": []}
 
-// What a pod needs, and why. Of `claims` (ResourceClaim objects) those of other pods must have been
-// left out.
+// What a pod requires, and why. `claims` (ResourceClaim objects) must not include claims of other
+// pods.
 struct RequireReport {
-  std::vector<Need> needs;  // ascending by feature
+  std::vector<Need> needs;  // sorted by feature
 };
 Result<RequireReport> ReportRequire(const Framework& framework, api::Value pod,
                                     const std::vector<api::Value>& claims,
                                     std::string_view version = {});
-std::string ToText(const RequireReport& report, bool why);  // "NAME" or "NAME: field" a line
+std::string ToText(const RequireReport& report, bool why);  // one "NAME" or "NAME: field" per line
 api::TreePtr ToTree(const RequireReport& report);  // {"requiredFeatures": [{"name", "field"}]}
 
-// What a node must have so that it declares a feature.
+// What a node needs to declare a feature.
 struct NeedsReport {
   std::string name;
   std::vector<std::string> aliases;
   FeatureRequirements requirements;
-  std::string max_version;  // empty: none
+  std::string max_version;  // empty if there is none
 };
 Result<NeedsReport> ReportNeeds(const Framework& framework, std::string_view name);
 std::string ToText(const NeedsReport& report);

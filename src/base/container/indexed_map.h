@@ -10,12 +10,12 @@
 
 namespace drakkar {
 
-// A map that can be walked in order but is mostly asked by key: a hash index finds entries, and a
-// new one takes its place in the order only when somebody walks. Keys here share long prefixes
-// ("default/claim-..."), which makes each step of a descent a comparison over a cache miss, and
-// most entries of a busy server are gone before anybody lists them.
+// A map with ordered iteration that is mostly accessed by key. A hash index finds entries; new
+// entries are inserted into the order only when somebody iterates. Keys here share long prefixes
+// ("default/claim-..."), which makes each step of a tree lookup a comparison with a cache miss, and
+// most entries of a busy server are erased before anybody lists them.
 //
-// Entries stay where they are until they are erased. Not shared between threads, not even for
+// Entries do not move until they are erased. Must not be shared between threads, not even for
 // reading.
 template <typename V>
 class IndexedMap {
@@ -26,7 +26,7 @@ class IndexedMap {
   IndexedMap(const IndexedMap&) = delete;
   IndexedMap& operator=(const IndexedMap&) = delete;
 
-  // Valid until the next entry is made or erased.
+  // Valid until the next insertion or erasure.
   const Ordered& ordered() const {
     for (Waiting& waiting : unordered_) {
       waiting.place->place = ordered_.insert(std::move(waiting.node)).position;
@@ -37,14 +37,14 @@ class IndexedMap {
   }
   std::size_t size() const { return index_.size(); }
 
-  // Null if there is none. Valid until the entry is erased.
+  // Null if absent. Valid until the entry is erased.
   V* Find(std::string_view key) {
     const auto found = index_.find(key);
     return found == index_.end() ? nullptr : found->second.value;
   }
   const V* Find(std::string_view key) const { return const_cast<IndexedMap*>(this)->Find(key); }
 
-  // The entry, made with V() if it was not there.
+  // Inserts V() if absent.
   V& operator[](std::string_view key) {
     if (V* found = Find(key)) return *found;
     maker_.try_emplace(std::string(key));
@@ -62,12 +62,12 @@ class IndexedMap {
     ordered_.clear();
   }
 
-  // False if there was none. `key` may lie in the entry itself.
+  // Returns false if absent. `key` may be part of the entry itself.
   bool Erase(std::string_view key) {
     const auto found = index_.find(key);
     if (found == index_.end()) return false;
     const Place place = found->second;
-    index_.erase(found);  // first: its key lies in the entry
+    index_.erase(found);  // first, because its key is in the entry
     if (place.waits_at == kInOrder) {
       ordered_.erase(place.place);
     } else {
@@ -85,8 +85,8 @@ class IndexedMap {
   static constexpr std::size_t kInOrder = static_cast<std::size_t>(-1);
   struct Place {
     V* value = nullptr;
-    std::size_t waits_at = kInOrder;     // in `unordered_`, or:
-    typename Ordered::iterator place{};  // in `ordered_`
+    std::size_t waits_at = kInOrder;     // index in `unordered_`, or:
+    typename Ordered::iterator place{};  // position in `ordered_`
   };
   struct Waiting {
     typename Ordered::node_type node;
@@ -95,8 +95,8 @@ class IndexedMap {
 
   std::unordered_map<std::string_view, Place> index_;
   mutable Ordered ordered_;
-  mutable std::vector<Waiting> unordered_;  // made since somebody walked
-  Ordered maker_;                           // empty but while it makes a node
+  mutable std::vector<Waiting> unordered_;  // inserted since the last iteration
+  Ordered maker_;                           // used to create nodes; otherwise empty
 };
 
 }  // namespace drakkar

@@ -4,9 +4,9 @@
 
 namespace drakkar {
 
-// `path` from the root on, without "." and "..", symbolic links followed as far as it exists. So it
-// is what other programs may be told and what the kernel shows in its list of mounts. Empty stays
-// empty.
+// `path` as an absolute path without "." and "..", with symbolic links resolved as far as it
+// exists. Suitable to pass to other programs and to compare with the kernel's list of mounts. An
+// empty path stays empty.
 std::string AbsolutePath(const std::string& path);
 
 }  // namespace drakkar

@@ -6,12 +6,12 @@
 namespace drakkar {
 
 using Duration = std::chrono::nanoseconds;
-// Wall time, for what is written into objects. It may jump.
+// Wall time, for timestamps in objects. It may jump.
 using WallTime = std::chrono::sys_time<std::chrono::nanoseconds>;
-// Time that only moves forward, for timeouts and measurements.
+// Monotonic time, for timeouts and measurements.
 using MonotonicTime = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
-// The only door to time. Logic takes it by reference; tests pass a FakeClock or the clock of a
+// The only access to time. Logic takes it by reference; tests pass a FakeClock or the clock of a
 // SeededLoop.
 class Clock {
  public:
@@ -20,7 +20,7 @@ class Clock {
   virtual MonotonicTime Monotonic() const = 0;
 };
 
-// The machine's clocks. Stateless and usable from any thread.
+// The machine's clocks. Stateless and thread-safe.
 const Clock& RealClock();
 
 }  // namespace drakkar

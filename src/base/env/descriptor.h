@@ -6,8 +6,7 @@
 
 namespace drakkar {
 
-// Owns a file descriptor. Closing is not checked: who must know that a write is on disk syncs
-// first.
+// Owns a file descriptor. Errors of close are ignored: sync first if a write must be on disk.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}

@@ -14,15 +14,15 @@ class [[nodiscard]] DescriptorWatch {
   virtual ~DescriptorWatch() = default;
 };
 
-// Calls `on_readable` on the loop for as long as `descriptor` (a pipe, socket, pidfd or inotify
-// instance; never a regular file) is readable or its other end is gone. The descriptor is borrowed
-// and must stay open until the watch is destroyed. The callback may destroy the watch. Null when
-// the kernel cannot poll such a descriptor. Only from the loop.
+// Calls `on_readable` on the loop while `descriptor` (a pipe, socket, pidfd or inotify instance;
+// never a regular file) is readable or its other end is closed. The descriptor is borrowed and must
+// stay open until the watch is destroyed. The callback may destroy the watch. Returns null if the
+// kernel cannot poll the descriptor. Call it on the loop.
 std::unique_ptr<DescriptorWatch> WatchReadable(UvLoop& loop, int descriptor,
                                                std::function<void()> on_readable);
 
-// The same for a descriptor that takes bytes (or whose reader is gone). A descriptor has at most
-// one watch of either kind: duplicate it for the other.
+// The same for a descriptor that accepts bytes (or whose reader has closed). A descriptor can have
+// only one watch of either kind; duplicate it for the other.
 std::unique_ptr<DescriptorWatch> WatchWritable(UvLoop& loop, int descriptor,
                                                std::function<void()> on_writable);
 

@@ -7,9 +7,9 @@
 
 namespace drakkar {
 
-// An exclusive lock between processes that share a file: Linux open-file-description locks over the
-// whole file, which programs in other languages take too. The file is made (0666 and the umask) and
-// kept. Given up by Unlock, by the destructor, and by the kernel when the process ends.
+// An exclusive lock between processes that share a file: Linux open-file-description locks on the
+// whole file, which programs in other languages use too. The file is created (0666 and the umask)
+// and kept. Released by Unlock, by the destructor, and by the kernel when the process exits.
 class FileLock {
  public:
   explicit FileLock(std::string path) : path_(std::move(path)) {}
@@ -17,10 +17,10 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  // Never waits: false if someone else has it, another FileLock of this process included.
+  // Does not wait: returns false if the lock is held, including by another FileLock of this
+  // process.
   Result<bool> TryLock();
-  // Waits for others, for locks that are held for the time of a few small files: kUnavailable if it
-  // is not to be had within `limit`.
+  // Waits for a lock that is held only briefly; kUnavailable if that takes longer than `limit`.
   Result<void> LockWithin(std::chrono::milliseconds limit);
   void Unlock();
 

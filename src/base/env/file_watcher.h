@@ -9,11 +9,12 @@
 namespace drakkar {
 
 enum class FileChange {
-  kCreated,   // a name appeared: created, or renamed into the directory (also over an old one)
+  kCreated,   // a name appeared: created, or renamed into the directory (possibly over an old one)
   kModified,  // a file was closed after writing, or its attributes changed; see FileWatcherOptions
-  kRemoved,   // a name vanished: deleted, or renamed out of the directory
-  kEventsLost,     // the kernel dropped events: list the directory again; `name` is empty
-  kDirectoryGone,  // the directory itself was removed or moved: nothing more comes; `name` is empty
+  kRemoved,   // a name disappeared: deleted, or renamed out of the directory
+  kEventsLost,  // the kernel dropped events: list the directory again; `name` is empty
+  // the directory itself was removed or moved, no more events follow; `name` is empty
+  kDirectoryGone,
 };
 
 struct FileEvent {
@@ -23,15 +24,15 @@ struct FileEvent {
   bool operator==(const FileEvent&) const = default;
 };
 
-// Destroying it ends the watch: its callback will not run afterwards.
+// Destroying it ends the watch; its callback does not run afterwards.
 class [[nodiscard]] FileWatch {
  public:
   virtual ~FileWatch() = default;
 };
 
 // Reports changes of names in directories, without recursion. Events arrive on the loop, in order.
-// To miss nothing, watch first and list afterwards: a name may then be seen twice, never not at
-// all. A watch must not outlive its watcher.
+// To miss nothing, watch first and list afterwards; a name may then be seen twice. A watch must not
+// outlive its watcher.
 class FileWatcher {
  public:
   virtual ~FileWatcher() = default;
@@ -40,12 +41,12 @@ class FileWatcher {
 };
 
 struct FileWatcherOptions {
-  // Reports each write as kModified, too: for files that stay open, such as logs.
+  // Reports each write as kModified too, for files that stay open, such as logs.
   bool reports_writes = false;
 };
 
 class UvLoop;
-// Through inotify: one instance for all directories of this watcher.
+// Uses one inotify instance for all directories of this watcher.
 Result<std::unique_ptr<FileWatcher>> MakeFileWatcher(UvLoop& loop, FileWatcherOptions options = {});
 
 }  // namespace drakkar

@@ -8,28 +8,28 @@
 
 namespace drakkar {
 
-// Tells a program without a loop that files have changed since the watch was made.
+// Notifies a program without a loop that files have changed since the watch was created.
 class ChangeWatch {
  public:
   virtual ~ChangeWatch() = default;
-  // Returns when something has changed, and at once if it has already; at the latest after `limit`.
+  // Returns when something has changed, immediately if it already has, or after `limit`.
   virtual void Wait(Duration limit) = 0;
 };
 
-// For programs without a loop that have to wait for something. Everything else uses timers.
+// Waiting for programs without a loop. Everything else uses timers.
 class Pause {
  public:
   virtual ~Pause() = default;
   virtual void For(Duration duration) = 0;
-  // Of files their content, of directories their entries; what does not exist is watched through
-  // the nearest directory above it. Null where that cannot be had: then look again now and then.
+  // Watches the content of files and the entries of directories; what does not exist is watched
+  // through its closest existing parent. Null if that is not possible; poll in that case.
   virtual std::unique_ptr<ChangeWatch> WatchChanges(const std::vector<std::string>& paths) {
     static_cast<void>(paths);
     return nullptr;
   }
 };
 
-// The most paths that one watch takes; more of them are not watched at all.
+// Limit per watch; with more paths, none is watched.
 constexpr std::size_t kMaxWatchedPaths = 1'024;
 
 Pause& RealPause();

@@ -6,7 +6,7 @@
 
 namespace drakkar {
 
-// The only door to randomness.
+// The only access to randomness.
 class Random {
  public:
   virtual ~Random() = default;
@@ -20,10 +20,10 @@ class Random {
   std::string NameSuffix(std::size_t length);
 };
 
-// The kernel's generator: fit for tokens and keys. Safe from any thread.
+// The kernel's generator; suitable for tokens and keys. Thread-safe.
 Random& RealRandom();
 
-// xoshiro256**: the same seed gives the same numbers on every machine. Never for secrets.
+// xoshiro256**: the same seed gives the same numbers on every machine. Not for secrets.
 class SeededRandom final : public Random {
  public:
   explicit SeededRandom(std::uint64_t seed);

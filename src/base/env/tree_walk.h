@@ -9,27 +9,25 @@
 
 namespace drakkar {
 
-// What a walk calls. An error ends it. Names are of one part; use them with the *at calls on the
-// directory they come with: others may be changing the tree meanwhile.
+// What a walk calls; an error ends it. Names have one component. Use them with the *at system calls
+// on the given directory, because others may change the tree at the same time.
 struct TreeCallbacks {
   // Everything but directories: files, links, sockets, devices.
   std::function<Result<void>(int directory, const std::string& name, const struct stat& info)>
       on_entry;
-  // A directory, after all that is in it. May remove it.
+  // A directory, after its contents. May remove it.
   std::function<Result<void>(int parent, const std::string& name, const struct stat& info)>
       on_directory;
-  // A directory on which something is mounted is not entered: true passes over it, false is an
-  // error.
+  // Mount points are not entered: if true they are skipped, otherwise they are an error.
   bool skip_mounts = false;
 };
 
-// Walks everything below a directory, never through a link and never into another mount. Whatever
-// made the tree may be hostile: no length of a path and no number of open files bounds its depth,
-// only the memory for the names on the way. kConflict: a directory was moved away under the walk.
+// Walks everything below a directory, never through a link and never into another mount. The tree
+// may be hostile: neither path length nor the number of open files limits its depth, only memory
+// for the names on the way. Fails with kConflict if a directory was moved during the walk.
 Result<void> WalkTree(const std::string& path, const TreeCallbacks& callbacks);
 
-// What the tree takes on disk, a file with several names once. What is mounted in it does not
-// count.
+// Disk usage of the tree, counting a file with several names once, without mounts in it.
 Result<std::uint64_t> TreeUsage(const std::string& path);
 
 }  // namespace drakkar

@@ -26,23 +26,22 @@ class EventLoop {
  public:
   virtual ~EventLoop() = default;
 
-  // Runs `task` on the loop, in the order posted. Callable from any thread. A task posted after the
-  // loop has stopped for good is destroyed with it, without running.
+  // Runs `task` on the loop, in the order posted. Thread-safe. A task posted after the loop has
+  // stopped for the last time is destroyed with the loop, without running.
   virtual void Post(Task task) = 0;
-  // As Post, for what begins something new (a request from outside): it may wait until what was
-  // begun before has been finished, for a bounded number of tasks. In the order posted among
-  // themselves.
+  // Like Post, for tasks that start new work (a request from outside). They may be delayed until
+  // earlier work is finished, by a bounded number of tasks. They keep their order among themselves.
   virtual void PostNew(Task task) { Post(std::move(task)); }
 
-  // Runs `task` once after `delay` unless the handle is destroyed first. Only from the loop.
+  // Runs `task` once after `delay` unless the handle is destroyed first. Call it on the loop.
   virtual TimerHandle RunAfter(Duration delay, Task task) = 0;
 
-  // True on the loop's own thread (always true in a simulation).
+  // True on the loop's own thread; always true in a simulation.
   virtual bool IsInLoop() const = 0;
 
   virtual const Clock& clock() const = 0;
 
-  // Stops the process if called from a foreign thread; free in release builds.
+  // Aborts if called from another thread; free in release builds.
   void AssertInLoop() const {
 #ifndef NDEBUG
     CheckInLoop();

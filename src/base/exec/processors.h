@@ -4,7 +4,7 @@
 
 namespace drakkar {
 
-// How many processors this process may use; at least one.
+// The number of processors that this process may use; at least one.
 std::size_t ProcessorCount();
 
 }  // namespace drakkar

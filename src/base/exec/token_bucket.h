@@ -7,14 +7,13 @@
 
 namespace drakkar {
 
-// Lets `burst` through at once and `per_second` after that. Full at the start; asks no clock
-// itself.
+// Allows a burst of `burst`, then `per_second`. Starts full. The caller passes the time.
 class TokenBucket {
  public:
   TokenBucket(double per_second, double burst)
       : per_second_(per_second), burst_(burst), tokens_(burst) {}
 
-  // False: not now. `now` never goes back.
+  // Returns false if no token is available. `now` never goes back.
   bool Take(MonotonicTime now) {
     const double seconds = std::chrono::duration<double>(now - filled_at_).count();
     tokens_ = std::min(burst_, tokens_ + seconds * per_second_);
@@ -23,7 +22,7 @@ class TokenBucket {
     tokens_ -= 1;
     return true;
   }
-  // Until the next one, as of the last Take.
+  // Time until the next token, as of the last Take.
   Duration Wait() const {
     return std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(std::max(0.0, 1 - tokens_) / per_second_));

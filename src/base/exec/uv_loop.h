@@ -10,8 +10,8 @@ struct uv_loop_s;
 
 namespace drakkar {
 
-// The real loop: libuv underneath. Run it on the current thread with Run, or on a thread of its own
-// with LoopThread. `native` is for base, net/socket and node file watching only.
+// The real loop, based on libuv. Run it on the current thread with Run, or on its own thread with
+// LoopThread. `native` is only for base, net/socket and the node's file watching.
 class UvLoop final : public EventLoop {
  public:
   UvLoop();
@@ -23,13 +23,13 @@ class UvLoop final : public EventLoop {
   bool IsInLoop() const override;
   const Clock& clock() const override;
 
-  // Runs until Stop. Tasks posted before Stop have run. May be called again afterwards.
+  // Runs until Stop. Tasks posted before Stop are run. May be called again afterwards.
   void Run();
-  // From any thread.
+  // Thread-safe.
   void Stop();
 
-  // Calls `on_signal` on the loop when the process gets the signal. Only from the loop or before
-  // Run. The handle stops the watching.
+  // Calls `on_signal` on the loop when the process receives the signal. Call it on the loop or
+  // before Run. Destroying the handle stops it.
   TimerHandle OnSignal(int signal, std::function<void()> on_signal);
 
   uv_loop_s* native();
@@ -39,14 +39,14 @@ class UvLoop final : public EventLoop {
   std::unique_ptr<Impl> impl_;
 };
 
-// A UvLoop on a thread of its own, started by the constructor. The destructor stops and joins.
-// What lives on the loop must be destroyed on it first (RunSync).
+// A UvLoop on its own thread, started by the constructor. The destructor stops and joins it.
+// Objects that live on the loop must be destroyed on it first (RunSync).
 class LoopThread {
  public:
   explicit LoopThread(std::string name);
   ~LoopThread();
   UvLoop& loop() { return *loop_; }
-  // Runs `task` on the loop and waits for it. Never call it from the loop.
+  // Runs `task` on the loop and waits for it. Must not be called on the loop.
   void RunSync(Task task);
   void Stop();
 

@@ -8,15 +8,15 @@
 
 namespace drakkar {
 
-// Keeps the machine's idle processors from sleeping while short work passes from thread to thread,
-// where waking a processor would take longer than the work. Idle processors poll instead, which
-// costs power and, on a virtual machine, its neighbours' time: only on request (--low-latency).
+// Keeps idle processors from sleeping while short work passes from thread to thread, where waking a
+// processor would take longer than the work. Idle processors poll instead, which costs power and,
+// on a virtual machine, the host's CPU. Therefore only on request (--low-latency).
 //
-// Uses the kernel's /dev/cpu_dma_latency. Without it, or without the right to open it, nothing
-// changes. Loop-bound. Holds may outlive it.
+// Uses the kernel's /dev/cpu_dma_latency. Without it, or without permission to open it, this is a
+// no-op. Loop-bound. Holds may outlive it.
 class Wakefulness {
  public:
-  // A hold that lasts longer ends by itself.
+  // A hold that lasts longer expires.
   static constexpr Duration kLimit = std::chrono::milliseconds(5);
   static constexpr char kDevice[] = "/dev/cpu_dma_latency";
 
@@ -24,11 +24,11 @@ class Wakefulness {
   ~Wakefulness();
 
   class Hold;
-  // Until the hold is destroyed.
+  // Active until the hold is destroyed.
   [[nodiscard]] std::unique_ptr<Hold> Begin();
 
-  // Until nobody has called it for kLinger: for streams of short things, where a hold for each
-  // would cost more than it gives.
+  // Active until nobody has called it for kLinger. For streams of short operations, where a hold
+  // for each would cost more than it gains.
   static constexpr Duration kLinger = std::chrono::milliseconds(1);
   void Touch();
 
@@ -38,7 +38,7 @@ class Wakefulness {
 
   const std::shared_ptr<State> state_;
   MonotonicTime touched_{};
-  TimerHandle linger_;  // null unless touched of late
+  TimerHandle linger_;  // null unless touched recently
 };
 
 class Wakefulness::Hold {
@@ -52,7 +52,7 @@ class Wakefulness::Hold {
   void End();
 
   const std::shared_ptr<State> state_;
-  TimerHandle limit_;  // null once it is over
+  TimerHandle limit_;  // null once expired
 };
 
 }  // namespace drakkar

@@ -7,16 +7,16 @@
 
 namespace drakkar {
 
-// A few threads for what must block: fsync, spawn, large reads. Bounded: Run refuses (returns
-// false) when `max_queued` tasks already wait, and the caller decides what to drop.
+// A few threads for blocking work: fsync, spawn, large reads. Bounded: Run returns false if
+// `max_queued` tasks are already queued, and the caller decides what to drop.
 class WorkerPool {
  public:
   WorkerPool(std::size_t threads, std::size_t max_queued);
-  ~WorkerPool();  // as Stop
+  ~WorkerPool();  // calls Stop
 
   [[nodiscard]] bool Run(Task task);
-  // Finishes the queued tasks and joins; from then on Run refuses. Whoever owns the pool and what
-  // its tasks use calls this before anything of that is destroyed.
+  // Finishes the queued tasks and joins the threads; Run returns false from then on. Call it before
+  // anything that the tasks use is destroyed.
   void Stop();
 
  private:

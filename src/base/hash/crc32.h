@@ -8,7 +8,7 @@ namespace drakkar {
 // CRC-32 with the IEEE polynomial, as zlib and Go's hash/crc32 compute it.
 std::uint32_t Crc32(std::string_view bytes);
 
-// 64-bit FNV-1a: fast, stable across runs and machines, not for adversarial input.
+// 64-bit FNV-1a: fast, stable across runs and machines; not for adversarial input.
 std::uint64_t Fnv1a(std::string_view bytes);
 
 }  // namespace drakkar

@@ -7,14 +7,14 @@
 
 namespace drakkar {
 
-// SHA-256 (FIPS 180-4), fed in pieces. For content digests; keys and signatures use net/tls.
+// Incremental SHA-256 (FIPS 180-4). For content digests; keys and signatures use net/tls.
 class Sha256 {
  public:
   using Digest = std::array<std::uint8_t, 32>;
 
   Sha256();
   void Update(std::string_view bytes);
-  // Ends the message. Nothing may be fed afterwards.
+  // Ends the message; nothing may be added afterwards.
   Digest Finish();
 
  private:

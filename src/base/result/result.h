@@ -9,8 +9,8 @@
 
 namespace drakkar {
 
-// The value of an operation, or why it failed. Shaped like std::expected<T, Error>; accessing the
-// wrong side is a bug and stops the process.
+// The value of an operation, or why it failed. Like std::expected<T, Error>; accessing the wrong
+// side aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -87,14 +87,14 @@ inline Result<void> Ok() {
 #define DRAKKAR_CONCAT_INNER(a, b) a##b
 #define DRAKKAR_CONCAT(a, b) DRAKKAR_CONCAT_INNER(a, b)
 
-// Returns the error of `expression` from the enclosing function, if it has one.
+// Returns from the enclosing function if `expression` is an error.
 #define RETURN_IF_ERROR(expression)                                     \
   do {                                                                  \
     auto drakkar_result = (expression);                                 \
     if (!drakkar_result.ok()) return std::move(drakkar_result).error(); \
   } while (false)
 
-// ASSIGN_OR_RETURN(auto x, F()): x is the value of F(), or the function returns its error.
+// ASSIGN_OR_RETURN(auto x, F()) sets x to the value of F(), or returns its error.
 #define ASSIGN_OR_RETURN(declaration, expression) \
   ASSIGN_OR_RETURN_INNER(DRAKKAR_CONCAT(drakkar_result_, __LINE__), declaration, expression)
 #define ASSIGN_OR_RETURN_INNER(result, declaration, expression) \

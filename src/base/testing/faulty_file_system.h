@@ -11,22 +11,22 @@
 
 namespace drakkar {
 
-// Another file system, of which chosen calls fail with EIO and without an effect. For code
-// that needs real files (links, mounts, other programs); MemoryFileSystem does the same in memory.
-// The parts of WriteFileAtomically count singly. Any thread may call.
+// Wraps a file system and makes chosen calls fail with EIO and without effect. For code that needs
+// real files (links, mounts, other programs); MemoryFileSystem does the same in memory. The steps
+// of WriteFileAtomically count individually. Thread-safe.
 class FaultyFileSystem final : public FileSystem {
  public:
   explicit FaultyFileSystem(FileSystem& inner) : inner_(inner) {}
 
-  // The n-th call from now (0 = the next).
+  // Fails the n-th call from now (0 is the next).
   void FailCall(std::size_t calls_from_now);
-  // The next such calls ("read", "write", "stat", ...) for paths that contain `part`.
+  // Fails the next such calls ("read", "write", "stat", ...) for paths that contain `part`.
   void FailNext(std::string_view what, std::string_view part, int times = 1);
-  // Nothing fails any more.
+  // Stops injecting failures.
   void Stop();
   std::size_t calls() const;
   std::string failed()
-      const;  // "read /path": the call that failed since one was chosen; empty: none
+      const;  // "read /path": the call that failed since one was chosen; empty if none
 
   Result<std::string> ReadFile(const std::string& path) override;
   Result<void> WriteFile(const std::string& path, std::string_view content,
@@ -58,7 +58,7 @@ class FaultyFileSystem final : public FileSystem {
   std::size_t fail_at_ = SIZE_MAX;
   std::string fail_what_;
   std::string fail_part_;
-  int fail_times_ = 0;  // of these
+  int fail_times_ = 0;  // remaining failures
   std::string failed_;
 };
 

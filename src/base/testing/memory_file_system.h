@@ -9,11 +9,11 @@
 
 namespace drakkar {
 
-// A file system in memory that can fail and crash on purpose.
+// An in-memory file system that can fail and crash on purpose.
 //
-// Content and names become durable as on a careful real one: a file's bytes at SyncFile, a
-// directory's entries at SyncDirectory. `Crash` returns to what was durable. `FailCall(n)` makes
-// the n-th call from now (0 = the next) return an error once, so that a test can fail each in turn.
+// A file's bytes become durable at SyncFile, a directory's entries at SyncDirectory. `Crash`
+// reverts to the durable state. `FailCall(n)` makes the n-th call from now (0 is the next) fail
+// once, so that a test can fail each call in turn.
 class MemoryFileSystem final : public FileSystem {
  public:
   MemoryFileSystem();
@@ -37,7 +37,7 @@ class MemoryFileSystem final : public FileSystem {
   Result<void> OverwriteFile(const std::string& path, std::uint64_t offset,
                              std::string_view content, bool sync) override;
 
-  // A socket file, as listening on a path makes one. Remove takes it away.
+  // Creates a socket file, as listening on a path does. Remove deletes it.
   void MakeSocket(const std::string& path);
 
   void FailCall(std::size_t calls_from_now);

@@ -10,8 +10,8 @@
 
 namespace drakkar {
 
-// A watcher whose events the test makes. Emit posts to the loop, as the kernel would: the callback
-// never runs inside the call that caused the change.
+// A watcher whose events come from the test. Emit posts to the loop, as the kernel would: the
+// callback never runs inside the call that caused the change.
 class MemoryFileWatcher final : public FileWatcher {
  public:
   explicit MemoryFileWatcher(EventLoop& loop) : loop_(loop) {}

@@ -11,7 +11,8 @@
 
 namespace drakkar {
 
-// A clock that moves only when told. Wall and monotonic time advance together; the wall can jump.
+// A clock that moves only when told to. Wall and monotonic time advance together; wall time can
+// jump.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(WallTime start = WallTime(std::chrono::seconds(1'800'000'000)));
@@ -25,22 +26,21 @@ class FakeClock final : public Clock {
   MonotonicTime monotonic_{};
 };
 
-// A loop without threads or real time: tasks run when the test says so, timers fire as the fake
-// clock is advanced. Everything on it is a function of the seed.
+// A loop without threads or real time: tasks run when the test says so, and timers fire as the fake
+// clock advances. Everything on it is a function of the seed.
 //
-// Components that would have loops of their own get lanes: each keeps the order in which tasks were
-// posted to it, as every EventLoop does. With `shuffle`, the seed draws which lane goes on next
-// (and whether a timer that is due comes before), so that components interleave in all ways they
-// could; without it everything runs in the order posted.
+// Components that would have their own loops get lanes, each of which keeps the order in which
+// tasks were posted to it. With `shuffle`, the seed decides which lane runs next (and whether a due
+// timer runs first), so that components interleave in every possible way. Without it, everything
+// runs in the order posted.
 class SeededLoop final : public EventLoop {
  public:
   explicit SeededLoop(std::uint64_t seed = 1, bool shuffle = false);
   ~SeededLoop() override;
 
-  // A loop of the same clock, timers and seed, with an order of its own. Lives as long as this.
+  // A loop with the same clock, timers and seed, but its own order. Lives as long as this one.
   EventLoop& NewLane();
-  // The lane's component has crashed: what is queued on it is destroyed, and so is what comes
-  // later.
+  // Simulates a crash of the lane's component: destroys tasks queued on it, now and later.
   void DropLane(EventLoop& lane);
 
   void Post(Task task) override;
@@ -51,12 +51,12 @@ class SeededLoop final : public EventLoop {
   FakeClock& fake_clock() { return clock_; }
   Random& random() { return random_; }
 
-  // Runs one ready task (with `shuffle`, perhaps a timer that is due); false if none is ready.
+  // Runs one ready task (with `shuffle`, possibly a due timer); false if none is ready.
   bool RunOne();
-  // Runs until nothing is ready. Returns how many ran; stops the process after `limit`, because a
+  // Runs until nothing is ready and returns how many tasks ran. Aborts after `limit`, because a
   // loop that feeds itself without time passing is a bug.
   std::size_t RunUntilIdle(std::size_t limit = 10'000'000);
-  // Lets `by` pass: fires timers in order, running what becomes ready in between.
+  // Advances time by `by`, firing timers in order and running what becomes ready.
   void Advance(Duration by);
   // Advances to the next timer, if there is one within `limit`, and runs until idle.
   bool AdvanceToNextTimer(Duration limit);

@@ -14,45 +14,46 @@
 
 namespace drakkar::features {
 
-// What a feature may look at to tell whether a pod needs it. All values are borrowed.
+// What a feature may inspect to decide whether a pod requires it. All values are borrowed.
 struct PodInfo {
   api::Value spec;
   api::Value status;
-  // The pod's allocated ResourceClaims, whole objects. Claims that are not allocated yet say
-  // nothing about features: the allocator asks the node for those.
+  // The pod's allocated ResourceClaims, as whole objects. Unallocated claims have no requirements
+  // yet; the allocator checks the node for those.
   std::vector<api::Value> claims;
 };
 // A pod object as PodInfo, without claims.
 PodInfo PodInfoOf(api::Value pod);
 
-// Whether a gate is on, by its name; names it does not know are off.
+// Whether the named gate is on; unknown gates are off.
 using GateLookup = std::function<bool(std::string_view name)>;
 GateLookup LookupIn(const FeatureGates& gates);  // copies them
-// Of an arbitrary component: a gate may be given under any of its names, its own name first.
+// For any component: a gate may be given under any of its names; its own name takes precedence.
 GateLookup LookupIn(std::map<std::string, bool, std::less<>> gates);
 
-// Everything that decides what a node declares, known before the node exists.
+// Everything that determines what a node declares, known before the node exists.
 struct NodeConfiguration {
   std::optional<Version> version;
-  GateLookup gate_enabled;  // none: all gates are off
+  GateLookup gate_enabled;  // if empty, all gates are off
   // Keys as KEP-5328 spells them: "CPUManagerPolicy" -> "static".
   std::map<std::string, std::string, std::less<>> static_configuration;
   RuntimeFeatures runtime_features;
 };
 
-// What a node must have so that it declares a feature: all of it.
+// All of these must be met for a node to declare a feature.
 struct FeatureRequirements {
   std::vector<std::string> enabled_feature_gates;  // at least one
   std::map<std::string, std::string, std::less<>> static_configuration;
   RuntimeFeatures runtime_features;
 };
 
-// The first requirement that is not met, as a sentence; nothing if the configuration meets all.
+// A message about the first unmet requirement; none if all are met.
 std::optional<std::string> FirstUnmet(const FeatureRequirements& requirements,
                                       const NodeConfiguration& configuration);
 
-// What a feature infers from a pod: the field because of which the pod needs it ("spec.hostUsers"),
-// nothing if it does not, or why that cannot be told; then the request or the attempt fails.
+// What a feature infers from a pod: the field that requires it ("spec.hostUsers"), nothing if the
+// pod does not require it, or an error if that cannot be determined, which fails the request or the
+// scheduling attempt.
 class NeededBecauseOf {
  public:
   NeededBecauseOf(std::nullopt_t) {}
@@ -71,27 +72,27 @@ class NeededBecauseOf {
   std::optional<Error> error_;
 };
 
-// One feature that nodes declare and pods may need (KEP-5328). Immutable, safe on any thread; the
-// answers depend on the arguments alone, never on hardware or the present state of a node.
+// One feature that nodes declare and pods may require (KEP-5328). Immutable and thread-safe. Its
+// answers depend only on the arguments, never on hardware or the current state of a node.
 class Feature {
  public:
   virtual ~Feature() = default;
 
   // The name in node.status.declaredFeatures and in messages.
   virtual std::string_view Name() const = 0;
-  // Further names for the same bit: a node declares all of them, any of them satisfies a match.
+  // Further names for the same bit: a node declares all of them, and any of them satisfies a
+  // requirement.
   virtual std::vector<std::string> Aliases() const { return {}; }
 
   virtual FeatureRequirements Requirements() const = 0;
-  // Asked only where all gates of Requirements are on, so that no feature can outlive its gate. An
-  // error means: not declared, and worth a line in the log. The default is that the requirements
-  // are met.
+  // Called only if all gates in Requirements are on, so that no feature outlives its gate. On error
+  // the feature is not declared and the error is logged. By default, checks the requirements.
   virtual Result<bool> Discover(const NodeConfiguration& configuration) const;
 
   virtual NeededBecauseOf InferForScheduling(const PodInfo& pod) const;
   virtual NeededBecauseOf InferForUpdate(const PodInfo& old_pod, const PodInfo& new_pod) const;
 
-  // The last version (inclusive) for which the feature is a constraint; nothing: no end.
+  // The last version (inclusive) in which the feature is a constraint; none means no end.
   virtual std::optional<Version> MaxVersion() const { return std::nullopt; }
 };
 

@@ -15,11 +15,11 @@ constexpr std::size_t kMaxFeatureNameBytes = 253;
 // worded as the API server words it.
 Result<void> CheckFeatureName(std::string_view name);
 
-// A list as the API takes it: valid names in ascending byte order, each once. What cannot be kept
-// comes back with the reason, for the log.
+// A list as the API accepts it: valid names, sorted by bytes, without duplicates. Dropped names
+// come with the reason, for the log.
 struct CleanNames {
   std::vector<std::string> names;
-  std::vector<std::string> dropped;  // a sentence each
+  std::vector<std::string> dropped;  // one message each
 };
 CleanNames CleanFeatureNames(std::vector<std::string> names);
 

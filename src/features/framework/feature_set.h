@@ -11,9 +11,9 @@
 
 namespace drakkar::features {
 
-// A set of features: one bit for each feature of a registry, in 64-bit words. Sets over registries
-// of different size do not mix. Up to 128 features live inside the object, so that testing a node
-// is two words side by side in memory.
+// A set of features: one bit per feature of a registry, in 64-bit words. Sets of registries of
+// different sizes cannot be combined. Up to 128 features are stored inline, so that testing a node
+// reads two adjacent words.
 class FeatureSet {
  public:
   FeatureSet() = default;  // over an empty registry
@@ -28,7 +28,7 @@ class FeatureSet {
   std::size_t Count() const;  // members
   bool operator==(const FeatureSet& other) const;
 
-  // Whether every member is in `other`. The sizes must be equal: the one test that runs per node.
+  // Whether every member is in `other`; runs once per node. The sizes must be equal.
   bool IsSubsetOf(const FeatureSet& other) const {
     CHECK(size_ == other.size_);
     const std::uint64_t* mine = words();
@@ -37,12 +37,12 @@ class FeatureSet {
     for (std::size_t i = 0; i < WordCount(); ++i) missing |= mine[i] & ~theirs[i];
     return missing == 0;
   }
-  // The same for sets of unknown origin: another size is an error.
+  // The same for sets of unknown origin; fails if the sizes differ.
   Result<bool> CheckedIsSubsetOf(const FeatureSet& other) const;
-  // The members that are not in `other`; another size is an error.
+  // The members that are not in `other`; fails if the sizes differ.
   Result<FeatureSet> Difference(const FeatureSet& other) const;
 
-  // Calls `visit(index)` for each member, ascending.
+  // Calls `visit(index)` for each member, in ascending order.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (std::size_t i = 0; i < WordCount(); ++i) {
@@ -52,7 +52,7 @@ class FeatureSet {
     }
   }
 
-  // One 0 or 1 per bit, bit 0 first. Equal sets of one registry give equal texts.
+  // One 0 or 1 per bit, bit 0 first. Equal sets of one registry give equal strings.
   std::string ToString() const;
 
  private:
@@ -67,7 +67,7 @@ class FeatureSet {
 
   std::size_t size_ = 0;
   std::array<std::uint64_t, kInlineWords> inline_{};
-  std::vector<std::uint64_t> heap_;  // all words, when the inline ones are too few
+  std::vector<std::uint64_t> heap_;  // all words, if they do not fit inline
 };
 
 }  // namespace drakkar::features

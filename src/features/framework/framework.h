@@ -10,12 +10,12 @@
 
 namespace drakkar::features {
 
-// What a configuration leads to. An error while a feature was looked for leaves it out; the caller
-// logs the problems.
+// The features that a configuration declares. A feature whose discovery fails is left out; the
+// caller logs the problems.
 struct Discovery {
   FeatureSet features;
-  std::vector<std::string> names;     // with aliases, ascending, each once
-  std::vector<std::string> problems;  // "feature X: why"
+  std::vector<std::string> names;     // with aliases, sorted, without duplicates
+  std::vector<std::string> problems;  // "feature X: reason"
 };
 
 struct MatchResult {
@@ -23,18 +23,18 @@ struct MatchResult {
   std::vector<std::string> unsatisfied;  // names without aliases, ascending
 };
 
-// A feature that a pod needs, and the field that says so.
+// A feature that a pod requires, and the field that causes it.
 struct Need {
   std::string feature;
   std::string field;
   bool operator==(const Need&) const = default;
 };
 
-// The calls of KEP-5328 over one registry: the same answers in scheduler, node, API server and
-// autoscaler. Immutable and cheap to copy, safe on any thread.
+// The operations of KEP-5328 over one registry, with the same answers in scheduler, node, API
+// server and autoscaler. Immutable, cheap to copy, thread-safe.
 //
-// `target` is the version of the component that asks, the emulated one. Above a feature's last
-// version every node is assumed to have the feature: it is neither needed nor declared.
+// `target` is the (emulated) version of the calling component. Above a feature's last version every
+// node is assumed to have it, so it is neither required nor declared.
 class Framework {
  public:
   explicit Framework(std::shared_ptr<const Registry> registry) : registry_(std::move(registry)) {}
@@ -47,12 +47,12 @@ class Framework {
                                            const std::optional<Version>& target) const;
   Result<FeatureSet> InferForPodUpdate(const PodInfo& old_pod, const PodInfo& new_pod,
                                        const std::optional<Version>& target) const;
-  // InferForPodScheduling with reasons, ascending by feature.
+  // InferForPodScheduling with the reasons, sorted by feature.
   Result<std::vector<Need>> ExplainPodScheduling(const PodInfo& pod,
                                                  const std::optional<Version>& target) const;
 
-  // The node's list is mapped on each call; whoever tests many pods keeps MapNodeFeatures' answer
-  // and calls `required.IsSubsetOf(node_features)`.
+  // Maps the node's list on each call. To test many pods, keep the result of MapNodeFeatures and
+  // call `required.IsSubsetOf(node_features)`.
   Result<MatchResult> MatchNode(const FeatureSet& required, api::Value node) const;
   Result<MatchResult> MatchNodeFeatureSet(const FeatureSet& required,
                                           const FeatureSet& node_features) const;

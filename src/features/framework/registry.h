@@ -14,14 +14,14 @@ namespace drakkar::features {
 
 using FeatureList = std::vector<std::unique_ptr<const Feature>>;
 
-// More would be refused: the list goes into the status of every node.
+// The list is part of every node's status. More features are rejected.
 constexpr std::size_t kMaxRegisteredFeatures = 1'024;
 
-// All features that a process knows, built once and immutable. Features are ordered by name, and
-// the place in that order is the feature's bit. An alias leads to the bit of its feature.
+// All features that a process knows; immutable. Features are sorted by name, and the index is the
+// feature's bit. An alias maps to the bit of its feature.
 class Registry {
  public:
-  // Refuses a feature without a gate, with a malformed name, and a name that comes twice.
+  // Rejects features without a gate, malformed names and duplicate names.
   static Result<std::shared_ptr<const Registry>> Create(FeatureList features);
 
   std::size_t size() const { return features_.size(); }
@@ -29,16 +29,16 @@ class Registry {
   std::optional<std::size_t> FindIndex(std::string_view name) const;  // name or alias
 
   FeatureSet NewSet() const { return FeatureSet(size()); }
-  // Names or aliases, in any order; "unknown feature X" for any other.
+  // Maps names or aliases in any order; fails with "unknown feature X".
   Result<FeatureSet> Map(const std::vector<std::string>& names) const;
-  // Unknown names are left out: nodes may be newer than we are.
+  // Ignores unknown names: nodes may be newer than we are.
   FeatureSet MapKnown(const std::vector<std::string>& names) const;
-  // What node.status.declaredFeatures says; empty if it says nothing.
+  // Maps node.status.declaredFeatures; empty if it is absent.
   FeatureSet MapNodeFeatures(api::Value node) const;
 
-  // Names without aliases, ascending: for messages.
+  // Names without aliases, sorted; for messages.
   Result<std::vector<std::string>> Names(const FeatureSet& set) const;
-  // Names and aliases, ascending: for node.status.declaredFeatures. The set must be of this
+  // Names and aliases, sorted; for node.status.declaredFeatures. The set must belong to this
   // registry.
   std::vector<std::string> DeclaredNames(const FeatureSet& set) const;
 

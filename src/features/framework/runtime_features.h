@@ -2,7 +2,7 @@
 
 namespace drakkar::features {
 
-// What the container runtime must offer; stated in the node's configuration like everything else.
+// Features of the container runtime, stated in the node's configuration.
 struct RuntimeFeatures {
   bool user_namespaces_host_network = false;
   bool mount_options = false;

@@ -5,14 +5,14 @@
 
 namespace drakkar::features {
 
-// The version of a node or of the component that asks: full semantic version, since a feature's
+// The version of a node or of the calling component: a full semantic version, because a feature's
 // last version may lie between two pre-releases.
 using Version = api::Semver;
 
-// "1.37", "v1.37.2", "1.38.0-alpha.1+abc". The error says how a version is written.
+// Parses "1.37", "v1.37.2" or "1.38.0-alpha.1+abc".
 Result<Version> ParseVersion(std::string_view text);
 
-// A component emulating a release asks with this one.
+// The version of a component that emulates a release.
 inline Version VersionOf(ReleaseVersion release) {
   Version version;
   version.major = static_cast<std::uint64_t>(release.major);

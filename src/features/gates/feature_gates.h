@@ -12,7 +12,7 @@
 
 namespace drakkar {
 
-// A Kubernetes release as gates see it: major and minor.
+// A Kubernetes release: major and minor version.
 struct ReleaseVersion {
   int major = 1;
   int minor = 37;
@@ -64,8 +64,8 @@ enum class Gate : std::uint8_t {
   kCount,
 };
 
-// Which features are on in one component: the defaults of the release it emulates, changed by
-// `--feature-gates`. Immutable once made.
+// The gates of one component: the defaults of the release it emulates, overridden by
+// `--feature-gates`. Immutable.
 class FeatureGates {
  public:
   // The defaults of our own version.
@@ -73,32 +73,32 @@ class FeatureGates {
 
   struct Options {
     ReleaseVersion emulated = kOurVersion;
-    // "A=true,B=false"; names of aliases are fine. Later entries win over earlier ones of the same
-    // name; two names of one gate must agree.
+    // "A=true,B=false"; aliases are allowed. Later entries override earlier ones with the same
+    // name; the two names of a gate must agree.
     std::string overrides;
-    // The same from a configuration file; `overrides` win over them.
+    // The same from a configuration file; `overrides` take precedence.
     std::string file_overrides = {};
-    // Turned on before `overrides` are applied (what `drakkar up` does for the five proposals); off
-    // if `overrides` turn off what one needs and do not name it.
+    // Turned on before `overrides` are applied (`drakkar up` does this for the five proposals).
+    // Stays off if `overrides` turn off a dependency without setting the gate itself.
     std::vector<Gate> turned_on;
   };
-  // Refuses unknown names, values that are no booleans, gates the emulated release does not know,
+  // Rejects unknown names, values that are not booleans, gates that the emulated release lacks,
   // locked gates set against their default, and gates whose dependencies are off.
   static Result<FeatureGates> Create(const Options& options);
 
   bool Enabled(Gate gate) const { return enabled_[static_cast<std::size_t>(gate)]; }
-  // By any of its names; false for names that are not known.
+  // By any of its names; false for unknown names.
   bool Enabled(std::string_view name) const;
-  // Whether the emulated release knows the gate at all.
+  // Whether the gate exists in the emulated release.
   bool Known(Gate gate) const;
   ReleaseVersion emulated() const { return emulated_; }
-  // Binding conditions need both of their gates.
+  // Binding conditions require both of their gates.
   bool BindingConditions() const {
     return Enabled(Gate::kDRADeviceBindingConditions) &&
            Enabled(Gate::kDRAResourceClaimDeviceStatus);
   }
 
-  // For tests: a copy with one gate set, dependencies not checked.
+  // For tests: a copy with one gate set, without checking dependencies.
   FeatureGates With(Gate gate, bool on) const;
 
  private:
@@ -109,11 +109,11 @@ class FeatureGates {
 };
 
 std::string_view GateName(Gate gate);
-// What a release says about a gate.
+// A gate in a release.
 struct GateFacts {
   std::string_view name;
-  std::string_view alias;  // empty: none
-  bool is_known = false;   // the rest says nothing if it is not
+  std::string_view alias;  // empty if there is none
+  bool is_known = false;   // if false, the rest is meaningless
   bool is_on = false;      // by default
   bool is_locked = false;  // to its default
   std::vector<std::string_view> needs;

@@ -6,9 +6,10 @@
 
 namespace drakkar::features {
 
-// A made-up feature for tests, with all that a feature may have: a gate, a static setting, an
-// alias, rules for scheduling and updates, and a last version. A pod needs it when it tolerates
-// taints with the key "exclusive-cpus", an update when it adds the first such toleration.
+// An artificial feature for tests that uses everything a feature may have: a gate, a static
+// setting, an alias, rules for scheduling and updates, and a last version. A pod requires it if it
+// tolerates the taint key "exclusive-cpus"; an update requires it if it adds the first such
+// toleration.
 class StaticCpuFeature : public Feature {
  public:
   explicit StaticCpuFeature(std::optional<Version> last = std::nullopt) : last_(std::move(last)) {}

@@ -11,18 +11,19 @@
 
 namespace drakkar::net::client {
 
-// One request from the call to its end, wherever it is at the moment: queued or on a connection.
+// One request from the call to its end, whether queued or on a connection.
 struct Call {
   Request request;
   std::string url;  // as given, for errors
   Method method = Method::kGet;
   StreamSink* sink = nullptr;
   std::unique_ptr<StreamSink> owned_sink;
-  std::function<void(std::unique_ptr<RawStream>)> on_upgrade;  // set: wants a raw stream
+  // if set, the caller wants a raw stream
+  std::function<void(std::unique_ptr<RawStream>)> on_upgrade;
   TimerHandle timeout;
   int attempts = 0;
   bool response_started = false;
-  bool over = false;  // the sink has had its last call or does not want any
+  bool over = false;  // the sink has had its last call or wants no more
 
   // On a connection:
   class Connection* connection = nullptr;
@@ -33,16 +34,16 @@ struct Call {
 };
 using CallPtr = std::shared_ptr<Call>;
 
-// What a connection needs of the pool.
+// What a connection needs from the pool.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
   virtual FlushQueue& flush_queue() = 0;
   virtual void OnConnectionReady(Connection& connection) = 0;
-  // Streams have ended: there may be room for queued calls.
+  // Streams have ended, so there may be room for queued calls.
   virtual void OnConnectionRoom(Connection& connection) = 0;
   virtual void OnRetry(Connection& connection, CallPtr call) = 0;
-  // `error` is why it never became ready, or null. Called once, last; the pool lets go of it.
+  // `error` is why it never became ready, or null. The last call; the pool then releases it.
   virtual void OnConnectionClosed(Connection& connection, const Error* error) = 0;
 };
 
@@ -56,7 +57,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
              std::shared_ptr<const TlsContext> tls);
   ~Connection() override;
 
-  void* pool_entry = nullptr;  // the owner's, to find its own record again
+  void* pool_entry = nullptr;  // used by the owner to find its record
 
   void Start();
   bool is_ready() const { return session_ != nullptr; }
@@ -64,9 +65,9 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   bool CanSubmit() const;
   void Submit(CallPtr call);
   void Cancel(Call& call);
-  // Closes at once; open calls fail with `error` or are retried where that is safe.
+  // Closes immediately; open calls fail with `error`, or are retried if that is safe.
   void Close(const Error& error);
-  // Closes without a call to anyone.
+  // Closes without notifying anyone.
   void Abandon();
   void Check(MonotonicTime now);
 
@@ -102,11 +103,11 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   RawStreamEnd* raw_ = nullptr;
   bool raw_closing_ = false;
   bool http2_ = false;
-  bool served_ = false;  // a response has come over it before
-  bool room_ = false;    // streams ended since AfterEvents
+  bool served_ = false;  // has delivered a response before
+  bool room_ = false;    // streams have ended since AfterEvents
   bool flush_scheduled_ = false;
   std::string out_;
-  bool active_ = false;  // something was read or written since the last check
+  bool active_ = false;  // read or wrote something since the last check
   MonotonicTime last_received_{};
   MonotonicTime idle_since_{};
   MonotonicTime pinged_at_{};

@@ -6,9 +6,10 @@
 
 namespace drakkar::net {
 
-// The body as one gzip stream, at the fastest level: answers are compressed once and sent once.
+// Compresses the body as one gzip stream at the fastest level.
 std::string Gzip(const Body& body);
-// For tests and clients: at most `max_size` bytes come out, nullopt if it is no gzip or is larger.
+// For tests and clients. Returns nullopt if the input is not gzip or expands beyond `max_size`
+// bytes.
 std::optional<std::string> Gunzip(std::string_view bytes, std::size_t max_size);
 
 }  // namespace drakkar::net

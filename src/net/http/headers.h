@@ -8,8 +8,8 @@
 
 namespace drakkar::net {
 
-// Header fields in the order received or to be sent. Names compare without case. A handful of
-// entries is the rule, so lookup is a scan.
+// Header fields in the order received or to be sent. Names are case-insensitive. There are usually
+// only a few, so lookup is a linear scan.
 class Headers {
  public:
   using Field = std::pair<std::string, std::string>;
@@ -26,7 +26,7 @@ class Headers {
   const std::string* Find(std::string_view name) const;
   // The first field of that name, or "".
   std::string_view Get(std::string_view name) const;
-  // Whether a comma-separated list field holds `token` (compared without case).
+  // Whether a comma-separated list field contains `token` (case-insensitive).
   bool HasToken(std::string_view name, std::string_view token) const;
   std::size_t Count(std::string_view name) const;
 
@@ -43,9 +43,9 @@ class Headers {
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 // RFC 9110 section 5.6.2: a non-empty token.
 bool IsToken(std::string_view text);
-// No control characters except tab: nothing that could end the field.
+// No control characters except tab, so that nothing can end the field.
 bool IsHeaderValue(std::string_view text);
-// `text` with what IsHeaderValue forbids replaced by spaces.
+// `text` with characters that IsHeaderValue forbids replaced by spaces.
 std::string CleanHeaderValue(std::string_view text);
 // True for fields that belong to one HTTP/1.1 connection (Connection, Transfer-Encoding, ...).
 bool IsConnectionHeader(std::string_view name);

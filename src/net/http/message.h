@@ -15,10 +15,10 @@ enum class Method { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kConnec
 
 std::string_view MethodName(Method method);
 std::optional<Method> FindMethod(std::string_view name);  // exact, upper case
-// Whether sending it twice has the effect of sending it once (RFC 9110 section 9.2.2).
+// Whether repeating the request has the same effect as sending it once (RFC 9110 section 9.2.2).
 bool IsIdempotent(Method method);
 
-// Bytes that several messages may share: encoded once, sent to many.
+// Bytes that several messages can share: encoded once, sent to many.
 using Segment = std::shared_ptr<const std::string>;
 using Body = std::vector<Segment>;
 

@@ -6,7 +6,7 @@
 
 namespace drakkar::net {
 
-// Bytes waiting to be sent, in order, shared segments uncopied until they are handed out.
+// Bytes waiting to be sent, in order. Shared segments are not copied until they are popped.
 class OutputQueue {
  public:
   void Push(Segment segment) {
@@ -30,7 +30,7 @@ class OutputQueue {
         offset_ = 0;
       }
     }
-    // Room at the front is used again once it is half of all: fewer are moved than were sent.
+    // Compact once half of the vector is unused, so that the cost is amortized.
     if (head_ == segments_.size() || head_ >= 64 + segments_.size() / 2) {
       segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(head_));
       head_ = 0;
@@ -44,7 +44,7 @@ class OutputQueue {
     bytes_ = 0;
     offset_ = 0;
   }
-  // Keeps only the rest of a segment that was handed out in part.
+  // Keeps only the rest of a partly popped segment.
   void DropUnstarted() {
     if (offset_ == 0) return Clear();
     segments_.resize(head_ + 1);
@@ -56,8 +56,8 @@ class OutputQueue {
 
  private:
   std::vector<Segment> segments_;
-  std::size_t head_ = 0;    // those before it are sent
-  std::size_t offset_ = 0;  // into the one at `head_`
+  std::size_t head_ = 0;    // segments before it are sent
+  std::size_t offset_ = 0;  // into the segment at `head_`
   std::size_t bytes_ = 0;
 };
 

@@ -8,20 +8,20 @@
 
 namespace drakkar::net {
 
-// What an HTTP/1.1 connection becomes after 101 Switching Protocols: bytes both ways. Bound to the
-// connection's loop. Destroying it closes the connection after what was written.
+// An HTTP/1.1 connection after 101 Switching Protocols: bytes in both directions. Bound to the
+// connection's loop. Destroying it closes the connection after everything written has been sent.
 class RawStream {
  public:
   virtual ~RawStream() = default;
-  // Begins to deliver. `on_closed` is the last call; neither comes after destruction.
+  // Starts delivery. `on_closed` is the last call; neither is called after destruction.
   virtual void Start(std::function<void(std::string_view)> on_data,
                      std::function<void()> on_closed) = 0;
   virtual void Write(std::string_view bytes) = 0;
-  // Bytes written that the kernel has not taken.
+  // Bytes written that the kernel has not accepted yet.
   virtual std::size_t pending_bytes() const = 0;
-  // Called each time pending_bytes has come down to zero.
+  // Called each time pending_bytes drops to zero.
   virtual void OnDrained(std::function<void()> callback) = 0;
-  // False: stop reading from the peer, so that it feels back-pressure.
+  // If false, stops reading from the peer, as back-pressure.
   virtual void SetReading(bool reading) = 0;
 };
 
@@ -32,7 +32,7 @@ class RawEndpoint {
   virtual void RawWrite(std::string_view bytes) = 0;
   virtual std::size_t RawPendingBytes() const = 0;
   virtual void RawSetReading(bool reading) = 0;
-  virtual void RawClose() = 0;  // the stream is gone: no further delivery
+  virtual void RawClose() = 0;  // the stream is destroyed; deliver nothing more
 };
 
 class RawStreamEnd final : public RawStream {
@@ -77,7 +77,7 @@ class RawStreamEnd final : public RawStream {
       call(bytes);
     }
   }
-  // The connection has handed out what there was.
+  // The connection has sent everything that was queued.
   void Flushed() {
     if (!undrained_ || pending_bytes() > 0) return;
     undrained_ = false;
@@ -95,7 +95,7 @@ class RawStreamEnd final : public RawStream {
   std::weak_ptr<RawEndpoint> endpoint_;
   std::function<void(std::string_view)> on_data_;
   std::function<void()> on_closed_;
-  std::string early_;  // arrived before Start; at most what one read brings
+  std::string early_;  // received before Start; at most one read
   std::function<void()> on_drained_;
   bool started_ = false;
   bool undrained_ = false;

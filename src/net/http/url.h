@@ -10,30 +10,30 @@
 
 namespace drakkar::net {
 
-// An absolute http or https URL. User information and fragments are refused.
+// An absolute http or https URL. User information and fragments are rejected.
 struct Url {
   std::string scheme;        // "http" or "https"
   std::string host;          // without the brackets of an IPv6 address
-  std::uint16_t port = 0;    // the scheme's default when the text has none
+  std::uint16_t port = 0;    // the scheme's default if the URL has none
   std::string target = "/";  // path and query, still encoded
 
-  // "host:port" as a Host header has it: the scheme's default port is left out.
+  // "host:port" for a Host header, without the scheme's default port.
   std::string Authority() const;
 };
 
 Result<Url> ParseUrl(std::string_view text);
 
-// "%2F" -> "/". Strict: a percent sign not followed by two hex digits is an error, and so is an
+// "%2F" becomes "/". Strict: rejects a percent sign that is not followed by two hex digits, and an
 // encoded NUL.
 Result<std::string> PercentDecode(std::string_view text, bool plus_is_space = false);
-// Everything but RFC 3986's unreserved characters becomes %XX: fits a path segment and a query
-// value.
+// Encodes everything but RFC 3986's unreserved characters as %XX; suitable for a path segment or a
+// query value.
 std::string PercentEncode(std::string_view text);
 
-// Decoded parameters in the order given; a name may occur more than once.
+// Decoded parameters in order; names may repeat.
 class Query {
  public:
-  // At most kMaxParameters; "a", "a=" and "a=b" are fine, ";" as a separator is not.
+  // Accepts at most kMaxParameters; "a", "a=" and "a=b" are valid, ";" as a separator is not.
   static Result<Query> Parse(std::string_view raw);
 
   const std::string* Find(std::string_view name) const;  // the first, or null
@@ -49,7 +49,7 @@ class Query {
   std::vector<std::pair<std::string, std::string>> parameters_;
 };
 
-// A request target in origin form ("/path?query") taken apart.
+// A request target in origin form ("/path?query"), split.
 struct Target {
   std::string path;       // decoded
   std::string raw_path;   // as sent

@@ -6,8 +6,8 @@
 
 namespace drakkar::net::http1 {
 
-// One exchange at a time. A request with `Connection: Upgrade` that is answered with 101 turns the
-// connection into a raw stream (OnResponse 101, then OnRawData).
+// One exchange at a time. If a request with `Connection: Upgrade` gets 101, the connection becomes
+// a raw stream (OnResponse 101, then OnRawData).
 std::unique_ptr<ClientSession> NewClientSession(const SessionLimits& limits,
                                                 ClientSession::Events& events);
 

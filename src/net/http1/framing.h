@@ -9,15 +9,14 @@
 
 namespace drakkar::net::http1 {
 
-// Collects a message head up to its empty line. Refuses, as early as the byte arrives, what no
-// head may contain.
+// Collects a message head up to its empty line. Rejects invalid bytes as soon as they arrive.
 class HeadReader {
  public:
   explicit HeadReader(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Takes bytes from the front of `bytes`. True when the head is complete: `head` is then the start
-  // line and the fields, each ended by CRLF, without the empty line. Errors: kInvalidArgument, or
-  // kResourceExhausted beyond the bound.
+  // Consumes bytes from the front of `bytes`. Returns true when the head is complete: `head` is
+  // then the start line and the fields, each terminated by CRLF, without the empty line. Fails with
+  // kInvalidArgument, or with kResourceExhausted beyond the limit.
   Result<bool> Feed(std::string_view& bytes);
   std::string TakeHead();
   bool empty() const { return head_.empty(); }
@@ -25,7 +24,7 @@ class HeadReader {
  private:
   const std::size_t max_bytes_;
   std::string head_;
-  int line_end_ = 0;  // how much of CR LF CR LF the last bytes are
+  int line_end_ = 0;  // how much of CR LF CR LF has been seen
 };
 
 struct Head {
@@ -41,19 +40,19 @@ struct Framing {
   BodyKind kind = BodyKind::kNone;
   std::uint64_t length = 0;
 };
-// RFC 9112 section 6.3. Both Transfer-Encoding and Content-Length, or more than one of either, is
-// refused: that is how requests are smuggled. kUnimplemented for an unknown transfer coding.
-// Without either the kind is kNone.
+// RFC 9112 section 6.3. Rejects Transfer-Encoding together with Content-Length, and duplicates of
+// either, because both enable request smuggling. Fails with kUnimplemented for an unknown transfer
+// coding. The kind is kNone if there is neither.
 Result<Framing> FramingOf(const Headers& headers);
 
-// Turns the bytes of a body as framed on the wire into content.
+// Decodes a body as framed on the wire.
 class BodyDecoder {
  public:
   BodyDecoder() = default;
   explicit BodyDecoder(Framing framing);
 
-  // Takes bytes from the front of `bytes` and appends content to `content`. Stops at the body's
-  // end.
+  // Consumes bytes from the front of `bytes` and appends content to `content`. Stops at the end of
+  // the body.
   Result<void> Feed(std::string_view& bytes, std::string& content);
   bool done() const { return state_ == State::kDone; }
   BodyKind kind() const { return kind_; }
@@ -72,7 +71,7 @@ class BodyDecoder {
   std::size_t trailer_bytes_ = 0;
 };
 
-// Appends "name: value" lines; skips names that are no tokens, cleans values.
+// Appends "name: value" lines; skips names that are not tokens, and cleans values.
 void AppendHeaders(std::string& out, const Headers& headers);
 
 }  // namespace drakkar::net::http1

@@ -6,9 +6,9 @@
 
 namespace drakkar::net::http1 {
 
-// HTTP/1.1 and 1.0. One request at a time: what a pipelining client sends ahead waits, bounded,
-// until the answer before it is handed out. A request that breaks the rules is answered (400, 413,
-// 431, 501, 505) and ends the connection.
+// HTTP/1.1 and 1.0. Handles one request at a time: pipelined bytes wait, up to a limit, until the
+// previous response has been sent. An invalid request gets an error (400, 413, 431, 501, 505) and
+// ends the connection.
 std::unique_ptr<ServerSession> NewServerSession(const SessionLimits& limits,
                                                 ServerSession::Events& events);
 

@@ -16,29 +16,29 @@
 
 namespace drakkar::net::http2 {
 
-// What the two sides share: the nghttp2 session, its callbacks turned into virtual calls, the
-// stream table and the outgoing bodies. For net/http2 and rpc/grpc. No session may be destroyed
-// from within one of its own virtual calls.
+// What client and server share: the nghttp2 session, its callbacks as virtual calls, the stream
+// table and the outgoing bodies. For net/http2 and rpc/grpc. A session must not be destroyed inside
+// one of its own virtual calls.
 class Nghttp2Session {
  public:
   struct Stream {
     StreamId id = 0;
     Request request;  // server: being received
     int status = 0;   // client: of the response being received
-    Headers headers;  // client: likewise
+    Headers headers;  // client: the same
     std::size_t header_bytes = 0;
-    std::size_t buffered = 0;   // server: counted in the connection's buffered bytes
+    std::size_t buffered = 0;   // server: included in the connection's buffered bytes
     bool head_done = false;     // the peer's header block is complete
     bool dispatched = false;    // server: OnRequest was called
     bool responded = false;     // server: a response head was submitted
     bool remote_done = false;   // the peer has sent END_STREAM
-    std::size_t discarded = 0;  // server: bytes dropped since the refusal
-    bool refused = false;       // the rest of the peer's body is dropped
+    std::size_t discarded = 0;  // server: bytes dropped since the rejection
+    bool refused = false;       // drop the rest of the peer's body
     bool silent = false;        // client: cancelled, no events
     OutputQueue out;
-    bool out_final = false;  // nothing follows `out` but the trailers
+    bool out_final = false;  // only trailers follow `out`
     std::optional<Headers> trailers;
-    bool deferred = false;  // nghttp2 waits to be told of more
+    bool deferred = false;  // nghttp2 waits for nghttp2_session_resume_data
     bool has_body = false;  // a data provider is attached
   };
 
@@ -60,8 +60,8 @@ class Nghttp2Session {
   virtual void OnGoaway(StreamId /*last*/) {}
   virtual void OnPeerReset(Stream&) {}
   virtual void OnSettings() {}         // the peer's, not its acknowledgement of ours
-  virtual void OnLocalEnd(Stream&) {}  // our END_STREAM was handed out
-  virtual void OnHeadSent(Stream&) {}  // a header block of ours was handed out
+  virtual void OnLocalEnd(Stream&) {}  // our END_STREAM was sent
+  virtual void OnHeadSent(Stream&) {}  // our header block was sent
 
   Result<void> ReceiveBytes(std::string_view bytes);
   void SendBytes(std::string& out, std::size_t limit);
@@ -73,7 +73,7 @@ class Nghttp2Session {
 
   nghttp2_session* session_ = nullptr;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
-  bool broken_ = false;  // the connection must end once GOAWAY is out
+  bool broken_ = false;  // the connection must end once GOAWAY is sent
   std::string broken_why_;
 
  private:
@@ -82,16 +82,15 @@ class Nghttp2Session {
   std::size_t out_limit_ = 0;
 };
 
-// Name-value pairs for nghttp2: names in lower case, connection fields left out, values cleaned.
-// Borrows the values of `headers`, and names and values given one by one: all of it must outlive
-// the list, which only lives until nghttp2 has copied it.
+// Name-value pairs for nghttp2: lower-case names, no connection fields, cleaned values. Borrows its
+// inputs, which must outlive the list; nghttp2 copies them.
 class FieldList {
  public:
   explicit FieldList(const Headers& headers, bool skip_host = false);
   FieldList(const FieldList&) = delete;
   FieldList& operator=(const FieldList&) = delete;
 
-  // Pseudo fields come first on the wire, wherever they are added.
+  // Pseudo fields are sent first, whenever they are added.
   void AddPseudo(std::string_view name, std::string_view value);
   void Add(std::string_view name, std::string_view value) { pairs_.push_back(Pair(name, value)); }
 
@@ -102,8 +101,8 @@ class FieldList {
   static nghttp2_nv Pair(std::string_view name, std::string_view value);
 
   std::vector<nghttp2_nv> pairs_;
-  std::string names_;               // reserved once: pairs point into it
-  std::list<std::string> cleaned_;  // rarely any
+  std::string names_;               // reserved once, because pairs point into it
+  std::list<std::string> cleaned_;  // rarely used
   std::size_t pseudo_ = 0;
 };
 

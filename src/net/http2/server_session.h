@@ -6,8 +6,8 @@
 
 namespace drakkar::net::http2 {
 
-// HTTP/2 over nghttp2. Bounds: SessionLimits. A malformed request resets its stream, a violation of
-// the protocol ends the connection with GOAWAY.
+// HTTP/2 based on nghttp2, bounded by SessionLimits. A malformed request resets its stream; a
+// protocol violation ends the connection with GOAWAY.
 std::unique_ptr<ServerSession> NewServerSession(const SessionLimits& limits,
                                                 ServerSession::Events& events);
 

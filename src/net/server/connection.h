@@ -11,7 +11,7 @@ namespace drakkar::net::server {
 
 class Writer;
 
-// What a connection needs of its server.
+// What a connection needs from its server.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
@@ -34,11 +34,11 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   ~Connection() override;
 
   void Start();
-  // Takes no new requests and closes when the open ones are answered.
+  // Accepts no new requests, and closes when the open ones are answered.
   void Shutdown();
-  // Closes at once; writers are told.
+  // Closes immediately and notifies the writers.
   void Close();
-  // Closes if a timeout is over. Called a few times within each timeout.
+  // Closes if a timeout has expired. Called several times per timeout.
   void CheckTimeouts(MonotonicTime now);
 
   // For Writer.
@@ -79,18 +79,18 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   std::unique_ptr<ServerSession> session_;
   std::shared_ptr<ConnectionInfo> info_;
   std::unordered_map<StreamId, Writer*> writers_;
-  std::vector<StreamId> draining_;  // whose writers want to know when nothing is pending
+  std::vector<StreamId> draining_;  // streams whose writers wait for pending bytes to drain
   RawStreamEnd* raw_ = nullptr;
   bool raw_closing_ = false;
-  std::string first_bytes_;  // without TLS: until the protocol is known
+  std::string first_bytes_;  // without TLS, until the protocol is known
   std::string out_;
-  bool active_ = false;  // something was read or written since the last check
+  bool active_ = false;  // read or wrote something since the last check
   bool flush_scheduled_ = false;
   bool shutting_down_ = false;
-  bool closing_ = false;  // our side has ended; the peer's end is awaited
+  bool closing_ = false;  // our side is closed; waiting for the peer's
 
   // For CheckTimeouts.
-  MonotonicTime since_{};  // when the phase below began
+  MonotonicTime since_{};  // when the phase below started
   enum class Phase { kHandshake, kIdle, kReceiving, kBusy, kClosing } phase_ = Phase::kHandshake;
   StreamId receiving_ = 0;
   MonotonicTime stalled_since_{};

@@ -17,13 +17,13 @@
 
 namespace drakkar::net {
 
-// What is the same for all requests of a connection.
+// What all requests of a connection share.
 struct ConnectionInfo {
   std::string remote_address;  // "10.0.0.7:40312", "@" for a unix socket
   bool is_tls = false;
   bool is_http2 = false;
-  std::optional<PeerIdentity> peer;  // of a client certificate that verified
-  std::string peer_error;            // why one did not
+  std::optional<PeerIdentity> peer;  // from a verified client certificate
+  std::string peer_error;            // why verification failed
 };
 
 struct ServerRequest {
@@ -35,52 +35,52 @@ struct ServerRequest {
   std::string body;  // complete
   std::shared_ptr<const ConnectionInfo> connection;
 
-  // The parsed query, parsed once. An error is the client's.
+  // The query, parsed once. An error is the client's fault.
   const Result<Query>& query() const;
 
  private:
   mutable std::optional<Result<Query>> query_;
 };
 
-// The answer to one request. Bound to the server's loop. Everything may be called at any time after
-// Handle: calls after the stream is over do nothing. Dropped without an answer, the client gets
-// 500; dropped within a stream, the stream is broken off.
+// The response to one request. Bound to the server's loop. All functions may be called at any time
+// after Handle; after the stream has ended they are no-ops. If the writer is dropped without a
+// response, the client gets 500; if it is dropped within a stream, the stream is aborted.
 class ResponseWriter {
  public:
   virtual ~ResponseWriter() = default;
 
-  // The whole answer. Content-Length and Date are added.
+  // Sends the whole response. Adds Content-Length and Date.
   virtual void Send(int status, const Headers& headers, Body body) = 0;
   void Send(int status, const Headers& headers, std::string body) {
     Send(status, headers, Body{MakeSegment(std::move(body))});
   }
 
-  // An answer in pieces: chunked in HTTP/1.1, DATA frames in HTTP/2.
+  // Starts a streamed response: chunked in HTTP/1.1, DATA frames in HTTP/2.
   virtual void StartStream(int status, const Headers& headers) = 0;
   virtual void Write(Segment bytes) = 0;
   virtual void Finish() = 0;
-  // Breaks the answer off, so that the client sees that it is incomplete.
+  // Aborts the response, so that the client sees that it is incomplete.
   virtual void Abort() = 0;
 
-  // Bytes of this answer that the connection has not taken yet: a writer that sees this grow
-  // without end closes the stream.
+  // Bytes of this response that the connection has not accepted yet. If this keeps growing, the
+  // writer should close the stream.
   virtual std::size_t pending_bytes() const = 0;
   virtual bool is_closed() const = 0;
-  // Called once: when the answer is complete and handed to the connection (true), or when the
-  // client or the connection went away before (false). Not called after the writer is destroyed.
+  // Called once: when the response has been passed to the connection completely (true), or when the
+  // client or the connection is gone before (false). Not called after the writer is destroyed.
   virtual void OnClosed(std::function<void(bool completed)> callback) = 0;
-  // Called each time pending_bytes comes down to zero.
+  // Called each time pending_bytes drops to zero.
   virtual void OnDrained(std::function<void()> callback) = 0;
 
-  // 101 Switching Protocols with `headers` (Upgrade among them). Fails over HTTP/2 or when the
-  // client did not ask; then answer with Send.
+  // Responds with 101 Switching Protocols and `headers` (including Upgrade). Fails over HTTP/2 or
+  // if the client did not ask for it; use Send then.
   virtual Result<std::unique_ptr<RawStream>> Upgrade(const Headers& headers) = 0;
 };
 
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
-  // On the server's loop. May answer at once or later.
+  // Called on the server's loop. May respond immediately or later.
   virtual void Handle(ServerRequest request, std::shared_ptr<ResponseWriter> writer) = 0;
 };
 
@@ -89,16 +89,16 @@ struct HttpServerOptions {
   bool reuse_port = false;
   std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
   SessionLimits limits;
-  std::size_t max_connections = 20'000;  // beyond: closed at once
+  std::size_t max_connections = 20'000;  // further ones are closed immediately
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration request_timeout = std::chrono::seconds(60);  // to receive one request
   Duration idle_timeout = std::chrono::seconds(180);    // without a request
-  Duration stall_timeout = std::chrono::seconds(60);    // peer takes no bytes of what is queued
+  Duration stall_timeout = std::chrono::seconds(60);    // the peer does not accept queued bytes
   Duration drain_timeout = std::chrono::seconds(5);     // Stop waits this long for open requests
 };
 
-// HTTP/1.1 and HTTP/2 (by ALPN; without TLS by prior knowledge) on one UvLoop; ServerGroup is for
-// several. Lives on its loop: construct, use and destroy it there.
+// HTTP/1.1 and HTTP/2 (chosen by ALPN; without TLS by prior knowledge) on one UvLoop; use
+// ServerGroup for several. Lives on its loop: construct, use and destroy it there.
 class HttpServer {
  public:
   struct Stats {
@@ -113,15 +113,15 @@ class HttpServer {
   ~HttpServer();  // closes everything at once
 
   Result<void> Start();
-  // Instead: serves what Adopt brings, and listens nowhere.
+  // Serves connections passed to Adopt, instead of listening.
   void StartAdopting();
-  // Serves a connection that somebody else accepted. `place` is dropped when it has closed.
+  // Serves a connection that was accepted elsewhere. `place` is dropped when it closes.
   void Adopt(DetachedSocket detached, std::shared_ptr<const void> place);
-  std::uint16_t port() const;  // the one chosen, if the address says 0
-  // Stops listening, lets open requests end (HTTP/2 clients get GOAWAY), closes what is left after
-  // drain_timeout and calls `done` from the loop. May be called again.
+  std::uint16_t port() const;  // the chosen one if the address has port 0
+  // Stops listening, lets open requests finish (HTTP/2 clients get GOAWAY), closes the rest after
+  // drain_timeout, and calls `done` on the loop. May be called again.
   void Stop(std::function<void()> done = nullptr);
-  // For connections from now on: a renewed certificate.
+  // Applies to new connections; for a renewed certificate.
   void ReplaceTls(std::shared_ptr<const TlsContext> tls);
   Stats stats() const;
 

@@ -8,12 +8,12 @@
 
 namespace drakkar::net {
 
-// One port whose connections are served on several loops: `loop` accepts and hands each connection
-// to the member with the fewest, in turn among equals. From then on the connection, its TLS and its
-// requests belong to that member's loop. Lives on `loop`, which may itself be a member's.
+// One port whose connections are served on several loops. `loop` accepts, and passes each
+// connection to the member with the fewest, round-robin among equals. The connection, its TLS and
+// its requests then belong to that member's loop. Lives on `loop`, which may itself be a member's.
 //
-// max_connections counts over all members. The members' loops run until the group is destroyed;
-// what it posted to them then (the end of their servers) must still run before they are joined.
+// max_connections applies to all members together. The members' loops must run until the group is
+// destroyed, and must still run the tasks it posts then (the end of their servers).
 class ServerGroup {
  public:
   struct Member {
@@ -26,7 +26,7 @@ class ServerGroup {
 
   Result<void> Start();
   std::uint16_t port() const;
-  // As HttpServer::Stop; `done` comes from `loop` when every member is done.
+  // Like HttpServer::Stop; `done` runs on `loop` when every member is done.
   void Stop(std::function<void()> done);
 
  private:

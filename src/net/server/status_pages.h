@@ -17,13 +17,13 @@ class StatusPages final : public RequestHandler {
   struct Check {
     std::string name;
     std::function<Result<void>()> run;
-    bool only_ready = false;  // matters for /readyz, not for the health of the process
+    bool only_ready = false;  // affects /readyz but not the health of the process
   };
   struct Options {
     std::vector<Check> checks;
     std::function<std::string()> metrics;
-    std::function<std::string()> configz;  // JSON; empty: there is no such page
-    // Calls `done`, perhaps later: status 0 lets the request in, any other is the answer.
+    std::function<std::string()> configz;  // JSON; no such page if empty
+    // Calls `done`, possibly later: status 0 accepts the request, any other is the response.
     std::function<void(const ServerRequest&,
                        std::function<void(int status, std::string text)> done)>
         authorize;

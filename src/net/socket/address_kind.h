@@ -4,19 +4,18 @@
 
 namespace drakkar::net {
 
-// What an IP address in its usual text form is for. IPv4 addresses inside IPv6 ones ("::ffff:") are
-// told as IPv4.
+// The kind of an IP address in text form. IPv4-mapped IPv6 addresses ("::ffff:") count as IPv4.
 enum class AddressKind {
   kNoAddress,    // a name, or not well-formed
   kUnspecified,  // 0.0.0.0, ::
   kLoopback,
   kLinkLocal,
-  kMulticast,  // broadcast, too
+  kMulticast,  // including broadcast
   kOther,
 };
 AddressKind KindOfAddress(const std::string& text);
 
-// Whether connecting to this address would end on this machine, by its interfaces of now.
+// Whether connecting to this address would reach this machine, according to its current interfaces.
 bool IsThisMachine(const std::string& text);
 
 }  // namespace drakkar::net

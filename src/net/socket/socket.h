@@ -21,17 +21,19 @@ struct Address {
   std::string ToText() const;  // "127.0.0.1:6443", "[::1]:6443", "unix:/path"
 };
 
-// A connection on its way from one loop to another: it belongs to none. Destroying it closes.
+// A connection that is moved from one loop to another and belongs to none. Destroying it closes the
+// connection.
 struct DetachedSocket {
   DetachedSocket(int descriptor, bool tcp) : fd(descriptor), is_tcp(tcp) {}
   DetachedSocket(DetachedSocket&& other) noexcept;
   ~DetachedSocket();
 
-  int fd;  // -1: moved on
+  int fd;  // -1 if moved from
   bool is_tcp;
 };
 
-// A connected stream socket. Bound to its loop; destroying it closes at once and no event follows.
+// A connected stream socket. Bound to its loop; destroying it closes it immediately, and no event
+// follows.
 class Socket {
  public:
   class Handler {
@@ -40,31 +42,32 @@ class Socket {
     virtual void OnSocketData(std::string_view bytes) = 0;
     // The peer closed (null) or the connection broke. The last event.
     virtual void OnSocketClosed(const Error* error) = 0;
-    // Everything written has been taken by the kernel, after it once was not.
+    // The kernel has accepted everything written, after it had been queued.
     virtual void OnSocketDrained() = 0;
   };
 
   struct Node;  // private to net/socket
 
-  // Takes a connection off its loop. Only before Start.
+  // Removes a connection from its loop. Only before Start.
   static Result<DetachedSocket> Detach(std::unique_ptr<Socket> socket);
-  // Gives it to `loop`, from that loop.
+  // Adds it to `loop`; call it on that loop.
   static Result<std::unique_ptr<Socket>> Attach(UvLoop& loop, DetachedSocket detached);
 
   ~Socket();
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  // Begins to read. Events come from the loop, never from within a call.
+  // Starts reading. Events are delivered from the loop, never from within a call.
   void Start(Handler& handler);
-  // Hands `bytes` to the kernel as far as it takes them and queues the rest. `bytes` is empty
-  // afterwards (its capacity kept where possible). The caller bounds the queue by pending_bytes.
+  // Writes as many bytes as the kernel accepts and queues the rest. `bytes` is empty afterwards
+  // (its capacity is kept if possible). The caller bounds the queue using pending_bytes.
   void Write(std::string& bytes);
   std::size_t pending_bytes() const;
-  std::uint64_t total_written() const;  // bytes the kernel took so far
+  std::uint64_t total_written() const;  // bytes that the kernel has accepted so far
   void PauseReading();
   void ResumeReading();
-  // Writes what is queued, then ends our side. OnSocketClosed follows when the peer ends its own.
+  // Writes what is queued, then closes our side. OnSocketClosed follows when the peer closes its
+  // own.
   void ShutdownWrites();
   const std::string& peer() const { return peer_; }  // "10.0.0.7:40312", or "@" for a unix socket
 
@@ -85,11 +88,11 @@ class Listener {
   };
   using AcceptCallback = std::function<void(std::unique_ptr<Socket>)>;
 
-  // A unix socket has mode 0600, accepts connections from the moment its name appears, and replaces
-  // a socket that was there.
+  // A unix socket has mode 0600, accepts connections as soon as its name appears, and replaces an
+  // existing socket.
   static Result<std::unique_ptr<Listener>> Create(UvLoop& loop, const Options& options,
                                                   AcceptCallback on_accept);
-  ~Listener();  // also removes the file of a unix socket
+  ~Listener();  // also removes a unix socket's file
   std::uint16_t port() const;
 
  private:
@@ -98,11 +101,11 @@ class Listener {
   Node* node_;
 };
 
-// An attempt to connect, all addresses of a name in turn. Destroying it cancels.
+// Tries to connect to all addresses of a name in turn. Destroying it cancels.
 class Connector {
  public:
   using Callback = std::function<void(Result<std::unique_ptr<Socket>>)>;
-  // The callback comes from the loop, never from within this call.
+  // The callback runs on the loop, never from within this call.
   static std::unique_ptr<Connector> Start(UvLoop& loop, const Address& address, Callback callback);
   ~Connector();
 
@@ -112,8 +115,8 @@ class Connector {
   std::shared_ptr<Attempt> attempt_;
 };
 
-// Calls FlushOutput of everything added once per iteration of the loop, before it waits: whatever
-// was produced by the events of one iteration leaves in one write.
+// Calls FlushOutput of every added object once per loop iteration, before the loop waits, so that
+// all output of one iteration is sent in one write.
 class Flushable {
  public:
   virtual ~Flushable() = default;

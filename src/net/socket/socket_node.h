@@ -9,8 +9,8 @@
 
 namespace drakkar::net {
 
-// The libuv side of a Socket: freed by its close callback, so it may outlive the Socket by one
-// iteration of the loop. Private to net/socket.
+// The libuv part of a Socket. Freed by its close callback, so it may outlive the Socket by one loop
+// iteration. Private to net/socket.
 struct Socket::Node {
   union {
     uv_handle_t handle;
@@ -40,8 +40,8 @@ struct Socket::Node {
     return node;
   }
 
-  // Writing to a connection the peer has closed is an error of that connection, not the end of the
-  // process: libuv writes without MSG_NOSIGNAL.
+  // libuv writes without MSG_NOSIGNAL; writing to a connection that the peer has closed must not
+  // kill the process.
   static void IgnoreBrokenPipes() {
     static const bool kIgnored = std::signal(SIGPIPE, SIG_IGN) != SIG_ERR;
     CHECK(kIgnored);
@@ -67,7 +67,7 @@ struct Socket::Node {
   Node() {}  // NOLINT: the union is initialised by libuv
 };
 
-// "10.0.0.7:40312" of a socket address.
+// Formats a socket address as "10.0.0.7:40312".
 std::string SockaddrText(const sockaddr* address);
 // Fills `out` if `host` is an IP address.
 bool ParseIp(const std::string& host, std::uint16_t port, sockaddr_storage* out);

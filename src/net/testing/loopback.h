@@ -20,7 +20,7 @@ inline Validity TestValidity() {
   return {now - std::chrono::hours(1), now + std::chrono::hours(24)};
 }
 
-// One authority, one server and one client certificate for all tests of a binary.
+// One CA, one server and one client certificate for all tests of a binary.
 struct TestCertificates {
   CertificateAndKey ca, other_ca, server, client, stranger;
 
@@ -63,7 +63,7 @@ class FunctionHandler final : public RequestHandler {
   Function function;
 };
 
-// Collects a streamed response; lives on the loop, read through the futures.
+// Collects a streamed response. Lives on the loop; tests read it through the futures.
 class RecordingSink final : public StreamSink {
  public:
   void OnResponse(int code, const Headers&) override {
@@ -92,7 +92,7 @@ T Await(std::future<T> future) {
   return future.get();
 }
 
-// A server and a client on one loop of their own thread.
+// A server and a client on one loop with its own thread.
 class Loopback {
  public:
   explicit Loopback(HttpServerOptions options = {}, HttpClientOptions client_options = {})
@@ -144,7 +144,7 @@ class Loopback {
   std::unique_ptr<HttpServer> server;
   std::unique_ptr<HttpClient> client;
   std::uint16_t port = 0;
-  // What a handler keeps; dropped on the loop.
+  // Kept by a handler; dropped on the loop.
   std::shared_ptr<ResponseWriter> held;
   std::vector<std::shared_ptr<ResponseWriter>> writers;
 

@@ -9,7 +9,7 @@
 
 namespace drakkar::net {
 
-// X.509 with P-256 keys and ECDSA-SHA256. Everything is PEM in, PEM out; serial numbers and keys
+// X.509 with P-256 keys and ECDSA-SHA256. All inputs and outputs are PEM. Serial numbers and keys
 // come from OpenSSL's generator, which the kernel seeds.
 
 struct CertificateAndKey {
@@ -34,18 +34,18 @@ enum class CertificateUse { kServer, kClient, kBoth };
 Result<std::string> GenerateKeyPem();
 Result<std::string> PublicKeyPem(std::string_view private_key_pem);
 
-// A self-signed authority.
+// Creates a self-signed CA.
 Result<CertificateAndKey> CreateCa(std::string_view common_name, Validity validity);
-// A new key with a certificate signed by `ca`.
+// Creates a key with a certificate signed by `ca`.
 Result<CertificateAndKey> IssueCertificate(const CertificateAndKey& ca,
                                            const CertificateSubject& subject, CertificateUse use,
                                            Validity validity);
 
 Result<std::string> CreateSigningRequest(std::string_view key_pem,
                                          const CertificateSubject& subject);
-// The subject a request asks for; its own signature is checked.
+// The subject of a request; verifies the request's own signature.
 Result<CertificateSubject> ParseSigningRequest(std::string_view request_pem);
-// Signs the request's key with the subject it asks for. Returns the certificate.
+// Signs the request's key with the requested subject. Returns the certificate.
 Result<std::string> SignRequest(const CertificateAndKey& ca, std::string_view request_pem,
                                 CertificateUse use, Validity validity);
 
@@ -53,11 +53,11 @@ struct CertificateInfo {
   CertificateSubject subject;
   std::string issuer_common_name;
   std::string serial_hex;
-  std::string sha256_hex;  // of the DER bytes
+  std::string sha256_hex;  // of the DER encoding
   Validity validity;
   bool is_ca = false;
 };
-// The first certificate of the text.
+// Parses the first certificate in the text.
 Result<CertificateInfo> ParseCertificate(std::string_view pem);
 
 }  // namespace drakkar::net

@@ -10,14 +10,14 @@ namespace drakkar::net {
 
 std::string Sha256(std::string_view bytes);     // 32 bytes
 std::string Sha256Hex(std::string_view bytes);  // 64 lower-case digits
-// For the WebSocket handshake, which asks for it; it protects nothing.
+// Required by the WebSocket handshake; protects nothing.
 std::string Sha1(std::string_view bytes);  // 20 bytes
 std::string HmacSha256(std::string_view key, std::string_view bytes);
-// In time that depends on the lengths only: for tokens.
+// Takes a time that depends only on the lengths; for tokens.
 bool EqualsConstantTime(std::string_view a, std::string_view b);
 
-// ECDSA on P-256 with SHA-256 as JSON Web Signatures have it (RFC 7518 section 3.4): a signature is
-// r and s, 32 bytes each. Immutable; usable from any thread.
+// ECDSA on P-256 with SHA-256 as in JSON Web Signatures (RFC 7518 section 3.4): a signature is r
+// and s, 32 bytes each. Immutable and thread-safe.
 class Es256Signer {
  public:
   static Result<std::unique_ptr<const Es256Signer>> Create(std::string_view private_key_pem);
@@ -38,7 +38,7 @@ class Es256Verifier {
   // The point's coordinates, 32 bytes each, for a JSON Web Key.
   std::string x() const;
   std::string y() const;
-  std::string PublicKeyDer() const;  // SubjectPublicKeyInfo: what key ids are made from
+  std::string PublicKeyDer() const;  // SubjectPublicKeyInfo, from which key IDs are derived
 
  private:
   struct Impl;

@@ -12,7 +12,7 @@
 
 #include "base/result/result.h"
 
-// Owners and conversions shared by the files of net/tls; private to it.
+// Owning pointers and conversions for net/tls only.
 namespace drakkar::net::openssl {
 
 template <auto Free>
@@ -28,7 +28,7 @@ using CertificatePtr = std::unique_ptr<X509, Deleter<&X509_free>>;
 using RequestPtr = std::unique_ptr<X509_REQ, Deleter<&X509_REQ_free>>;
 using DigestContextPtr = std::unique_ptr<EVP_MD_CTX, Deleter<&EVP_MD_CTX_free>>;
 
-// The newest entry of OpenSSL's error queue as text; empties the queue.
+// The newest entry of OpenSSL's error queue as text; clears the queue.
 std::string LastError();
 
 BioPtr ReadBio(std::string_view text);  // the text must outlive it

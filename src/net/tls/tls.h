@@ -11,7 +11,7 @@
 
 namespace drakkar::net {
 
-// Who the peer proved to be with its certificate.
+// The peer's identity from its verified certificate.
 struct PeerIdentity {
   std::string common_name;                 // the user
   std::vector<std::string> organizations;  // the groups
@@ -19,24 +19,25 @@ struct PeerIdentity {
 };
 
 struct TlsServerOptions {
-  std::string certificate_pem;  // the chain, own certificate first
+  std::string certificate_pem;  // the chain, starting with the own certificate
   std::string key_pem;
-  // Client certificates are asked for, never required, and checked against these. Empty: not asked.
+  // Client certificates are requested but not required, and verified against these. If empty, none
+  // are requested.
   std::string client_ca_pem;
   bool offer_http2 = true;
 };
 
 struct TlsClientOptions {
-  std::string ca_pem;           // empty: the machine's roots
+  std::string ca_pem;           // if empty, the system's root certificates
   std::string certificate_pem;  // optional, with key_pem
   std::string key_pem;
-  std::string server_name;  // checked instead of the URL's host when set
-  bool insecure = false;    // skips the check of the server's certificate
+  std::string server_name;  // if set, verified instead of the URL's host
+  bool insecure = false;    // skips verification of the server's certificate
   bool offer_http2 = true;
 };
 
-// Keys, certificates and settings shared by the connections of one server or client: TLS 1.2 or
-// newer. Immutable; usable from several loops.
+// Keys, certificates and settings shared by the connections of a server or client: TLS 1.2 or
+// newer. Immutable; can be used on several loops.
 class TlsContext {
  public:
   static Result<std::shared_ptr<const TlsContext>> Server(const TlsServerOptions& options);
@@ -50,37 +51,36 @@ class TlsContext {
   std::unique_ptr<Impl> impl_;
 };
 
-// One TLS connection without I/O: ciphertext in by Receive, ciphertext out by TakeOutput.
+// One TLS connection without I/O: ciphertext in through Receive, ciphertext out through output().
 class TlsFilter {
  public:
   static std::unique_ptr<TlsFilter> Accept(std::shared_ptr<const TlsContext> context);
-  // `host` is a DNS name or an IP address; sent as SNI (names only) and checked.
+  // `host` is a DNS name or IP address; it is sent as SNI (names only) and verified.
   static std::unique_ptr<TlsFilter> Connect(std::shared_ptr<const TlsContext> context,
                                             const std::string& host);
   ~TlsFilter();
 
-  // Gives decrypted bytes to `on_plain`, piece by piece; it returns false when the filter is gone
-  // or nothing more is wanted. After an error the connection is of no use; an alert for the peer
-  // may be in the output.
+  // Passes decrypted bytes to `on_plain` piece by piece; it returns false if the filter is
+  // destroyed or no more is wanted. After an error the connection cannot be used; the output may
+  // contain an alert for the peer.
   Result<void> Receive(std::string_view cipher, absl::FunctionRef<bool(std::string_view)> on_plain);
-  // Appends what is decrypted to `plain`.
+  // Appends decrypted bytes to `plain`.
   Result<void> Receive(std::string_view cipher, std::string& plain);
-  // Encrypts. Only after the handshake.
+  // Encrypts. Requires a completed handshake.
   Result<void> Send(std::string_view plain);
-  // Says goodbye to the peer (close_notify).
+  // Sends close_notify to the peer.
   void Close();
-  // What is to be written to the socket; the caller clears it.
+  // Bytes to write to the socket; the caller clears it.
   std::string& output();
-  // Gives back the memory of records (some 34 KB) until the next one; for connections that are
-  // idle.
+  // Frees the record buffers (about 34 KB) until the next record; for idle connections.
   void ReleaseBuffers();
 
-  bool is_ready() const;          // the handshake is done
-  bool peer_closed() const;       // close_notify has arrived
+  bool is_ready() const;          // the handshake is complete
+  bool peer_closed() const;       // close_notify was received
   std::string_view alpn() const;  // "h2", "http/1.1" or ""
-  // The verified client certificate's subject; none without one or when it does not verify.
+  // The subject of the verified client certificate; none if there is none or it does not verify.
   const std::optional<PeerIdentity>& peer() const;
-  // Why the client's certificate was not accepted, or "".
+  // Why the client's certificate was rejected, or "".
   const std::string& peer_error() const;
 
  private:

@@ -12,20 +12,20 @@
 namespace drakkar::net {
 
 // A socket with or without TLS: plain bytes in and out. Bound to the socket's loop. Destroying it
-// closes at once.
+// closes the connection immediately.
 class Transport final : private Socket::Handler {
  public:
   class Handler {
    public:
     virtual ~Handler() = default;
-    virtual void OnTransportReady() = 0;  // connected, and with TLS the handshake is done
+    virtual void OnTransportReady() = 0;  // connected, and the TLS handshake, if any, is complete
     virtual void OnTransportData(std::string_view bytes) = 0;
-    // The last event. Null: the peer closed in good order.
+    // The last event. Null if the peer closed cleanly.
     virtual void OnTransportClosed(const Error* error) = 0;
     virtual void OnTransportDrained() = 0;
   };
 
-  // Beyond this many bytes in the socket's queue CanWrite is false.
+  // CanWrite is false if the socket's queue exceeds this many bytes.
   static constexpr std::size_t kHighWaterBytes = 256 * 1024;
 
   Transport(std::unique_ptr<Socket> socket, std::unique_ptr<TlsFilter> tls, Handler& handler);
@@ -37,11 +37,12 @@ class Transport final : private Socket::Handler {
   std::size_t pending_bytes() const { return socket_->pending_bytes(); }
   std::uint64_t total_written() const { return socket_->total_written(); }
   void SetReading(bool reading);
-  // Keeps no buffers until there is something to read or write again.
+  // Frees buffers until there is data again.
   void ReleaseBuffers() {
     if (tls_) tls_->ReleaseBuffers();
   }
-  // Sends what is queued, close_notify and FIN; OnTransportClosed follows once the peer has closed.
+  // Sends what is queued, then close_notify and FIN. OnTransportClosed follows once the peer has
+  // closed.
   void Shutdown();
 
   bool is_tls() const { return tls_ != nullptr; }

@@ -9,18 +9,18 @@
 
 namespace drakkar::net::websocket {
 
-// Whether a request asks to become a WebSocket.
+// Whether a request asks for a WebSocket upgrade.
 bool IsUpgrade(const Headers& request);
 
 struct Accepted {
-  Headers headers;       // of the 101 answer
-  std::string protocol;  // the first of the client's that we speak
+  Headers headers;       // of the 101 response
+  std::string protocol;  // the first of the client's protocols that we support
 };
-// Section 4.2 of RFC 6455. An error is the client's.
+// RFC 6455 section 4.2. An error is the client's fault.
 Result<Accepted> Accept(const Headers& request, std::span<const std::string_view> protocols);
 
-// The client's side: the headers of its request (`key` is 16 random bytes in base64), and whether
-// the answer fits them. Gives the protocol chosen.
+// The client side: the headers of its request (`key` is 16 random bytes in base64), and a check of
+// the response that returns the chosen protocol.
 Headers RequestHeaders(std::string_view key, std::string_view protocols);
 Result<std::string> CheckAnswer(const Headers& answer, std::string_view key);
 

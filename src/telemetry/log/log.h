@@ -36,15 +36,15 @@ struct LogRecord {
   std::initializer_list<LogField> fields;
 };
 
-// Process-wide settings, made once in main before threads start. Text is klog's form:
+// Process-wide settings; call it once in main before threads start. Text uses klog's format:
 //   I1115 21:41:32.123456    4242 scheduler] "bound" pod="default/a" node="n1"
 void ConfigureLogging(LogFormat format, LogLevel lowest, const Clock& clock);
-// Replaces stderr as the place lines go to, for tests. An empty function restores stderr.
+// Redirects log lines from stderr, for tests. An empty function restores stderr.
 void SetLogSink(std::function<void(std::string_view line)> sink);
-// The line a record becomes, without the line end.
+// Formats a record as a line, without the newline.
 std::string FormatRecord(LogFormat format, const LogRecord& record, WallTime now, int pid);
 
-// A named logger, one per module: `constexpr Logger kLog("scheduler");`. Safe from any thread.
+// A named logger, one per module: `constexpr Logger kLog("scheduler");`. Thread-safe.
 class Logger {
  public:
   constexpr explicit Logger(std::string_view name) : name_(name) {}

@@ -9,7 +9,7 @@ namespace drakkar {
 
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
-// Handles stay valid as long as their Metrics. Safe from any thread.
+// Handles are valid as long as their Metrics. Thread-safe.
 class Counter {
  public:
   virtual ~Counter() = default;
@@ -31,9 +31,9 @@ class Histogram {
   virtual void Observe(double value) = 0;
 };
 
-// The metrics of one component, with Prometheus' text form. Looking a metric up takes a lock:
-// keep the handle where it is hot. The number of label sets per name is bounded; beyond
-// kMaxSeriesPerMetric further ones share one series labelled "overflow", so that no input can grow
+// The metrics of one component, in Prometheus' text format. Looking up a metric takes a lock, so
+// keep the handle in hot code. The number of label sets per name is bounded: beyond
+// kMaxSeriesPerMetric, further ones share one series labelled "overflow", so that no input can grow
 // the process.
 class Metrics {
  public:

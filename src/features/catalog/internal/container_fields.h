@@ -11,8 +11,8 @@
 
 namespace drakkar::features {
 
-// Looks for the first element of `list` for which `find` gives the rest of a path, and returns the
-// whole path: "name[2].rest". Nothing is put together while nothing is found.
+// Finds the first element of `list` for which `find` returns the rest of a path, and returns the
+// whole path: "name[2].rest". Builds no strings unless one is found.
 template <typename Find>
 std::optional<std::string> FindInList(api::Value list, std::string_view name, Find find) {
   std::size_t index = 0;
@@ -25,7 +25,7 @@ std::optional<std::string> FindInList(api::Value list, std::string_view name, Fi
   return std::nullopt;
 }
 
-// The same over several lists of containers of a pod spec ("containers", "initContainers" ...).
+// The same over several container lists of a pod spec ("containers", "initContainers" ...).
 template <typename Find>
 std::optional<std::string> FindInContainers(api::Value spec, api::FieldNames lists, Find find) {
   for (const api::FieldName list : lists) {

@@ -8,10 +8,10 @@
 
 namespace drakkar::features {
 
-// A feature with one gate of the same name, which is what nearly all are.
+// A feature with one gate of the same name, as almost all features are.
 class GatedFeature : public Feature {
  public:
-  // `name` must be a literal.
+  // `name` must be a string literal.
   explicit GatedFeature(std::string_view name, RuntimeFeatures runtime = {})
       : name_(name), runtime_(runtime) {}
 

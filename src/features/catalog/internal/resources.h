@@ -4,14 +4,14 @@
 
 namespace drakkar::features {
 
-// Whether two ResourceRequirements mean the same: quantities by value, absent and empty alike.
+// Whether two ResourceRequirements have equal values; absent and empty are equal.
 bool EqualResources(api::Value a, api::Value b);
 
-// Whether they are the same as written, which is how Kubernetes compares init containers: "1" is
-// not "1000m", and an empty list is not an absent one. Absent requirements are empty ones.
+// Whether they are written identically, which is how Kubernetes compares init containers: "1"
+// differs from "1000m", and an empty list from an absent one. Absent requirements equal empty ones.
 bool IdenticalResources(api::Value a, api::Value b);
 
-// Two quantities, as strings or numbers, by value; as text where one is no quantity.
+// Compares two quantities, strings or numbers, by value; as text if one is not a quantity.
 bool EqualQuantities(api::Value a, api::Value b);
 
 }  // namespace drakkar::features
