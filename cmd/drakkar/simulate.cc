@@ -6,6 +6,7 @@
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/registry/schema_defaults.h"
 #include "apiserver/registry/strategy.h"
 #include "base/exec/uv_loop.h"
 #include "base/text/text.h"
@@ -67,6 +68,7 @@ class Stage {
     if (!read.ok()) return std::move(read).error().Prefixed(object.source);
     api::Draft canonical(read->tree);
     const apiserver::Strategy& strategy = apiserver::StrategyFor(kind);
+    apiserver::ApplySchemaDefaults(canonical, *kind.schema);
     strategy.Default(canonical, context);
     api::TreePtr tree = canonical.Freeze();
     const api::FieldErrors errors = strategy.Validate(tree->root(), context);

@@ -17,7 +17,8 @@ def main():
     with tempfile.NamedTemporaryFile(suffix=".json") as cases:
         subprocess.run([peer, HERE / "gocel/device.json", HERE / "gocel/expressions.txt"], stdout=cases, check=True)
         result = subprocess.run([our_test, "--gtest_filter=*ALivePeer"], check=False,
-                                env=dict(os.environ, DRAKKAR_CEL_CASES=cases.name))
+                                env=dict(os.environ, DRAKKAR_VECTORS=os.path.dirname(cases.name),
+                                         DRAKKAR_CEL_CASES=os.path.basename(cases.name)))
     raise SystemExit(result.returncode)
 
 

@@ -8,6 +8,7 @@
 #include "apiserver/conversion/resource_defaults.h"
 #include "apiserver/conversion/resource_versions.h"
 #include "apiserver/registry/reset_fields.h"
+#include "apiserver/registry/schema_defaults.h"
 #include "apiserver/registry/strategy.h"
 #include "base/env/random.h"
 #include "base/text/text.h"
@@ -103,6 +104,7 @@ TEST(ApplyVectors, FieldManagerAgreesWithKubernetes) {
           // Kubernetes sets defaults on what changed.
           if (std::get<api::Applied>(result).changed) {
             Draft defaulted(result_tree);
+            ApplySchemaDefaults(defaulted, *hub->schema);
             StrategyFor(*hub).Default(defaulted, context);
             result_tree = defaulted.Freeze();
           }

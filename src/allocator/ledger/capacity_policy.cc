@@ -84,6 +84,8 @@ Result<Quantity> Consumed(const device::Capacity& capacity, const Quantity* requ
     return policy && policy->default_value ? *policy->default_value : capacity.value;
   }
   if (!policy) return *requested;
+  // The default is always allowed, even outside the range.
+  if (policy->default_value && *requested == *policy->default_value) return *requested;
   if (policy->valid_range && policy->valid_range->min) {
     return RoundUpToRange(*requested, *policy->valid_range, fractional);
   }

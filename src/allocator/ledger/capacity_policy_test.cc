@@ -74,11 +74,12 @@ TEST(CapacityPolicy, FractionsOfARangeNeedTheFeature) {
   EXPECT_EQ(Ask(capacity, "500m").amounts[0], Q("1"));
 }
 
-TEST(CapacityPolicy, ARequestForTheDefaultIsRoundedLikeAnyOther) {
-  device::Capacity capacity = Ranged("4", "500m", nullptr, "500m");
-  capacity.policy->default_value = Q("500m");
-  EXPECT_EQ(Ask(capacity, nullptr).amounts[0], Q("500m"));
-  EXPECT_EQ(Ask(capacity, "500m").amounts[0], Q("1"));
+TEST(CapacityPolicy, ARequestForTheDefaultIsNotRounded) {
+  device::Capacity capacity = Ranged("4", "2", nullptr, nullptr);
+  capacity.policy->default_value = Q("1");
+  EXPECT_EQ(Ask(capacity, nullptr).amounts[0], Q("1"));
+  EXPECT_EQ(Ask(capacity, "1").amounts[0], Q("1"));
+  EXPECT_EQ(Ask(capacity, "1500m").amounts[0], Q("2"));
 }
 
 }  // namespace
