@@ -197,7 +197,7 @@ void NodeServer::WatchLog(std::uint64_t id, const std::string& path) {
         if (event.change != FileChange::kEventsLost && event.name != name) return;
         auto found = followers_.find(id);
         if (found == followers_.end() || std::exchange(found->second->woken, true)) return;
-        // Many writes, one look.
+        // Coalesces many writes into one read.
         options_.loop.Post(lifetime_.Guard([this, id] {
           if (auto woken = followers_.find(id); woken != followers_.end())
             woken->second->woken = false;

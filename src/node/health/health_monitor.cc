@@ -165,7 +165,7 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
     return;
   }
   LogEnd(stream, result);
-  stream.service = 0;  // what serves it next may be newer
+  stream.service = 0;  // the next process behind the socket may be newer
   stream.retry = options_.loop.RunAfter(stream.backoff.Next(), [this, id] { Open(id); });
 }
 
@@ -271,7 +271,7 @@ void HealthMonitor::WritePiece() {
       lifetime_.Guard([this](Result<void> result) {
         writing_ = false;
         if (!result.ok())
-          kLog.Error("cannot write the health cache", {{"err", result.error().message}});
+          kLog.Error("could not write the health cache", {{"err", result.error().message}});
       }));
   encoding_.reset();
 }

@@ -85,7 +85,7 @@ class HealthMonitor {
  private:
   struct Stream {
     PluginInstancePtr plugin;
-    std::size_t service = 0;  // of those to try; all of them were, if it is their number
+    std::size_t service = 0;  // index of the service in use; past the end: none is left to try
     Backoff backoff{kRetry};
     std::unique_ptr<rpc::HealthStream> stream;
     bool opening = false;  // opens in the next turn of the loop

@@ -178,7 +178,7 @@ class HookedRuntime final : public Runtime {
     hooks_.Deliver(
         event, DescribeSandbox(*sandbox),
         [self = lifetime_.Observe(), then = std::move(then)](Result<void> result) mutable {
-          if (!result.ok()) kLog.Warning("a hook failed", {{"err", result.error().message}});
+          if (!result.ok()) kLog.Warning("NRI hook failed", {{"err", result.error().message}});
           if (self.alive()) then();
         });
   }
@@ -216,7 +216,7 @@ class HookedRuntime final : public Runtime {
                             [self = lifetime_.Observe(), then = std::move(then)](
                                 Result<rpc::NriContainerAdjustment> answer) mutable {
                               if (!answer.ok())
-                                kLog.Warning("a hook failed", {{"err", answer.error().message}});
+                                kLog.Warning("NRI hook failed", {{"err", answer.error().message}});
                               if (self.alive()) then();
                             });
   }

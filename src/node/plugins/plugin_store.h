@@ -66,7 +66,7 @@ class PluginStore {
   rpc::Transport& transport_;
   Callbacks callbacks_;
   std::map<std::string, std::vector<PluginInstancePtr>> drivers_;  // in order of registration
-  // An instance may outlive the store: a call under way keeps it.
+  // Instances may outlive the store: a call in flight keeps them alive.
   Lifetime lifetime_;
 };
 

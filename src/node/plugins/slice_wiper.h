@@ -39,7 +39,7 @@ class SliceWiper {
   };
   void WipeAfter(const std::string& driver, Duration delay);
   void Run(const std::string& driver);
-  client::ListOptions Select(const std::string& driver) const;  // "": of all drivers
+  client::ListOptions Select(const std::string& driver) const;  // "": all drivers
 
   EventLoop& loop_;
   Random& random_;

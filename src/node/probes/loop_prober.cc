@@ -196,7 +196,7 @@ void LoopProber::Begin(std::shared_ptr<Run> run, Duration timeout) {
   Run& begun = *run;
   running_.emplace(id, std::move(run));
   begun.on_over = [this, id] {
-    // Later: it is on the stack now.
+    // Posted, because it is on the stack.
     loop_.Post(lifetime_.Guard([this, id] { running_.erase(id); }));
   };
   begun.timer = loop_.RunAfter(timeout, [&begun] { begun.TimeOut(); });

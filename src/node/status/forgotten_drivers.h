@@ -26,7 +26,7 @@ inline constexpr char kToldForgottenAnnotation[] = "node.drakkar.io/forgotten-dr
 // the resource version and retried after 1 s, doubling to a minute. Loop-bound.
 class ForgottenDrivers {
  public:
-  static constexpr std::size_t kMaxDrivers = 256;  // further names are not looked at
+  static constexpr std::size_t kMaxDrivers = 256;  // further names are ignored
   static constexpr Backoff::Options kRetry{.initial = std::chrono::seconds(1),
                                            .max = std::chrono::seconds(60)};
 

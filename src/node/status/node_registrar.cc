@@ -210,13 +210,12 @@ void NodeRegistrar::WriteNode(const char* subresource, api::TreePtr tree) {
       {.field_manager = "drakkar-node"},
       lifetime_.Guard([this, status = *subresource != '\0'](client::Reply reply) {
         if (reply.ok()) {
-          // Not compared at once: a server that changes what we write would
-          // keep us writing.
+          // Not compared again at once: if the server alters what we write, we would write forever.
           node_ = reply.object;
           return status ? NextLook(kStatusEvery) : SyncStatus();
         }
         if (reply.error->code == ErrorCode::kConflict) return SyncNode();
-        kLog.Warning("cannot write our node", {{"err", reply.error->message}});
+        kLog.Warning("could not update Node", {{"err", reply.error->message}});
         NextLook(kRetryAfter);
       }));
 }

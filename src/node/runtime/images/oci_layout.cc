@@ -44,7 +44,8 @@ Result<std::string> ReadBlob(FileSystem& files, const std::string& directory,
 
 std::string NameOf(Value descriptor) {
   const Value annotations = descriptor["annotations"];
-  // containerd writes the full name, the specification asks for a reference that may be a tag only.
+  // containerd writes the full name; the specification asks for a reference, which may be only a
+  // tag.
   const std::string_view full = annotations.Entry("io.containerd.image.name").str();
   return std::string(full.empty() ? annotations.Entry("org.opencontainers.image.ref.name").str()
                                   : full);

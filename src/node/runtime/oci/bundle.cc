@@ -427,7 +427,8 @@ Result<ContainerRecord> BundleBuilder::RecordFromBundle(const std::string& id) c
   }
   const auto spec = ParseJson(*text);
   const std::string group(spec.ok() ? (*spec)->root()["linux"]["cgroupsPath"].str() : "");
-  // Everything in it will be killed: only what is surely the container's own.
+  // Everything in this cgroup will be killed, so accept only one that certainly belongs to the
+  // container.
   if (BaseName(group) == id) record.cgroup_path = group;
   return record;
 }

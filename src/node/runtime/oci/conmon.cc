@@ -145,7 +145,7 @@ std::string MeaningfulLine(std::string_view output) {
 
 Result<int> ParseConmonReport(std::string_view line) {
   auto json = ParseJson(Trim(line));
-  if (!json.ok()) return Internal("conmon's report is not readable: " + std::string(Trim(line)));
+  if (!json.ok()) return Internal("cannot parse conmon's report: " + std::string(Trim(line)));
   const api::Value report = (*json)->root();
   const std::int64_t data = report["data"].integer(report["pid"].integer());
   if (data > 0) return static_cast<int>(data);

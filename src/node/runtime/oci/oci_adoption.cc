@@ -39,10 +39,10 @@ OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& con
   container->conmon = *std::move(handle);
   container->conmon_watch =
       WatchReadable(loop_, container->conmon.descriptor(), [this, weak = std::weak_ptr(container)] {
-        auto alive = weak.lock();
-        if (!alive) return;
-        alive->conmon_watch.reset();
-        OnConmonGone(alive);
+        auto held = weak.lock();
+        if (!held) return;
+        held->conmon_watch.reset();
+        OnConmonGone(held);
       });
   return container->conmon_watch != nullptr ? Conmon::kWatched : Conmon::kUnknown;
 }
@@ -51,11 +51,11 @@ OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& con
 void OciRuntime::LookAgainForConmon(const std::shared_ptr<Container>& container) {
   container->conmon_timer =
       loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
-        auto alive = weak.lock();
-        if (!alive || alive->record.phase != Phase::kRunning) return;
-        const Conmon conmon = WatchConmon(alive);
-        if (conmon == Conmon::kGone) return OnConmonGone(alive);
-        if (conmon == Conmon::kUnknown) LookAgainForConmon(alive);
+        auto held = weak.lock();
+        if (!held || held->record.phase != Phase::kRunning) return;
+        const Conmon conmon = WatchConmon(held);
+        if (conmon == Conmon::kGone) return OnConmonGone(held);
+        if (conmon == Conmon::kUnknown) LookAgainForConmon(held);
       });
 }
 
@@ -76,7 +76,7 @@ void OciRuntime::OnConmonGone(const std::shared_ptr<Container>& container) {
   if (!ended.ok() && ++container->exit_reads < kMaxExitReads) {
     container->conmon_timer =
         loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
-          if (auto alive = weak.lock()) OnConmonGone(alive);
+          if (auto held = weak.lock()) OnConmonGone(held);
         });
     return;
   }
@@ -86,10 +86,10 @@ void OciRuntime::OnConmonGone(const std::shared_ptr<Container>& container) {
     static_cast<void>(container->init->Signal(SIGKILL).ok());
     container->init_watch = WatchReadable(
         loop_, container->init->descriptor(), [this, weak = std::weak_ptr(container)] {
-          auto alive = weak.lock();
-          if (!alive) return;
-          alive->init_watch.reset();
-          Lost(alive, 128 + SIGKILL, kReasonError, "killed: its conmon had ended");
+          auto held = weak.lock();
+          if (!held) return;
+          held->init_watch.reset();
+          Lost(held, 128 + SIGKILL, kReasonError, "killed: its conmon had ended");
         });
     return;
   }

@@ -160,7 +160,7 @@ class OciRuntime final : public Runtime {
     });
     if (accepted) return;
     loop_.Post([answer]() mutable {
-      answer(Error{ErrorCode::kResourceExhausted, "too many operations at once"});
+      answer(Error{ErrorCode::kResourceExhausted, "too many operations in flight"});
     });
   }
   // Retries blocking work while it returns kUnavailable.

@@ -335,7 +335,7 @@ TEST(OciSpec, CapabilitiesAllowTheirSystemCallsAndPrivilegedAllowsAll) {
   config.security.add_capabilities = {"SYS_ADMIN"};
   EXPECT_TRUE(RuleOf(Write(config)->root(), "mount").exists());
   EXPECT_FALSE(RuleOf(Write(config)->root(), "clone")["args"].exists());
-  // What this process may not hand on is not opened either.
+  // Capabilities that this process cannot grant do not allow system calls either.
   HostLimits limits;
   limits.capabilities = 0;
   EXPECT_FALSE(RuleOf(Write(config, Input(), limits)->root(), "mount").exists());

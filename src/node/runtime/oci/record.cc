@@ -31,7 +31,7 @@ Result<Phase> PhaseOf(Value json) {
 Result<api::TreePtr> ParseVersioned(std::string_view text) {
   ASSIGN_OR_RETURN(api::TreePtr tree, ParseJson(text));
   if (tree->root()["version"].integer() != kRecordVersion) {
-    return Error{ErrorCode::kDataLoss, "not a record of a version this program knows"};
+    return Error{ErrorCode::kDataLoss, "unknown record version"};
   }
   if (tree->root()["id"].str().empty()) {
     return Error{ErrorCode::kDataLoss, "record without an id"};

@@ -499,7 +499,7 @@ void WriteDefaultSeccomp(std::uint64_t capabilities, api::JsonWriter& json) {
 Result<void> WriteSeccompProfile(std::string_view text, api::JsonWriter& json) {
   ASSIGN_OR_RETURN(const api::TreePtr profile, ParseJson(text));
   if (profile->root()["defaultAction"].str().empty()) {
-    return InvalidArgument("it has no defaultAction");
+    return InvalidArgument("defaultAction is missing");
   }
   json.Raw(Trim(text));
   return Ok();

@@ -15,7 +15,7 @@ namespace drakkar::node {
 // kernel would refuse without them anyway.
 void WriteDefaultSeccomp(std::uint64_t capabilities, api::JsonWriter& json);
 
-// A profile from a file of the node, as the runtime specification writes it.
+// A profile from a file on the node, in the runtime specification's format.
 Result<void> WriteSeccompProfile(std::string_view text, api::JsonWriter& json);
 
 }  // namespace drakkar::node
