@@ -28,8 +28,8 @@ bool HasInvalidPool(const NodeIndex::Entry& entry) {
   return false;
 }
 
-// Rules worth asking "what if" about: those that say something about devices and not about how the
-// search goes.
+// The rules that an explanation tries to do without. The others are about the course of the search,
+// not about devices.
 constexpr std::array kExplainable = {
     Rule::kInUse,
     Rule::kBindingConditionsDisabled,
@@ -107,8 +107,8 @@ Result<const CachedOutcome*> Allocator::Solve(const Problem& problem, NodeNumber
 bool Allocator::WouldFitWithout(const Problem& problem, NodeNumber node, Rule rule,
                                 const SearchBudget& budget) {
   const SearchSpace space(index_.entry(node));
-  Search search(problem, shapes_, space, options_.features, budget, Only(rule));
-  return search.Run() == Search::End::kFound;
+  WhatIfSearch search(problem, shapes_, space, options_.features, budget, {rule});
+  return search.Run() == SearchEnd::kFound;
 }
 
 Unsatisfiable Allocator::WhyNot(const Problem& problem, NodeNumber node,
@@ -202,7 +202,7 @@ void Allocator::Filter(const Problem& problem, const SearchBudget& budget, Verdi
   const std::vector<std::uint32_t>& classes = index_.classes();
   verdicts.distinct.clear();
   verdicts.by_node.resize(classes.size());
-  // Class -> index of its verdict; dense because classes are.
+  // Indexed by class, which is dense.
   verdict_of_class_.assign(index_.class_count(), Verdicts::kNotANode);
   for (NodeNumber node = 0; node < classes.size(); ++node) {
     const std::uint32_t node_class = classes[node];
@@ -251,7 +251,7 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
         std::array<Refusal, kRuleCount> refusals;
         for (std::uint32_t i = 0; i < space.devices.size(); ++i) {
           Result<std::optional<Rule>> asked = asking.Ask(c, r, a, i);
-          if (!asked.ok()) continue;  // fatal only if a search comes this far
+          if (!asked.ok()) continue;  // fatal only if a search gets this far
           if (!*asked) {
             ++explained.candidates;
             continue;

@@ -30,11 +30,11 @@ namespace drakkar::allocator {
 //   allocator.Filter(problem, {}, verdicts);                                  // all nodes at once
 //   allocator.Allocate(problem, "worker-0", {});                              // the chosen one
 //
-// Equal input gives equal output, whatever the order it came in; only share ids are random. The
-// claims of a problem are allocated together or not at all. Nothing given is modified.
+// Deterministic: equal input gives equal output in whatever order it arrived; only share ids are
+// random. The claims of a problem are allocated together or not at all. Arguments are not modified.
 //
-// It is the only reader of the changes of inventory and allocated state, and lives on their loop.
-// Bounds: see NodeIndex and PlanCache; each search is bounded by its budget.
+// It is the only consumer of the change lists of inventory and allocated state, and lives on their
+// loop. Bounds: see NodeIndex and PlanCache; each search is bounded by its budget.
 class Allocator {
  public:
   struct Options {
@@ -43,7 +43,7 @@ class Allocator {
     device::ExpressionCompiler& compiler;
     Random& random;
     Features features;
-    // Off: search every time, also where an equal node was searched for equal claims before.
+    // False: search every time, even if an equal node was searched for equal claims before.
     bool reuse_answers = true;
   };
   explicit Allocator(Options options);
@@ -51,15 +51,16 @@ class Allocator {
   NodeNumber SetNode(device::Node node) { return index_.SetNode(std::move(node)); }
   void RemoveNode(std::string_view name) { index_.RemoveNode(name); }
 
-  // Checks the claims and gets them ready. What is wrong with them becomes the error of each use.
+  // Checks the claims and compiles them. If one is invalid, every use of the problem returns its
+  // error.
   Problem Prepare(std::span<const std::shared_ptr<const device::Claim>> claims,
                   const ClassLookup& classes);
 
-  // The claims on one known node. An error is fatal for the pod and not about this node alone.
+  // Allocates the claims on one known node. An error is fatal for the pod, not only for this node.
   Result<Outcome> Allocate(const Problem& problem, std::string_view node_name,
                            const SearchBudget& budget);
 
-  // What all nodes of one class answer.
+  // The answer for all nodes of one class.
   struct Verdict {
     enum class Kind : std::uint8_t { kFits, kUnsatisfiable, kBudgetExceeded, kFatal };
     Kind kind = Kind::kUnsatisfiable;
@@ -74,12 +75,12 @@ class Allocator {
     std::vector<std::uint32_t> by_node;  // per node number: index into `distinct`, or kNotANode
     std::vector<Verdict> distinct;
   };
-  // The claims on every known node: one search per class of nodes, none where it is known from
-  // before. `verdicts` is overwritten; reusing one saves its allocation.
+  // Tries the claims on every known node: one search per class of nodes, none where the answer is
+  // cached. Overwrites `verdicts`; reusing one saves its allocation.
   void Filter(const Problem& problem, const SearchBudget& budget, Verdicts& verdicts);
 
-  // Which rules refused which devices on this node, and what comes closest. For an error see
-  // Allocate.
+  // Which rules rejected which devices on this node, and which single rule is in the way. Errors
+  // are those of Allocate.
   Result<Explanation> Explain(const Problem& problem, std::string_view node_name,
                               const SearchBudget& budget);
 
@@ -88,7 +89,7 @@ class Allocator {
  private:
   Result<NodeNumber> Find(std::string_view node_name) const;
   void SyncOutcomes(Plan& plan);
-  // Searches, or finds in the plan what was found before; null when out of budget.
+  // Searches, or returns the cached outcome; null if the budget ran out.
   Result<const CachedOutcome*> Solve(const Problem& problem, NodeNumber node,
                                      const SearchBudget& budget);
   Unsatisfiable WhyNot(const Problem& problem, NodeNumber node, const SearchBudget& budget);

@@ -4,7 +4,7 @@
 #include "allocator/testing/workload.h"
 #include "device/cel_expressions.h"
 
-// Ids as in design.md 6. `alloc.search.*` leave out what is remembered from equal nodes and claims.
+// Ids as in design.md 6. `alloc.search.*` run without the cache of answers.
 namespace drakkar::allocator {
 namespace {
 
@@ -46,7 +46,7 @@ struct Cluster {
   Allocator allocator;
 };
 
-// One claim, prepared anew each time as for each pod, on one node out of `nodes`.
+// One claim on one of `nodes`, prepared in each iteration as it is for each pod.
 void AllocateOne(benchmark::State& state, int nodes, bool reuse, const char* selector) {
   Cluster cluster(nodes, reuse);
   cluster.AddPerfSlices(nodes);
@@ -67,7 +67,7 @@ BENCHMARK_CAPTURE(AllocateOne, alloc.search.one, 1, false, "");
 BENCHMARK_CAPTURE(AllocateOne, alloc.search.one.selector, 1, false, kSelector);
 BENCHMARK_CAPTURE(AllocateOne, alloc.search.one5000, 5000, false, "");
 
-// A claim comes, is allocated and goes: what one pod costs, with all bookkeeping.
+// A claim is allocated and freed: the cost of one pod, bookkeeping included.
 void AllocateAndFree(benchmark::State& state, int nodes) {
   Cluster cluster(nodes);
   cluster.AddPerfSlices(nodes);
@@ -90,7 +90,7 @@ BENCHMARK_CAPTURE(AllocateAndFree, alloc.cycle5000, 5000);
 
 enum class Load { kAllFit, kAllFull, kLastFits };
 
-// One claim over all nodes.
+// One claim against all nodes.
 void FilterNodes(benchmark::State& state, int nodes, Load load, bool reuse) {
   Cluster cluster(nodes, reuse);
   cluster.AddPerfSlices(nodes);
@@ -99,7 +99,7 @@ void FilterNodes(benchmark::State& state, int nodes, Load load, bool reuse) {
   }
   const ClaimPtr claim = MakeClaim({ExactRequest("req-0", 1)});
   Allocator::Verdicts verdicts;
-  cluster.allocator.Filter(cluster.Prepare(claim), {}, verdicts);  // what is new becomes known
+  cluster.allocator.Filter(cluster.Prepare(claim), {}, verdicts);  // fills the caches
   for (auto _ : state) {
     const Problem problem = cluster.Prepare(claim);
     cluster.allocator.Filter(problem, {}, verdicts);
@@ -137,7 +137,7 @@ void MatchFive(benchmark::State& state, int held) {
 BENCHMARK_CAPTURE(MatchFive, alloc.search.match5, 0);
 BENCHMARK_CAPTURE(MatchFive, alloc.search.match5.impossible, 1);
 
-// Six of five devices that nothing tells apart.
+// Asks for six of five identical devices.
 void SixOfFive(benchmark::State& state) {
   Cluster cluster(1, false);
   cluster.inventory.SetSlice(PerfSlice(0, 5));
@@ -187,7 +187,7 @@ void Backtracking(benchmark::State& state) {
 }
 BENCHMARK(Backtracking)->Name("Backtracking/alloc.search.backtracking")->Arg(8)->Arg(32);
 
-// Publishing: slices of all nodes become known.
+// Slices of all nodes are added.
 void Publish(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
   std::vector<std::shared_ptr<device::Slice>> slices;

@@ -8,13 +8,13 @@
 namespace drakkar::allocator {
 namespace {
 
-// How many random problems; `DRAKKAR_ALLOCATOR_CASES` asks for more.
+// Number of random problems; `DRAKKAR_ALLOCATOR_CASES` overrides it.
 int CaseCount() {
   const char* text = std::getenv("DRAKKAR_ALLOCATOR_CASES");
   return text == nullptr ? 2'000 : std::atoi(text);
 }
 
-// Runs the cases of this seed on; a failure prints the seed to start from again.
+// Runs the cases from this seed on; a failure prints the seed that reproduces it.
 std::uint64_t FirstSeed() {
   const char* text = std::getenv("DRAKKAR_ALLOCATOR_SEED");
   return text == nullptr ? 1 : static_cast<std::uint64_t>(std::atoll(text));
@@ -32,7 +32,7 @@ std::string Print(const BruteForceAnswer& answer) {
   return Join(answer.solution, "\n");
 }
 
-TEST(AllocatorProperties, FindTheSolutionThatTryingEverythingFinds) {
+TEST(AllocatorProperties, FindTheSolutionOfAnExhaustiveSearch) {
   int fits = 0;
   const int cases = CaseCount();
   for (int i = 0; i < cases; ++i) {
@@ -48,13 +48,13 @@ TEST(AllocatorProperties, FindTheSolutionThatTryingEverythingFinds) {
           << "DRAKKAR_ALLOCATOR_SEED=" << seed << " on " << node.name;
     }
   }
-  // The generator must not have become one that only makes impossible problems, or only easy ones.
+  // Guards against a generator that only makes impossible problems, or only easy ones.
   EXPECT_GT(fits, cases / 5);
   EXPECT_LT(fits, cases);
   RecordProperty("fits", fits);
 }
 
-TEST(AllocatorProperties, DoNotDependOnTheOrderInWhichThingsBecomeKnown) {
+TEST(AllocatorProperties, DoNotDependOnTheOrderOfUpdates) {
   for (int i = 0; i < CaseCount() / 4; ++i) {
     const std::uint64_t seed = FirstSeed() + static_cast<std::uint64_t>(i);
     SeededRandom random(seed);
@@ -97,7 +97,7 @@ void Rename(RandomProblem& problem) {
   }
 }
 
-TEST(AllocatorProperties, RenamingAndAddingWhatDoesNotMatterChangesNoAnswer) {
+TEST(AllocatorProperties, RenamingAndAddingIrrelevantObjectsChangesNoAnswer) {
   for (int i = 0; i < CaseCount() / 4; ++i) {
     const std::uint64_t seed = FirstSeed() + static_cast<std::uint64_t>(i);
     SeededRandom random(seed);
@@ -127,8 +127,8 @@ TEST(AllocatorProperties, RenamingAndAddingWhatDoesNotMatterChangesNoAnswer) {
   }
 }
 
-// One allocator that lives through changes of everything must answer like one made just now.
-TEST(AllocatorProperties, KnowAfterManyChangesWhatANewOneKnows) {
+// After any sequence of changes, an allocator must answer like one created from the final state.
+TEST(AllocatorProperties, AnswerAfterManyChangesLikeANewAllocator) {
   for (int i = 0; i < CaseCount() / 40; ++i) {
     const std::uint64_t seed = FirstSeed() + static_cast<std::uint64_t>(i);
     SeededRandom random(seed);
@@ -138,14 +138,14 @@ TEST(AllocatorProperties, KnowAfterManyChangesWhatANewOneKnows) {
       SeededRandom other_random(random.Next());
       const RandomProblem other = MakeRandomProblem(other_random);
       switch (random.Below(5)) {
-        case 0: {  // a slice comes or is replaced
+        case 0: {  // a slice is added or replaced
           const auto& slice = other.slices[random.Below(other.slices.size())];
           std::erase_if(world.slices, [&](const auto& old) { return old->name == slice->name; });
           world.slices.push_back(slice);
           lasting.inventory.SetSlice(slice);
           break;
         }
-        case 1:  // a slice goes
+        case 1:  // a slice is removed
           if (world.slices.size() < 2) break;
           lasting.inventory.RemoveSlice(world.slices.back()->name);
           world.slices.pop_back();
@@ -167,7 +167,7 @@ TEST(AllocatorProperties, KnowAfterManyChangesWhatANewOneKnows) {
         default:
           break;
       }
-      // Other claims are asked for, and the same again.
+      // Both new claims and ones asked for before.
       world.claims = other.claims;
       if (random.Below(2) == 0) world.claims.resize(1);
       Harness fresh(world);

@@ -68,7 +68,7 @@ TEST(Allocator, SearchesOncePerClassOfNodes) {
   }
 }
 
-TEST(Allocator, AnAttributeNobodyReadsDoesNotTellNodesApart) {
+TEST(Allocator, AnAttributeThatNoSelectorReadsDoesNotSplitNodeClasses) {
   Cluster cluster(0);
   for (int i = 0; i < 20; ++i) {
     auto slice = PerfSlice(i);
@@ -81,7 +81,7 @@ TEST(Allocator, AnAttributeNobodyReadsDoesNotTellNodesApart) {
   Allocator::Verdicts verdicts;
   cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 1)})), {}, verdicts);
   EXPECT_EQ(verdicts.distinct.size(), 1u);
-  // Once somebody does, it does.
+  // It does as soon as a selector reads it.
   const std::string selector =
       StrCat("device.attributes[\"", kTestDriver, "\"].pciAddress == \"unique-3-basic-device-4\"");
   const Problem problem = cluster.PrepareOne(MakeClaim({ExactRequest("r", 1, selector)}));
@@ -104,7 +104,7 @@ TEST(Allocator, SixOfFiveEqualDevicesTakeFewSteps) {
   EXPECT_NE(AsNo(cluster.Allocate(MakeClaim(std::move(requests)), 0, budget)), nullptr);
 }
 
-TEST(Allocator, SaysSoWhenTheBudgetIsSpentAndTriesAgainWithMore) {
+TEST(Allocator, ReportsAnExhaustedBudgetAndSucceedsWithALargerOne) {
   Cluster cluster(1);
   const ClaimPtr claim = MakeClaim({ExactRequest("r", 4)});
   SearchBudget budget;
@@ -115,12 +115,12 @@ TEST(Allocator, SaysSoWhenTheBudgetIsSpentAndTriesAgainWithMore) {
   EXPECT_NE(AsYes(cluster.Allocate(claim)), nullptr);
 }
 
-TEST(Allocator, StopsWhenTheCallerSaysSo) {
+TEST(Allocator, StopsWhenTheCallerAsksItTo) {
   Features features;
   features.consumable_capacity = true;
   Cluster cluster(0, features);
   auto slice = PerfSlice(0, 26);
-  // Nothing is equal to anything, and the eleven that are wanted never match.
+  // No two devices are equal, and eleven that match do not exist.
   for (std::size_t i = 0; i < slice->devices.size(); ++i) {
     slice->devices[i].capacity[0].value = api::Quantity(static_cast<std::int64_t>(1000 + i));
   }
@@ -137,7 +137,7 @@ TEST(Allocator, StopsWhenTheCallerSaysSo) {
   EXPECT_EQ(std::get<BudgetExceeded>(*outcome).steps, 3 * SearchBudget::kPollSteps);
 }
 
-TEST(Allocator, AskingForANodeThatIsNotKnownIsAnError) {
+TEST(Allocator, AnUnknownNodeIsAnError) {
   Cluster cluster(1);
   EXPECT_EQ(cluster.Allocate(MakeClaim({ExactRequest("r", 1)}), 99).error().code,
             ErrorCode::kNotFound);
@@ -253,23 +253,24 @@ TEST(SkipNodeOperations, OnANodeThatDoesNotDeclareThemTheReasonNamesTheFeature) 
   EXPECT_EQ(AsNo(outcome)->reason, Reason::kSkipUndeclared);
   EXPECT_EQ(AsNo(outcome)->message,
             "node(s) did not match node declared features: DraOptionalNodePreparation");
-  // Without the feature it would not fit either: then the feature is not to blame.
+  // It would not fit with the feature either, so the feature is not to blame.
   const auto more = cluster.Allocate(MakeClaim({ExactRequest("r", 2)}));
   EXPECT_EQ(AsNo(more)->reason, Reason::kNoDevices);
-  // The node learns to do it.
-  cluster.allocator.SetNode({NodeName(0), {}, {kOptionalNodePreparation}});
+  // The node declares the feature.
+  cluster.allocator.SetNode({NodeName(0), {}, {device::kOptionalNodePreparation}});
   EXPECT_NE(AsYes(cluster.Allocate(claim)), nullptr);
 }
 
 TEST(SkipNodeOperations, WithTheGateOffTheReasonNamesGateAndSlice) {
-  SkippingCluster cluster(false, {kOptionalNodePreparation}, {std::vector<std::string>{"*"}});
+  SkippingCluster cluster(false, {device::kOptionalNodePreparation},
+                          {std::vector<std::string>{"*"}});
   const ClaimPtr claim = MakeClaim({ExactRequest("r", 1)});
   const auto outcome = cluster.Allocate(claim);
   ASSERT_NE(AsNo(outcome), nullptr);
   EXPECT_EQ(AsNo(outcome)->message,
             "ResourceSlice resourceslice-0 skips node operations, but the "
             "DRAOptionalNodePreparation feature gate is disabled");
-  // Other devices meet the claim all the same.
+  // Other devices still satisfy the claim.
   auto other = PerfSlice(0, 1);
   other->name = "other";
   other->pool = "other";
@@ -278,7 +279,7 @@ TEST(SkipNodeOperations, WithTheGateOffTheReasonNamesGateAndSlice) {
   EXPECT_EQ(AsYes(cluster.Allocate(claim))->results[0].results[0].id.pool, "other");
 }
 
-TEST(Taints, OfARuleRefuseDevicesUntilTheRuleGoes) {
+TEST(Taints, OfARuleRejectDevicesUntilTheRuleIsDeleted) {
   Features features;
   features.device_taints = true;
   Cluster cluster(1, features);
@@ -295,7 +296,7 @@ TEST(Taints, OfARuleRefuseDevicesUntilTheRuleGoes) {
   EXPECT_NE(AsYes(cluster.Allocate(claim)), nullptr);
 }
 
-TEST(Explain, CountsWhatEachRuleRefusedAndNamesTheClosestMiss) {
+TEST(Explain, CountsRejectionsPerRuleAndNamesTheClosestMiss) {
   Features features;
   features.device_taints = true;
   Cluster cluster(0, features);
@@ -335,15 +336,15 @@ TEST(Explain, CountsWhatEachRuleRefusedAndNamesTheClosestMiss) {
       "broken:NoExecute of test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5\n");
 }
 
-TEST(Explain, SaysHowManyThereAreWhenMoreAreWanted) {
+TEST(Explain, ReportsHowManyDevicesExistIfMoreAreRequested) {
   Cluster cluster(1);
   EXPECT_EQ(
       RenderText(cluster.Explain(MakeClaim({ExactRequest("gpu", 11)}))),
       "node scheduler-perf-dra-0: does not fit\n"
       "├─ claim default/claim\n"
       "│  └─ request gpu wants 11, 10 of 10 devices left\n"
-      "└─ there are not more: ask for 10 or fewer in request gpu of claim default/claim, or for "
-      "another node\n");
+      "└─ only 10 devices exist: request 10 or fewer in request gpu of claim default/claim, or "
+      "use another node\n");
 }
 
 TEST(Explain, NamesTheSelectorToChange) {
@@ -363,7 +364,7 @@ TEST(Explain, NamesTheSelectorToChange) {
           "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"C80\""});
 }
 
-TEST(Explain, TellsAConstraintThatKeepsRequestsApart) {
+TEST(Explain, NamesAConstraintThatCannotBeSatisfied) {
   Cluster cluster(1);
   auto claim = MakeClaim({ExactRequest("a", 6)});
   claim->constraints.push_back({{}, "resource.kubernetes.io/pciRoot", {}});
@@ -376,7 +377,7 @@ TEST(Explain, TellsAConstraintThatKeepsRequestsApart) {
                                      "matchAttribute: resource.kubernetes.io/pciRoot"});
 }
 
-TEST(Explain, NamesPoolsThatAreNotComplete) {
+TEST(Explain, NamesIncompletePools) {
   Cluster cluster(0);
   auto slice = PerfSlice(0);
   slice->slice_count = 2;

@@ -2,8 +2,7 @@
 
 namespace drakkar::allocator {
 
-// What the allocator may do, one switch per feature. Everything is off unless switched on; the
-// names are those of Kubernetes' allocator.
+// One switch per feature, off by default. Names are those of Kubernetes' allocator.
 struct Features {
   bool admin_access = false;
   bool compatibility_groups = false;
@@ -16,12 +15,8 @@ struct Features {
   bool optional_node_operations = false;
   bool partitionable_devices = false;
   bool prioritized_list = false;
-  // Every node is taken to do what slices ask of it (gate NodeDeclaredFeatures off).
+  // Assume that every node supports what slices ask of it (gate NodeDeclaredFeatures is off).
   bool ignores_declared_features = false;
 };
-
-// One bit under two names: the KEP's, which we show, and that of Kubernetes 1.37.
-inline constexpr char kOptionalNodePreparation[] = "DraOptionalNodePreparation";
-inline constexpr char kOptionalNodeOperations[] = "DRAOptionalNodeOperations";
 
 }  // namespace drakkar::allocator

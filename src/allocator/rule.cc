@@ -12,7 +12,7 @@ struct Texts {
 
 constexpr std::array<Texts, kRuleCount> kTexts = {{
     {"in-use", "held by another claim"},
-    {"picked", "taken by this pod already"},
+    {"picked", "already taken by this pod"},
     {"binding-conditions-disabled", "needs binding conditions, which are disabled"},
     {"class-selector", "not selected by the device class"},
     {"request-selector", "not selected by the request"},
@@ -23,7 +23,7 @@ constexpr std::array<Texts, kRuleCount> kTexts = {{
      "disabled"},
     {"skip-undeclared", "node(s) did not match node declared features: DraOptionalNodePreparation"},
     {"counters-disabled", "consumes counters, but partitionable devices are disabled"},
-    {"compatibility-groups", "not compatible with its neighbours"},
+    {"compatibility-groups", "not compatible with devices that share its counters"},
     {"counters", "not enough shared counters"},
     {"taint", "has a taint that the request does not tolerate"},
     {"constraint", "a constraint of the claim would not be satisfied"},

@@ -5,17 +5,17 @@
 
 namespace drakkar::allocator {
 
-// The rules that can refuse a device, in the order in which they are asked.
+// The rules that can reject a device, in the order in which they are checked.
 enum class Rule : std::uint8_t {
   kInUse,   // another claim holds it
-  kPicked,  // this pod took it already
+  kPicked,  // this pod has already taken it
   kBindingConditionsDisabled,
   kClassSelector,
   kRequestSelector,
-  kNodeSelection,  // its slice selects nodes per device, and not this one
+  kNodeSelection,  // its slice selects nodes per device, but not this one
   kCapacity,
-  kSkipDisabled,    // its slice skips node operations, the gate is off
-  kSkipUndeclared,  // its slice skips node operations, the node does not declare that
+  kSkipDisabled,    // its slice skips node operations, but the gate is off
+  kSkipUndeclared,  // its slice skips node operations, but the node does not declare that
   kCountersDisabled,
   kCompatibilityGroups,
   kCounters,
@@ -23,15 +23,6 @@ enum class Rule : std::uint8_t {
   kConstraint,
 };
 inline constexpr std::size_t kRuleCount = static_cast<std::size_t>(Rule::kConstraint) + 1;
-
-// A set of rules that are not asked: "what if".
-using RuleSet = std::uint32_t;
-constexpr RuleSet Only(Rule rule) {
-  return RuleSet{1} << static_cast<unsigned>(rule);
-}
-constexpr bool Has(RuleSet rules, Rule rule) {
-  return (rules & Only(rule)) != 0;
-}
 
 std::string_view RuleName(Rule rule);      // a stable identifier: "in-use"
 std::string_view RuleSentence(Rule rule);  // "held by another claim"

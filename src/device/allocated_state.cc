@@ -53,7 +53,7 @@ void AllocatedState::AddShare(const DeviceId& id, std::string_view share_id) {
 void AllocatedState::RemoveShare(const DeviceId& id, std::string_view share_id) {
   DeviceUse& use = Use(id);
   use.shares.erase(std::string(share_id));
-  // Consumption that was never named by a share would otherwise stay for ever.
+  // Otherwise consumption without a share would never be removed.
   if (use.shares.empty()) use.consumed.clear();
   DropIfUnused(id);
 }

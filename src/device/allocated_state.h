@@ -12,13 +12,13 @@
 
 namespace drakkar::device {
 
-// How one device is held. A device may be held in both ways when its slice changed meanwhile.
+// How one device is held. It may be held in both ways if its slice changed in between.
 struct DeviceUse {
   int exclusive = 0;             // allocations that do not share it
   std::set<std::string> shares;  // share ids
   // Consumed by all shares together. An entry stays until the last share is gone.
   std::map<std::string, api::Quantity, std::less<>> consumed;
-  // Kept from everybody for now, without being held: counters have what it would take.
+  // Temporarily withheld from everybody without being held: consumes no counters.
   int bars = 0;
 
   bool IsShared() const { return !shares.empty() || !consumed.empty(); }
@@ -29,10 +29,10 @@ struct PoolUse {
   std::map<std::string, DeviceUse, std::less<>> devices;  // by name; only used or barred ones
 };
 
-// Which devices claims hold, kept up to date one claim at a time. Results with admin access hold
-// nothing. Devices need not exist in any slice (any more).
+// Which devices are held by claims, updated one claim at a time. Results with admin access hold
+// nothing. A held device need not exist in any slice.
 //
-// Lives on the owner's loop. Bounds: as many entries as there are allocated and barred devices.
+// Lives on the owner's loop. Bounded by the number of allocated and barred devices.
 class AllocatedState {
  public:
   // Every Add must be balanced by a Remove with the same results.
@@ -53,10 +53,10 @@ class AllocatedState {
   const PoolUse* FindPool(const PoolId& id) const;
   const DeviceUse* FindDevice(const DeviceId& id) const;
   const std::map<PoolId, PoolUse>& pools() const { return pools_; }
-  // How many devices are held exclusively more than once: two did not know of each other.
+  // Number of devices held exclusively more than once: two schedulers raced.
   std::size_t contested() const { return contested_; }
 
-  // Pools with changes since the last call, sorted. One reader only.
+  // Pools that changed since the last call, sorted. For a single consumer.
   std::vector<PoolId> TakeChanges();
 
  private:

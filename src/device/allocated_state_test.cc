@@ -18,7 +18,7 @@ AllocationResult Share(std::string share, std::int64_t units) {
   return allocation;
 }
 
-TEST(AllocatedState, SumsUpSharesAndForgetsThemAgain) {
+TEST(AllocatedState, SumsUpSharesAndForgetsThem) {
   AllocatedState state;
   state.Add(Share("s1", 2));
   state.Add(Share("s2", 3));
@@ -43,7 +43,7 @@ TEST(AllocatedState, AdminAccessHoldsNothing) {
   EXPECT_TRUE(state.TakeChanges().empty());
 }
 
-TEST(AllocatedState, TellsHowManyDevicesAreHeldTwice) {
+TEST(AllocatedState, CountsDevicesThatAreHeldTwice) {
   AllocatedState state;
   state.AddExclusive(kDevice);
   state.AddExclusive({"d", "p", "other"});
@@ -69,7 +69,7 @@ TEST(AllocatedState, ABarHoldsNothing) {
   EXPECT_TRUE(state.pools().empty());
 }
 
-TEST(AllocatedState, TellsWhichPoolsChanged) {
+TEST(AllocatedState, ReportsWhichPoolsChanged) {
   AllocatedState state;
   state.AddExclusive(kDevice);
   state.AddExclusive({"d", "p", "dev2"});

@@ -66,7 +66,7 @@ TEST(FromApi, KeepsEveryFormOfSkipNodeOperations) {
   EXPECT_FALSE(ReadSlice(R"({"skipNodeOperations":"*"})").ok());
 }
 
-TEST(FromApi, TellsAMissingCapacityRequestFromAnEmptyOne) {
+TEST(FromApi, DistinguishesAMissingCapacityRequestFromAnEmptyOne) {
   const api::TreePtr tree = Tree(R"({"metadata":{"namespace":"ns","name":"c"},"spec":{"devices":{
       "requests":[{"name":"a","exactly":{"deviceClassName":"x"}},
                   {"name":"b","exactly":{"capacity":{}}},

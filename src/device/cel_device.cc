@@ -11,7 +11,7 @@
 namespace drakkar::device {
 namespace {
 
-// Word by word and inlined: the call of memcmp takes longer than the comparison.
+// Inlined, because a call of memcmp takes longer than the comparison.
 inline bool IsSamePath(std::string_view a, std::string_view b) {
   constexpr std::size_t kWord = sizeof(std::uint64_t);
   if (a.size() != b.size()) return false;
@@ -59,8 +59,8 @@ class DomainMap final : public cel::MapValue {
   std::vector<Entry> entries;
 };
 
-// Domains, sorted. An unknown one is an empty map, so that a missing attribute is the error and
-// not its domain.
+// Domains, sorted. An unknown domain is an empty map, so that the error names the missing attribute
+// and not its domain.
 class DomainsMap final : public cel::MapValue {
  public:
   struct Domain {
@@ -127,7 +127,7 @@ struct CelDevice::State final : public cel::MapValue {
     }
     return false;
   }
-  // device.attributes["domain"].name and the same of capacity, in one look.
+  // device.attributes["domain"].name, and the same for capacity, in one lookup.
   bool FindPath(const cel::KeyPath& path, cel::Value* out) const override {
     if (paths.empty()) return false;
     for (std::size_t at = path.hash & path_mask;; at = (at + 1) & path_mask) {
@@ -145,7 +145,7 @@ struct CelDevice::State final : public cel::MapValue {
         const std::string_view keys[] = {field, domain.name, entry.name};
         const std::string text = cel::JoinKeys(keys);
         const std::uint64_t hash = cel::HashJoined(text);
-        if (hash == 0) continue;  // marks a free place; the single steps still find it
+        if (hash == 0) continue;  // marks a free slot; the step-by-step lookup still finds it
         std::size_t at = hash & path_mask;
         while (paths[at].hash != 0) at = (at + 1) & path_mask;
         paths[at] = {hash, cel::CopyText(arena, text), entry.value};

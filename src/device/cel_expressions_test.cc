@@ -13,7 +13,7 @@ Device SomeDevice() {
   return device;
 }
 
-TEST(CelExpressions, AnswerAndTellWhatTheyRead) {
+TEST(CelExpressions, ReturnAnAnswerAndTheAttributesTheyRead) {
   CelExpressions expressions;
   const auto expression = expressions.CompileSelector(
       "device.attributes[\"d.example\"].driverVersion.major() >= 1 && "
@@ -24,7 +24,7 @@ TEST(CelExpressions, AnswerAndTellWhatTheyRead) {
   EXPECT_TRUE(*expression->Matches("d.example", SomeDevice()));
 }
 
-TEST(CelExpressions, FailAsTheLanguageSays) {
+TEST(CelExpressions, FailAsCelSpecifies) {
   CelExpressions expressions;
   EXPECT_TRUE(expressions.CompileSelector("noSuchVar")->compile_error().has_value());
   const auto missing = expressions.CompileSelector("device.attributes[\"d.example\"].absent == 1");

@@ -10,7 +10,7 @@
 
 namespace drakkar::device {
 
-// A selector. No expression means a kind of selector that we do not know.
+// A selector. Without an expression it is of an unknown kind.
 struct Selector {
   std::optional<std::string> cel;
 };
@@ -47,14 +47,14 @@ struct RequestSpec {
   std::vector<DerivedAttribute> derived_attributes;
 };
 
-// Exactly one of the two, as validation ensures; neither is some future kind.
+// Validation ensures exactly one of the two; neither means an unknown kind of request.
 struct Request {
   std::string name;
   std::optional<RequestSpec> exactly;
   std::vector<RequestSpec> first_available;
 };
 
-// Neither attribute set is some future kind of constraint.
+// If neither attribute is set, the constraint is of an unknown kind.
 struct Constraint {
   std::vector<std::string> requests;  // "request" or "request/subrequest"; empty means all
   std::optional<std::string> match_attribute;

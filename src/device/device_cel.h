@@ -24,13 +24,13 @@ namespace drakkar::device {
 inline constexpr std::uint64_t kMaxSelectorCost = 1'000'000;
 inline constexpr std::size_t kMaxSelectorBytes = 10 * 1'024;
 
-// What new expressions may use, or everything that stored ones ever could.
+// What new expressions may use, or everything that stored expressions ever could.
 enum class ExpressionSet { kNew, kStored };
 
 struct CelFeatures {
   bool consumable_capacity = false;
   bool list_type_attributes = false;
-  // New expressions see what this release knew: one before the server's own.
+  // New expressions may use what this release knew: the one before the server's.
   int compatibility_minor = 36;
 };
 
@@ -50,7 +50,7 @@ class CelDevice {
   std::unique_ptr<State> state_;
 };
 
-// The inputs an expression can depend on. Two devices that agree on them get the same answer.
+// The inputs that an expression can depend on. Devices equal in these get the same answer.
 struct ReadSet {
   struct Key {
     std::string domain;

@@ -21,8 +21,8 @@ using AttributeValue = std::variant<std::monostate, std::int64_t, bool, std::str
                                     std::vector<std::int64_t>, std::vector<bool>,
                                     std::vector<std::string>, std::vector<VersionText>>;
 
-// What a selector sees of a device. Names are as in the slice: "domain/name", or "name" for the
-// driver's own domain.
+// The part of a device that selectors see. Names are as in the slice: "domain/name", or "name" for
+// the driver's own domain.
 struct DeviceInput {
   std::string driver;
   std::vector<std::pair<std::string, AttributeValue>> attributes;

@@ -12,10 +12,10 @@
 
 namespace drakkar::device {
 
-// Which attributes of a device an expression can look at; driver, capacity and
-// allowMultipleAllocations are always assumed. Two devices equal in these give equal answers.
+// The attributes that an expression may read. Driver, capacity and allowMultipleAllocations are
+// always assumed to be read. Devices equal in these get the same answer.
 struct Reads {
-  bool everything = false;              // it may look at any attribute, or at all of them
+  bool everything = false;              // it may read any attribute, or all of them
   std::vector<std::string> attributes;  // "domain/id"
 };
 
@@ -24,7 +24,7 @@ class Expression {
  public:
   virtual ~Expression() = default;
 
-  // Set if the text does not compile; then nothing below may be called but reads().
+  // Set if the text does not compile; then only reads() may be called.
   const std::optional<std::string>& compile_error() const { return compile_error_; }
   const Reads& reads() const { return reads_; }
 
@@ -38,7 +38,7 @@ class Expression {
   Reads reads_;
 };
 
-// Compiles texts. Behind an interface so that the search can be tested with predicates of its own.
+// Compiles expressions. An interface, so that the search can be tested without CEL.
 class ExpressionCompiler {
  public:
   virtual ~ExpressionCompiler() = default;

@@ -15,12 +15,11 @@ using api::Quantity;
 using api::Value;
 using api::ValueKind;
 
-// Reads one object. The first failure is kept and everything after it reads as empty, so that
-// readers need no checks in between. Where it is is only spelled out for whoever asks; a reader
-// must not outlive the one it came from.
+// Reads one object and knows its path, which is composed only when asked for. A reader must not
+// outlive its parent.
 class Reader {
  public:
-  // Everything known that is not set is absent. `unknown` may be null: then it is not collected.
+  // Unknown fields are appended to `unknown`, unless it is null.
   Reader(Value value, std::string_view name, std::vector<std::string>* unknown)
       : value_(value), name_(name), unknown_(unknown) {}
 
@@ -36,7 +35,7 @@ class Reader {
     return here.empty() ? std::string(name) : StrCat(here, ".", name);
   }
 
-  // Lists every member that is not among `known`.
+  // Reports every member that is not in `known`.
   void Known(std::initializer_list<FieldName> known) const {
     if (unknown_ == nullptr) return;
     for (const MemberView member : value_.members()) {

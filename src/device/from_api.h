@@ -10,12 +10,12 @@
 
 namespace drakkar::device {
 
-// API objects (resource.k8s.io/v1, core/v1) as the plain structs that device rules work on. The
-// result owns everything; the tree may go away.
+// Convert API objects (resource.k8s.io/v1, core/v1) to the plain structs of the device rules. The
+// result owns its data and does not refer to the tree.
 //
-// Nothing is defaulted. Fields that we do not know are left out and listed in `unknown_fields`; a
-// value that cannot be read (a quantity that does not parse, a list where an object belongs) is an
-// error that names its path.
+// No defaults are applied. Unknown fields are left out and listed in `unknown_fields`. A value that
+// cannot be read (a quantity that does not parse, a list instead of an object) is an error that
+// names its path.
 Result<Slice> SliceFromApi(api::Value slice);
 Result<Claim> ClaimFromApi(api::Value claim);
 Result<DeviceClass> DeviceClassFromApi(api::Value device_class);

@@ -14,7 +14,7 @@
 
 namespace drakkar::device {
 
-// All slices of one pool, whatever their generation and target.
+// All slices of one pool, of any generation and target.
 struct Pool {
   PoolId id;
   std::map<std::string, std::shared_ptr<const Slice>, std::less<>> slices;  // by name
@@ -25,10 +25,10 @@ struct Pool {
   std::vector<Taint> TaintsOf(const Device& device) const;
 };
 
-// The slices of the cluster by pool and node, kept up to date one change at a time.
+// The slices of the cluster by pool and node, updated one change at a time.
 //
-// What is in it depends only on the set of slices and rules, never on the order they came in.
-// Lives on the owner's loop. Bounds: as many entries as there are slices and rules.
+// Its state depends only on the set of slices and rules, never on their order of arrival. Lives on
+// the owner's loop. Bounded by the number of slices and rules.
 class Inventory {
  public:
   // Adds the slice or replaces the one with its name.
@@ -45,14 +45,14 @@ class Inventory {
   // Pools with a slice that is not for exactly one node.
   const std::set<PoolId>& shared_pools() const { return shared_pools_; }
 
-  // A pool whose slices or taints changed, with the nodes that had or have slices of their own.
+  // A pool whose slices or taints changed, with the nodes that had or have node-local slices of it.
   struct Change {
     PoolId pool;
     std::set<std::string> nodes;
     bool shared = false;  // it had or has slices that are not for exactly one node
   };
-  // Changes since the last call, at most one per pool, in order of pools. One reader only: whoever
-  // keeps an index over the inventory.
+  // Changes since the last call, at most one per pool, in order of pools. For a single consumer,
+  // which keeps an index over the inventory.
   std::vector<Change> TakeChanges();
 
  private:

@@ -43,7 +43,7 @@ struct NodeObject {
   }
 };
 
-// Gt and Lt compare integers; a label that is absent or no number does not match.
+// Gt and Lt compare integers; a label that is absent or not a number does not match.
 Result<bool> MatchesOrdered(const NodeSelectorRequirement& requirement,
                             std::optional<std::string_view> label) {
   if (requirement.values.size() != 1) return Bad(requirement, "needs exactly one value");

@@ -1,23 +1,14 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/tree/value.h"
 #include "base/result/result.h"
+#include "device/node.h"
 
 namespace drakkar::device {
-
-// What device rules ask about a node. `labels` is ordered so that nothing depends on hashing.
-struct Node {
-  std::string name;
-  std::map<std::string, std::string, std::less<>> labels;
-  std::vector<std::string> declared_features;
-
-  bool operator==(const Node&) const = default;
-};
 
 struct NodeSelectorRequirement {
   std::string key;
@@ -42,8 +33,8 @@ struct NodeSelector {
   bool operator==(const NodeSelector&) const = default;
 };
 
-// Fails on a requirement that no node could be tested against (unknown operator, wrong number of
-// values, unknown field). As in Kubernetes a bad term counts only if no term matches.
+// Fails on a requirement that cannot be evaluated (unknown operator, wrong number of values,
+// unknown field). As in Kubernetes, a bad term matters only if no other term matches.
 Result<bool> Matches(const NodeSelector& selector, const Node& node);
 // `node` is the whole Node object.
 Result<bool> Matches(const NodeSelector& selector, api::Value node);

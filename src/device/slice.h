@@ -58,8 +58,8 @@ struct Taint {
   bool operator==(const Taint&) const = default;
 };
 
-// Where a slice or a device is: one node, every node, or the nodes a selector matches. None set is
-// some future kind that we do not know: it matches no node.
+// Where a slice or device is available: on one node, on every node, or on the nodes that a selector
+// matches. If none is set, the target is of an unknown kind and matches no node.
 struct NodeTarget {
   std::string node_name;
   bool all_nodes = false;
@@ -84,7 +84,7 @@ struct Device {
   bool allow_multiple_allocations = false;
 };
 
-// Kept as written (absent, a boolean or a list of operations), because it is copied as is.
+// Kept as written (absent, a boolean or a list of operations), because it is copied verbatim.
 struct SkipNodeOperations {
   std::variant<std::monostate, bool, std::vector<std::string>> form;
 
@@ -105,7 +105,7 @@ struct Slice {
   std::vector<Device> devices;
   std::vector<CounterSet> shared_counters;
   SkipNodeOperations skip_node_operations;
-  // Paths of fields that we do not know. The slice is used without them; the caller reports them.
+  // Paths of unknown fields. The slice is used without them; the caller reports them.
   std::vector<std::string> unknown_fields;
 
   PoolId pool_id() const { return {driver, pool}; }

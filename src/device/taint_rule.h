@@ -7,7 +7,7 @@
 
 namespace drakkar::device {
 
-// A DeviceTaintRule: adds its taint to every device that all set criteria match.
+// A DeviceTaintRule: adds its taint to every device that matches all criteria that are set.
 struct TaintRule {
   struct DeviceSelector {
     std::optional<std::string> driver;

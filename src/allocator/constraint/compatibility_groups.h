@@ -7,12 +7,12 @@
 
 namespace drakkar::allocator {
 
-// Who may be together in the counter sets of one pool, on top of what is allocated already.
+// Which devices may share the counter sets of one pool, given those already allocated.
 class CompatibilityGroups {
  public:
   explicit CompatibilityGroups(const std::vector<GroupState>& allocated) : states_(allocated) {}
 
-  // Joins all the sets; false, and nothing is changed, if one of them does not take the device.
+  // Joins all sets, or none and returns false if one of them does not accept the device.
   bool Add(const std::vector<CounterNeed::Membership>& sets) {
     const std::size_t mark = undo_.size();
     for (const CounterNeed::Membership& member : sets) {
@@ -25,7 +25,7 @@ class CompatibilityGroups {
     marks_.push_back(mark);
     return true;
   }
-  // Takes back the last Add that succeeded.
+  // Undoes the last successful Add.
   void Undo() {
     Rewind(marks_.back());
     marks_.pop_back();

@@ -11,7 +11,7 @@ class DistinctConstraint {
  public:
   explicit DistinctConstraint(const ValueTable& values) : values_(&values) {}
 
-  // Adds a device with this value; false, and nothing is changed, if another has a part of it.
+  // Adds a device with this value. Returns false and changes nothing if it overlaps with another.
   bool Add(std::int32_t value) {
     if (value < 0) return false;
     for (const std::int32_t other : added_) {
@@ -20,7 +20,7 @@ class DistinctConstraint {
     added_.push_back(value);
     return true;
   }
-  // Takes back the last Add that succeeded.
+  // Undoes the last successful Add.
   void Undo() { added_.pop_back(); }
 
  private:

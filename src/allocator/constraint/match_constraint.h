@@ -6,13 +6,13 @@
 
 namespace drakkar::allocator {
 
-// All devices have a value in common (one value each: they are equal).
+// All devices have a value in common; if each has one value, they are equal.
 class MatchConstraint {
  public:
   explicit MatchConstraint(const ValueTable& values) : values_(&values) {}
 
-  // Adds a device with this value; false, and nothing is changed, if it shares none with the
-  // others.
+  // Adds a device with this value. Returns false and changes nothing if it has none in common with
+  // the others.
   bool Add(std::int32_t value) {
     if (value < 0) return false;
     if (common_.empty()) {
@@ -24,7 +24,7 @@ class MatchConstraint {
     common_.push_back(std::move(both));
     return true;
   }
-  // Takes back the last Add that succeeded.
+  // Undoes the last successful Add.
   void Undo() { common_.pop_back(); }
 
  private:

@@ -9,18 +9,18 @@
 
 namespace drakkar::allocator {
 
-// Attribute values as sorted sets of numbered elements, so that constraints compare numbers. The
-// number of an element covers its type: 1, "1" and version 1 are different.
+// Interns attribute values as sorted sets of numbered elements, so that constraints compare
+// numbers. Elements of different types have different numbers: 1, "1" and version 1.
 class ValueTable {
  public:
   using Set = std::vector<std::uint32_t>;
 
-  // What a constraint sees of a device instead of a value.
+  // In place of a value.
   static constexpr std::int32_t kUnknown = -1;  // not looked up yet
   static constexpr std::int32_t kNone = -2;     // no usable value: never satisfies a constraint
   static constexpr std::int32_t kError = -3;    // a derived attribute that could not be evaluated
 
-  // The number of the value's set, or kNone. Without `lists`, lists are no usable values.
+  // The number of the value's set, or kNone. Lists are usable only with `lists`.
   std::int32_t Intern(const device::AttributeValue& value, bool lists);
 
   const Set& set(std::int32_t number) const { return sets_[static_cast<std::size_t>(number)]; }

@@ -53,17 +53,17 @@ void Render(Tree& tree, const RequestExplanation& request, bool last) {
   tree.Leave();
 }
 
-// When no rule's removal helps: a request for more devices than there are says so itself.
+// Used if ignoring one rule does not help. Names a request for more devices than exist.
 std::string WithoutClosest(const Explanation& explanation) {
   for (const ClaimExplanation& claim : explanation.claims) {
     for (const RequestExplanation& request : claim.requests) {
       const std::size_t there = DeviceCount(request);
       if (request.wants_all || request.wanted <= there) continue;
-      return StrCat("there are not more: ask for ", there, " or fewer in request ", request.name,
-                    " of claim ", claim.name, ", or for another node");
+      return StrCat("only ", there, " devices exist: request ", there, " or fewer in request ",
+                    request.name, " of claim ", claim.name, ", or use another node");
     }
   }
-  return "no single rule is to blame";
+  return "no single rule is in the way";
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ std::string WithoutClosest(const Explanation& explanation) {
 std::string RenderText(const Explanation& explanation) {
   Tree tree;
   const std::string_view verdict = explanation.fits            ? "fits"
-                                   : explanation.out_of_budget ? "the search was given up"
+                                   : explanation.out_of_budget ? "the search ran out of budget"
                                                                : "does not fit";
   tree.Root(StrCat("node ", explanation.node, ": ", verdict));
   const bool has_closest = !explanation.fits && !explanation.claims.empty();

@@ -10,22 +10,22 @@
 
 namespace drakkar::allocator {
 
-// How many devices one rule refused for one request, looking at each device by itself.
+// How many devices one rule rejected for one request, each device considered by itself.
 struct Refusal {
   static constexpr std::size_t kMaxExamples = 3;
 
   Rule rule;
   std::size_t count = 0;
   std::vector<device::DeviceId> examples;
-  std::uint32_t first = 0;  // position of the first of them in the order of the search
+  std::uint32_t first = 0;  // position of the first of them in search order
 };
 
 struct RequestExplanation {
   std::string name;  // "request" or "request/subrequest"
   std::size_t wanted = 0;
   bool wants_all = false;
-  std::size_t candidates = 0;     // devices that no rule refuses by itself
-  std::vector<Refusal> refusals;  // in the order in which rules are asked
+  std::size_t candidates = 0;     // devices that no rule rejects by itself
+  std::vector<Refusal> refusals;  // in the order in which rules are checked
 };
 
 struct ClaimExplanation {
@@ -40,7 +40,7 @@ struct PoolProblem {
   std::string reason;
 };
 
-// A rule that, taken away alone, would have let the claims through, and what to change for that.
+// A rule without which the claims would fit, and what to change.
 struct ClosestMiss {
   Rule rule;
   std::vector<std::string> remedies;  // see FindRemedies
@@ -56,7 +56,7 @@ struct Explanation {
   std::vector<ClosestMiss> closest;
 };
 
-// A short tree for people:
+// A short tree for humans:
 //   node worker-0: does not fit
 //   ├─ claim ns/gpu
 //   │  └─ request gpu wants 2, 1 of 10 devices left

@@ -10,7 +10,7 @@ namespace {
 
 using Expressions = std::vector<std::shared_ptr<const device::Expression>>;
 
-// One alternative, and the first of its devices that the rule refused.
+// An alternative and the first device that the rule rejected for it.
 struct Refused {
   std::string path;  // "claim ns/name: spec.devices.requests[0].exactly"
   const Alternative& alternative;
@@ -19,7 +19,7 @@ struct Refused {
   const SpaceDevice& device;
 };
 
-// The selector that says no to the device, with its text; the first one if none does by itself.
+// The selector that rejects the device, with its text; the first one if none does by itself.
 std::string SelectorText(const Expressions& compiled, const std::vector<device::Selector>& written,
                          const SpaceDevice& device) {
   std::size_t culprit = 0;

@@ -9,9 +9,9 @@
 
 namespace drakkar::allocator {
 
-// What to change so that `rule` no longer stands in the way of the problem on this node: fields of
-// the claim, its class or a slice, a gate, or devices to set free; most telling first, at most
-// kMaxRemedies. `explanation` has its claims already.
+// What to change so that `rule` no longer rejects the claims on this node: fields of the claim, its
+// class or a slice, a feature gate, or devices to free. Most useful first, at most kMaxRemedies.
+// The claims of `explanation` must be filled in.
 inline constexpr std::size_t kMaxRemedies = 4;
 std::vector<std::string> FindRemedies(Rule rule, const Problem& problem, const SearchSpace& space,
                                       const Explanation& explanation);

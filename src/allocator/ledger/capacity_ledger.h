@@ -8,12 +8,12 @@
 
 namespace drakkar::allocator {
 
-// Shares of devices that are handed out in one attempt, on top of what is allocated already.
+// Shares of devices taken in one attempt, on top of those already allocated.
 class CapacityLedger {
  public:
   explicit CapacityLedger(std::size_t device_count) : slots_(device_count, kNone) {}
 
-  // Whether the need fits beside what `allocated` (null for nothing) and this attempt consume.
+  // Whether the need fits next to what `allocated` (null: nothing) and this attempt consume.
   bool Fits(std::uint32_t device, const std::vector<device::Capacity>& capacities,
             const CapacityNeed& need, const device::DeviceUse* allocated) const {
     if (need.kind != CapacityNeed::Kind::kFits) return false;

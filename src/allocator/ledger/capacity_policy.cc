@@ -33,8 +33,8 @@ bool UsesMilli(const device::CapacityRange& range, bool fractional) {
   return !range.step || *ExactMilli(*range.step) >= 1;
 }
 
-// min + n * step, the first such value that is not below `requested`; nothing past int64. All
-// arithmetic in 128 bits: stored objects may hold any int64.
+// The smallest min + n * step that is at least `requested`; nullopt if that exceeds int64. Computes
+// in 128 bits, because stored objects may hold any int64.
 std::optional<std::int64_t> RoundUp(std::int64_t requested, std::int64_t min, std::int64_t step) {
   const __int128 added = static_cast<__int128>(requested) - min;
   __int128 n = added / step;
@@ -150,7 +150,7 @@ CapacityNeed ComputeCapacityNeed(const std::vector<device::Capacity>& capacities
       return need;
     }
   }
-  // An amount that cannot be computed ends the attempt whatever else is wrong with the device.
+  // An amount that cannot be computed ends the attempt, whatever else is wrong with the device.
   for (const device::Capacity& capacity : capacities) {
     Result<Quantity> amount = Consumed(capacity, FindRequest(requests, capacity.name), fractional);
     if (amount.ok() && amount->Sign() < 0) amount = InvalidArgument("capacity value is negative");

@@ -9,7 +9,7 @@
 
 namespace drakkar::allocator {
 
-// What a request takes of a device's capacities.
+// What a request consumes of a device's capacities.
 struct CapacityNeed {
   enum class Kind {
     kFits,     // `amounts` are within the policies and, on an unused device, within the values

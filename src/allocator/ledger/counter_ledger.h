@@ -13,8 +13,8 @@ class CounterLedger {
   CounterLedger(std::vector<api::Quantity> available, bool overcommitted)
       : available_(std::move(available)), overcommitted_(overcommitted) {}
 
-  // Takes all amounts; false, and nothing is changed, if one is not there. As in Kubernetes an
-  // overcommitted counter stops every consumer of its pool.
+  // Takes all amounts, or none and returns false if one is not available. As in Kubernetes, an
+  // overcommitted counter blocks every consumer of its pool.
   bool Take(const std::vector<CounterNeed::Amount>& amounts) {
     if (overcommitted_) return false;
     for (std::size_t i = 0; i < amounts.size(); ++i) {

@@ -10,8 +10,8 @@
 #include "allocator/ledger/counter_ledger.h"
 #include "base/env/random.h"
 
-// Each ledger and constraint against a naive model that starts from scratch at every step: what is
-// taken and taken back in any order must leave exactly what the model says.
+// Compares each ledger and constraint with a naive model that starts from scratch at every step:
+// after any sequence of takes and undos both must agree.
 namespace drakkar::allocator {
 namespace {
 
@@ -57,7 +57,7 @@ TEST(CounterLedger, AgreesWithCountingFromScratchThroughAnyBacktracking) {
   }
 }
 
-TEST(CounterLedger, AnOvercommittedPoolGivesNothing) {
+TEST(CounterLedger, AnOvercommittedPoolRejectsEveryConsumer) {
   CounterLedger ledger({Units(-1), Units(5)}, true);
   const api::Quantity one = Units(1);
   EXPECT_FALSE(ledger.Take({{1, &one}}));

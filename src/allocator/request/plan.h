@@ -18,7 +18,7 @@
 
 namespace drakkar::allocator {
 
-// What a request says about devices of one shape, remembered because shapes are few.
+// Whether a request selects devices of one shape. Cached, because there are few shapes.
 enum class Selection : std::uint8_t { kUnknown, kYes, kNotByClass, kNotByRequest, kError };
 
 // One request without alternatives, or one alternative of a request.
@@ -60,7 +60,7 @@ struct ClaimPlan {
   std::uint32_t first_constraint = 0;  // among the constraints of all claims
 };
 
-// One taken device of a solution: positions, so that it holds on every node of a class.
+// One device of a solution, by position, so that it is valid on every node of a class.
 struct Pick {
   std::uint32_t claim;
   std::uint32_t request;
@@ -68,7 +68,7 @@ struct Pick {
   std::uint32_t device;  // position in the search order of the node
 };
 
-// What a search on one class of nodes came to.
+// The outcome of a search on one class of nodes.
 struct CachedOutcome {
   enum class Kind : std::uint8_t { kUnknown, kFits, kUnsatisfiable };
   Kind kind = Kind::kUnknown;
@@ -79,8 +79,8 @@ struct CachedOutcome {
   std::vector<std::uint32_t> chosen;  // per number of a request: the alternative
 };
 
-// A set of claims with everything that does not depend on the claims' names, ready to be searched
-// for, and what was found out about it so far. Equal claims share one plan.
+// A set of claims compiled for the search, without anything that depends on the claims' names, and
+// the cached outcomes. Equal claims share one plan.
 class Plan {
  public:
   Plan(std::vector<ClaimPlan> claims, const Features& features)
@@ -90,7 +90,7 @@ class Plan {
   const std::vector<ClaimPlan>& claims() const { return claims_; }
   const ValueTable& values() const { return values_; }
 
-  // Forgets everything kept by shape if shapes have been numbered anew.
+  // Drops everything cached by shape if shapes were renumbered.
   void Sync(std::uint64_t shape_epoch, std::size_t shape_count);
 
   Selection SelectionOf(Alternative& alternative, std::string_view driver,
@@ -102,7 +102,7 @@ class Plan {
   std::int32_t ValueOf(const ClaimPlan& claim, Alternative& alternative, std::size_t n,
                        std::string_view driver, const ViewDevice& device);
 
-  // Answers by class of nodes; valid for one generation of the node index.
+  // Outcomes by class of nodes; valid for one generation of the node index.
   std::vector<CachedOutcome> outcomes;
   std::uint64_t outcome_generation = ~std::uint64_t{0};
 

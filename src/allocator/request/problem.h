@@ -34,8 +34,8 @@ struct Problem {
   // As errors print it.
   std::string ClaimName(std::size_t claim) const { return claims[claim]->ToString(); }
 
-  // What is wrong with the claims, at the place where Kubernetes would notice: after all requests
-  // before it were found right on the node at hand (asking for all devices can fail there).
+  // What is wrong with the claims, reported where Kubernetes would: after the requests before it
+  // were checked against the node, which can fail for those that ask for all devices.
   struct Fault {
     std::size_t claim;
     std::size_t request;  // == number of requests: found at the end of the claim
@@ -47,10 +47,10 @@ struct Problem {
   std::shared_ptr<Plan> plan;
 };
 
-// Makes problems, and lets equal claims share what was learned about them.
+// Compiles problems. Equal claims share a plan and its cached outcomes.
 //
-// Bounds: kMaxPlans plans and kMaxExpressions compiled texts; past them all are dropped at once and
-// learned again, which costs one search per class of nodes.
+// Bounds: kMaxPlans plans and kMaxExpressions compiled expressions. Beyond that all are dropped and
+// rebuilt, which costs one search per class of nodes.
 class PlanCache {
  public:
   static constexpr std::size_t kMaxPlans = 512;
@@ -82,13 +82,13 @@ class PlanCache {
   ShapeTable& shapes_;
   const Features features_;
   std::unordered_map<std::string, std::shared_ptr<Plan>, TextHash, std::equal_to<>>
-      plans_;       // never walked
-  KeyBuilder key_;  // of the problem at hand; kept for its memory
+      plans_;       // never iterated
+  KeyBuilder key_;  // of the current problem; kept to reuse its memory
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> selectors_;
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> derived_;
 };
 
-// The most results a claim's status can hold.
+// Limit of results in a claim's status.
 inline constexpr std::size_t kMaxResultsPerClaim = 32;
 
 }  // namespace drakkar::allocator

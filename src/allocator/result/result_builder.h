@@ -10,9 +10,9 @@
 
 namespace drakkar::allocator {
 
-// Turns the picks of a search into what goes into the status of each claim, in the order of the
-// claims. Share ids come from `random`. Fails on a slice with a node selector of several terms,
-// which validation does not admit.
+// Turns the picks of a search into allocation results, one per claim and in their order. Share ids
+// come from `random`. Fails on a slice whose node selector has several terms, which validation does
+// not admit.
 Result<std::vector<device::AllocationResult>> BuildResults(
     const Problem& problem, const NodeIndex::Entry& node, const Features& features,
     const std::vector<Pick>& picks, const std::vector<std::uint32_t>& chosen, Random& random);

@@ -14,15 +14,17 @@ Error Bad(std::string message) {
 
 }  // namespace
 
-Search::Search(const Problem& problem, const ShapeTable& shapes, const SearchSpace& space,
-               const Features& features, const SearchBudget& budget, RuleSet ignored)
+template <typename Rules>
+BasicSearch<Rules>::BasicSearch(const Problem& problem, const ShapeTable& shapes,
+                                const SearchSpace& space, const Features& features,
+                                const SearchBudget& budget, Rules rules)
     : problem_(problem),
       plan_(*problem.plan),
       shapes_(shapes),
       space_(space),
       features_(features),
       budget_(budget),
-      ignored_(ignored) {
+      rules_(rules) {
   plan_.Sync(shapes.epoch(), shapes.size());
   for (std::uint32_t c = 0; c < plan_.claims().size(); ++c) {
     ClaimPlan& claim = plan_.claims()[c];
@@ -35,7 +37,7 @@ Search::Search(const Problem& problem, const ShapeTable& shapes, const SearchSpa
       for (std::uint32_t a = 0; a < request.alternatives.size(); ++a) {
         Alternative& alternative = request.alternatives[a];
         slots_.push_back({&alternative, &claim, c, r, a, 0, {}, {}, 0});
-        any_admin_ = any_admin_ || alternative.admin || Has(ignored, Rule::kInUse);
+        any_admin_ = any_admin_ || alternative.admin || !rules.Asks(Rule::kInUse);
         // A constraint that is violated while all devices are collected ends the attempt, and the
         // order of devices decides whether that happens: no shortcuts there.
         if (alternative.all && !alternative.constraints.empty()) symmetric_ = false;
@@ -48,12 +50,14 @@ Search::Search(const Problem& problem, const ShapeTable& shapes, const SearchSpa
   if (features.consumable_capacity) capacity_.emplace(space.devices.size());
 }
 
-Search::End Search::Fatal(Error error) {
+template <typename Rules>
+SearchEnd BasicSearch<Rules>::Fatal(Error error) {
   error_ = std::move(error);
   return End::kFatal;
 }
 
-Search::End Search::CheckRequests() {
+template <typename Rules>
+SearchEnd BasicSearch<Rules>::CheckRequests() {
   for (const auto& pool : space_.node->pools) {
     if (pool->status != PoolView::Status::kBroken) continue;
     return Fatal(Bad(StrCat("gather pool information: ", pool->reason)));
@@ -84,7 +88,8 @@ Search::End Search::CheckRequests() {
   return End::kFound;
 }
 
-std::optional<Error> Search::CheckAlternative(Slot& slot) {
+template <typename Rules>
+std::optional<Error> BasicSearch<Rules>::CheckAlternative(Slot& slot) {
   const Alternative& alternative = *slot.alternative;
   if (!alternative.all) {
     slot.count = static_cast<std::size_t>(std::max<std::int64_t>(alternative.spec.count, 0));
@@ -109,7 +114,7 @@ std::optional<Error> Search::CheckAlternative(Slot& slot) {
         return Bad(StrCat(Where(slot), ": checking capacity for device ", view.device->name, ": ",
                           need.error));
       }
-      if (need.kind != CapacityNeed::Kind::kFits && !Has(ignored_, Rule::kCapacity)) continue;
+      if (need.kind != CapacityNeed::Kind::kFits && rules_.Asks(Rule::kCapacity)) continue;
     }
     slot.all_devices.push_back(i);
   }
@@ -117,7 +122,8 @@ std::optional<Error> Search::CheckAlternative(Slot& slot) {
   return std::nullopt;
 }
 
-Search::End Search::Run() {
+template <typename Rules>
+SearchEnd BasicSearch<Rules>::Run() {
   if (CheckRequests() == End::kFatal) return End::kFatal;
   switch (AllocateClaim(0)) {
     case Step::kFound:
@@ -131,12 +137,15 @@ Search::End Search::Run() {
   return out_of_budget_ ? End::kOutOfBudget : End::kFatal;
 }
 
-Search::Step Search::AllocateClaim(std::size_t claim) {
+template <typename Rules>
+typename BasicSearch<Rules>::Step BasicSearch<Rules>::AllocateClaim(std::size_t claim) {
   if (claim >= plan_.claims().size()) return Step::kFound;
   return AllocateRequest(claim, 0);
 }
 
-Search::Step Search::AllocateRequest(std::size_t claim, std::size_t request) {
+template <typename Rules>
+typename BasicSearch<Rules>::Step BasicSearch<Rules>::AllocateRequest(std::size_t claim,
+                                                                      std::size_t request) {
   const ClaimPlan& plan = plan_.claims()[claim];
   if (request >= plan.requests.size()) {
     const Step step = AllocateClaim(claim + 1);
@@ -157,7 +166,9 @@ Search::Step Search::AllocateRequest(std::size_t claim, std::size_t request) {
   return all_too_large ? Step::kTooLarge : Step::kFailed;
 }
 
-Search::Step Search::AllocateDevices(Slot& slot, std::size_t taken, std::uint32_t start) {
+template <typename Rules>
+typename BasicSearch<Rules>::Step BasicSearch<Rules>::AllocateDevices(Slot& slot, std::size_t taken,
+                                                                      std::uint32_t start) {
   if (slot.alternative->all && slot.all_devices.empty()) return Step::kFailed;
   if (taken >= slot.count) return AllocateRequest(slot.claim_index, slot.request_index + 1);
   const std::size_t missing = slot.count - taken;
@@ -191,7 +202,8 @@ Search::Step Search::AllocateDevices(Slot& slot, std::size_t taken, std::uint32_
   return Step::kFailed;
 }
 
-Search::Step Search::AllocateAll(Slot& slot, std::size_t taken) {
+template <typename Rules>
+typename BasicSearch<Rules>::Step BasicSearch<Rules>::AllocateAll(Slot& slot, std::size_t taken) {
   if (!Spend()) return Step::kStop;
   const Verdict verdict = Take(slot, slot.all_devices[taken], true);
   if (verdict == Verdict::kStop) return Step::kStop;
@@ -201,24 +213,27 @@ Search::Step Search::AllocateAll(Slot& slot, std::size_t taken) {
   return step;
 }
 
-std::optional<Rule> Search::CheckUse(const Slot& slot, std::uint32_t device) const {
+template <typename Rules>
+std::optional<Rule> BasicSearch<Rules>::CheckUse(const Slot& slot, std::uint32_t device) const {
   const SpaceDevice& candidate = space_.devices[device];
   if (slot.alternative->admin) {
     if (IsTakenInClaim(slot.claim_index, device)) return Rule::kPicked;
     return std::nullopt;
   }
-  if (candidate.pool->in_use[candidate.index] && !Has(ignored_, Rule::kInUse)) {
+  if (candidate.pool->in_use[candidate.index] && rules_.Asks(Rule::kInUse)) {
     return Rule::kInUse;
   }
   if (picked_[device] > 0) return Rule::kPicked;
   return std::nullopt;
 }
 
-std::optional<Rule> Search::CheckSelection(Slot& slot, std::uint32_t device, bool& stop) {
+template <typename Rules>
+std::optional<Rule> BasicSearch<Rules>::CheckSelection(Slot& slot, std::uint32_t device,
+                                                       bool& stop) {
   const SpaceDevice& candidate = space_.devices[device];
   const ViewDevice& view = candidate.view();
   if (!features_.device_binding_and_status && !view.device->binding_conditions.empty() &&
-      !Has(ignored_, Rule::kBindingConditionsDisabled)) {
+      rules_.Asks(Rule::kBindingConditionsDisabled)) {
     return Rule::kBindingConditionsDisabled;
   }
   switch (plan_.SelectionOf(*slot.alternative, candidate.pool->id.driver, view)) {
@@ -228,20 +243,22 @@ std::optional<Rule> Search::CheckSelection(Slot& slot, std::uint32_t device, boo
       stop = true;
       return std::nullopt;
     case Selection::kNotByClass:
-      if (!Has(ignored_, Rule::kClassSelector)) return Rule::kClassSelector;
+      if (rules_.Asks(Rule::kClassSelector)) return Rule::kClassSelector;
       break;
     case Selection::kNotByRequest:
-      if (!Has(ignored_, Rule::kRequestSelector)) return Rule::kRequestSelector;
+      if (rules_.Asks(Rule::kRequestSelector)) return Rule::kRequestSelector;
       break;
     case Selection::kYes:
     case Selection::kUnknown:
       break;
   }
-  if (!view.targets_node && !Has(ignored_, Rule::kNodeSelection)) return Rule::kNodeSelection;
+  if (!view.targets_node && rules_.Asks(Rule::kNodeSelection)) return Rule::kNodeSelection;
   return std::nullopt;
 }
 
-Search::Verdict Search::Take(Slot& slot, std::uint32_t device, bool must) {
+template <typename Rules>
+typename BasicSearch<Rules>::Verdict BasicSearch<Rules>::Take(Slot& slot, std::uint32_t device,
+                                                              bool must) {
   const SpaceDevice& candidate = space_.devices[device];
   const ViewDevice& view = candidate.view();
   Frame frame{device, false, false, false, false, 0};
@@ -260,23 +277,23 @@ Search::Verdict Search::Take(Slot& slot, std::uint32_t device, bool must) {
       return Stop(Bad(StrCat(Where(slot), ": checking capacity for device ",
                              candidate.id().ToString(), ": ", need->error)));
     }
-    if (!Has(ignored_, Rule::kCapacity) &&
+    if (rules_.Asks(Rule::kCapacity) &&
         !capacity_->Fits(device, view.device->capacity, *need,
                          candidate.pool->shared_use[candidate.index])) {
       return Refuse(slot, Rule::kCapacity, frame);
     }
   }
   if (candidate.pool->skips_node_operations && view.slice->skip_node_operations.SkipsAny()) {
-    if (!features_.optional_node_operations && !Has(ignored_, Rule::kSkipDisabled)) {
+    if (!features_.optional_node_operations && rules_.Asks(Rule::kSkipDisabled)) {
       return Refuse(slot, Rule::kSkipDisabled, frame);
     }
     if (features_.optional_node_operations && !space_.node->declares_optional_operations &&
-        !Has(ignored_, Rule::kSkipUndeclared)) {
+        rules_.Asks(Rule::kSkipUndeclared)) {
       return Refuse(slot, Rule::kSkipUndeclared, frame);
     }
   }
   if (!view.device->consumes_counters.empty()) {
-    if (!features_.partitionable_devices && !Has(ignored_, Rule::kCountersDisabled)) {
+    if (!features_.partitionable_devices && rules_.Asks(Rule::kCountersDisabled)) {
       return Refuse(slot, Rule::kCountersDisabled, frame);
     }
     // Counters are paid once for all shares of a device.
@@ -287,7 +304,7 @@ Search::Verdict Search::Take(Slot& slot, std::uint32_t device, bool must) {
       return Refuse(slot, *refused_by_, frame);
     }
   }
-  if (features_.device_taints && !Has(ignored_, Rule::kTaint) &&
+  if (features_.device_taints && rules_.Asks(Rule::kTaint) &&
       !plan_.Tolerates(*slot.alternative, candidate.pool->taints[candidate.index], view.shape)) {
     return Refuse(slot, Rule::kTaint, frame);
   }
@@ -307,17 +324,18 @@ Search::Verdict Search::Take(Slot& slot, std::uint32_t device, bool must) {
   return Verdict::kTaken;
 }
 
-bool Search::TakeCounters(const SpaceDevice& device, Frame& frame) {
+template <typename Rules>
+bool BasicSearch<Rules>::TakeCounters(const SpaceDevice& device, Frame& frame) {
   PoolLedgers& ledgers = LedgersOf(device);
   const CounterNeed& need = device.pool->counter_needs[device.index];
-  if (features_.compatibility_groups && !Has(ignored_, Rule::kCompatibilityGroups)) {
+  if (features_.compatibility_groups && rules_.Asks(Rule::kCompatibilityGroups)) {
     if (!ledgers.groups.Add(need.sets)) {
       refused_by_ = Rule::kCompatibilityGroups;
       return false;
     }
     frame.groups = true;
   }
-  if (!Has(ignored_, Rule::kCounters)) {
+  if (rules_.Asks(Rule::kCounters)) {
     if (!ledgers.counters.Take(need.amounts)) {
       refused_by_ = Rule::kCounters;
       return false;
@@ -327,10 +345,13 @@ bool Search::TakeCounters(const SpaceDevice& device, Frame& frame) {
   return true;
 }
 
-Search::Verdict Search::AddConstraints(Slot& slot, std::uint32_t device, bool must, Frame& frame) {
+template <typename Rules>
+typename BasicSearch<Rules>::Verdict BasicSearch<Rules>::AddConstraints(Slot& slot,
+                                                                        std::uint32_t device,
+                                                                        bool must, Frame& frame) {
   const SpaceDevice& candidate = space_.devices[device];
   const Alternative& alternative = *slot.alternative;
-  if (Has(ignored_, Rule::kConstraint)) return Verdict::kTaken;
+  if (!rules_.Asks(Rule::kConstraint)) return Verdict::kTaken;
   for (std::size_t n = 0; n < alternative.constraints.size(); ++n) {
     const std::string& driver = candidate.pool->id.driver;
     const std::int32_t value =
@@ -353,7 +374,8 @@ Search::Verdict Search::AddConstraints(Slot& slot, std::uint32_t device, bool mu
   return Verdict::kTaken;
 }
 
-void Search::Release(const Slot& slot, const Frame& frame) {
+template <typename Rules>
+void BasicSearch<Rules>::Release(const Slot& slot, const Frame& frame) {
   const SpaceDevice& device = space_.devices[frame.device];
   for (std::uint32_t n = frame.constraints; n > 0; --n) {
     ConstraintOf(slot, n - 1).Undo();
@@ -368,25 +390,30 @@ void Search::Release(const Slot& slot, const Frame& frame) {
   if (frame.picked) --picked_[frame.device];
 }
 
-void Search::Undo(Slot& slot) {
+template <typename Rules>
+void BasicSearch<Rules>::Undo(Slot& slot) {
   Release(slot, frames_.back());
   frames_.pop_back();
   picks_.pop_back();
   --results_in_claim_[slot.claim_index];
 }
 
-Search::Verdict Search::Refuse(const Slot& slot, Rule rule, const Frame& frame) {
+template <typename Rules>
+typename BasicSearch<Rules>::Verdict BasicSearch<Rules>::Refuse(const Slot& slot, Rule rule,
+                                                                const Frame& frame) {
   Release(slot, frame);
   refused_by_ = rule;
   return Verdict::kRefused;
 }
 
-Search::Verdict Search::Stop(Error error) {
+template <typename Rules>
+typename BasicSearch<Rules>::Verdict BasicSearch<Rules>::Stop(Error error) {
   error_ = std::move(error);
   return Verdict::kStop;
 }
 
-bool Search::Spend() {
+template <typename Rules>
+bool BasicSearch<Rules>::Spend() {
   ++steps_;
   if (steps_ <= budget_.steps &&
       (steps_ % SearchBudget::kPollSteps != 0 || !budget_.should_stop || !budget_.should_stop())) {
@@ -396,14 +423,16 @@ bool Search::Spend() {
   return false;
 }
 
-bool Search::IsTakenInClaim(std::size_t claim, std::uint32_t device) const {
+template <typename Rules>
+bool BasicSearch<Rules>::IsTakenInClaim(std::size_t claim, std::uint32_t device) const {
   if (picked_[device] == 0) return false;
   return std::any_of(picks_.begin(), picks_.end(), [&](const Pick& pick) {
     return pick.device == device && pick.claim == claim;
   });
 }
 
-Search::PoolLedgers& Search::LedgersOf(const SpaceDevice& device) {
+template <typename Rules>
+typename BasicSearch<Rules>::PoolLedgers& BasicSearch<Rules>::LedgersOf(const SpaceDevice& device) {
   if (ledgers_.empty()) ledgers_.resize(space_.node->pools.size());
   std::optional<PoolLedgers>& ledgers = ledgers_[device.pool_ordinal];
   if (!ledgers) {
@@ -413,7 +442,8 @@ Search::PoolLedgers& Search::LedgersOf(const SpaceDevice& device) {
   return *ledgers;
 }
 
-void Search::CountCandidates(Slot& slot) {
+template <typename Rules>
+void BasicSearch<Rules>::CountCandidates(Slot& slot) {
   if (!slot.candidates_from.empty()) return;
   const std::size_t count = space_.devices.size();
   slot.candidates_from.assign(count + 1, 0);
@@ -424,23 +454,25 @@ void Search::CountCandidates(Slot& slot) {
     if (selection == Selection::kError) slot.last_error = std::max(slot.last_error, i + 1);
     const bool selected =
         selection == Selection::kYes ||
-        (selection == Selection::kNotByClass && Has(ignored_, Rule::kClassSelector)) ||
-        (selection == Selection::kNotByRequest && Has(ignored_, Rule::kRequestSelector));
+        (selection == Selection::kNotByClass && !rules_.Asks(Rule::kClassSelector)) ||
+        (selection == Selection::kNotByRequest && !rules_.Asks(Rule::kRequestSelector));
     const bool held = candidate.pool->in_use[candidate.index] && !slot.alternative->admin &&
-                      !Has(ignored_, Rule::kInUse);
+                      rules_.Asks(Rule::kInUse);
     slot.candidates_from[i] = slot.candidates_from[i + 1] + (selected && !held ? 1 : 0);
   }
 }
 
-std::uint32_t Search::SymmetryClassOf(std::uint32_t device) {
+template <typename Rules>
+std::uint32_t BasicSearch<Rules>::SymmetryClassOf(std::uint32_t device) {
   if (symmetry_.empty()) {
     symmetry_ = FindSymmetry(plan_, shapes_, space_, features_, any_admin_);
   }
   return symmetry_[device];
 }
 
-Result<std::optional<Rule>> Search::Ask(std::size_t claim, std::size_t request,
-                                        std::size_t alternative, std::uint32_t device) {
+template <typename Rules>
+Result<std::optional<Rule>> BasicSearch<Rules>::Ask(std::size_t claim, std::size_t request,
+                                                    std::size_t alternative, std::uint32_t device) {
   const RequestPlan& plan = plan_.claims()[claim].requests[request];
   Slot& slot = slots_[plan.first_alternative + alternative];
   switch (Take(slot, device, false)) {
@@ -455,9 +487,13 @@ Result<std::optional<Rule>> Search::Ask(std::size_t claim, std::size_t request,
   return *error_;
 }
 
-std::string Search::Where(const Slot& slot) const {
+template <typename Rules>
+std::string BasicSearch<Rules>::Where(const Slot& slot) const {
   return StrCat("claim ", problem_.ClaimName(slot.claim_index), ", request ",
                 slot.alternative->spec.name);
 }
+
+template class BasicSearch<EveryRule>;
+template class BasicSearch<EveryRuleBut>;
 
 }  // namespace drakkar::allocator

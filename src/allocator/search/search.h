@@ -19,19 +19,33 @@
 
 namespace drakkar::allocator {
 
+// Which rules a search asks.
+struct EveryRule {
+  static constexpr bool Asks(Rule) { return true; }
+};
+struct EveryRuleBut {
+  Rule ignored;
+  bool Asks(Rule rule) const { return rule != ignored; }
+};
+
+enum class SearchEnd { kFound, kNone, kOutOfBudget, kFatal };
+
 // Looks for devices of one node for all claims of a problem: depth first over claims, requests,
 // alternatives and devices; the first complete solution wins, and it is the one that trying
 // everything in that order would find.
 //
 // Devices that no rule can tell apart are not tried in each other's place: once one has failed at
 // some point of the search, its equals are skipped there. One object is one search.
-class Search {
+//
+// `Rules` says which rules are asked; what other rules need to know is recorded in any case. There
+// are two, below; a search that asks every rule is compiled without the question.
+template <typename Rules>
+class BasicSearch {
  public:
-  enum class End { kFound, kNone, kOutOfBudget, kFatal };
+  using End = SearchEnd;
 
-  // Rules in `ignored` are not asked (but what other rules need to know is still recorded).
-  Search(const Problem& problem, const ShapeTable& shapes, const SearchSpace& space,
-         const Features& features, const SearchBudget& budget, RuleSet ignored = 0);
+  BasicSearch(const Problem& problem, const ShapeTable& shapes, const SearchSpace& space,
+              const Features& features, const SearchBudget& budget, Rules rules = {});
 
   End Run();
 
@@ -124,7 +138,7 @@ class Search {
   const SearchSpace& space_;
   const Features& features_;
   const SearchBudget& budget_;
-  const RuleSet ignored_;
+  [[no_unique_address]] const Rules rules_;
 
   std::vector<Slot> slots_;  // per alternative of all requests
   bool symmetric_ = true;
@@ -145,5 +159,12 @@ class Search {
   bool out_of_budget_ = false;
   std::optional<Error> error_;
 };
+
+extern template class BasicSearch<EveryRule>;
+extern template class BasicSearch<EveryRuleBut>;
+
+using Search = BasicSearch<EveryRule>;
+// "What if the devices need not obey this rule?", for explanations.
+using WhatIfSearch = BasicSearch<EveryRuleBut>;
 
 }  // namespace drakkar::allocator

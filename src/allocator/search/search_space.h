@@ -18,9 +18,9 @@ struct SpaceDevice {
   device::DeviceId id() const { return {pool->id.driver, pool->id.pool, view().device->name}; }
 };
 
-// The devices of one node in the order in which they are tried: over all pools those without
-// binding conditions first (KEP-5007; Kubernetes decides that per pool), then by pool, slice name
-// and position in the slice.
+// The devices of one node in search order: those without binding conditions first, across all pools
+// (KEP-5007; Kubernetes does so within each pool), then by pool, slice name and position in the
+// slice.
 struct SearchSpace {
   explicit SearchSpace(const NodeIndex::Entry& node);
 

@@ -9,12 +9,12 @@
 
 namespace drakkar::allocator {
 
-// Numbers the devices of a space so that devices with the same number can stand for each other in
-// any solution of the plan: every alternative selects both or neither, every constraint sees the
-// same values, and they weigh the same in every ledger.
+// Numbers the devices of a space so that devices with the same number are interchangeable in any
+// solution of the plan: every alternative selects both or neither, every constraint sees the same
+// values, and every ledger charges the same amounts.
 //
-// A counter that suffices for all its possible consumers together can never refuse anybody and
-// does not tell devices apart; with admin access, which may count a device twice, all count.
+// A counter that suffices for all of its consumers together never rejects one, so it does not make
+// devices different. Except with admin access, which may count a device twice: then all count.
 std::vector<std::uint32_t> FindSymmetry(Plan& plan, const ShapeTable& shapes,
                                         const SearchSpace& space, const Features& features,
                                         bool any_admin);

@@ -9,7 +9,7 @@
 namespace drakkar::allocator {
 namespace {
 
-// The pools of the node, written down once more from the specification.
+// The pools of the node, implemented from the specification a second time.
 struct Candidate {
   const device::Slice* slice;
   const device::Device* device;
@@ -145,7 +145,7 @@ class Solver {
     return !candidate.slice->per_device_node_selection || IsFor(candidate.device->target, node_);
   }
 
-  // What the request takes of the device's one capacity; nothing if it may not have it.
+  // What the request consumes of the device's one capacity; nullopt if it may not have it.
   std::optional<std::int64_t> UnitsFor(const device::RequestSpec& spec,
                                        const device::Device& device) const {
     const bool asks = spec.capacity && !spec.capacity->empty();
@@ -159,7 +159,7 @@ class Solver {
       return capacity.value.Value();
     }
     std::int64_t amount = (*spec.capacity)[0].value.Value();
-    // The policy here is always: default 1, from 1 on, perhaps in steps of 2.
+    // The policy is always: default 1, minimum 1, possibly in steps of 2.
     if (capacity.policy && capacity.policy->valid_range->step && amount % 2 == 0) ++amount;
     return amount;
   }
@@ -168,7 +168,7 @@ class Solver {
     return features().consumable_capacity && device.allow_multiple_allocations;
   }
 
-  // All rules, for everything that is taken so far, from scratch.
+  // Checks all rules from scratch for everything taken so far.
   bool IsValid() const {
     std::set<std::string> held;
     std::set<std::string> shared;

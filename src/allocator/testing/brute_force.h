@@ -8,12 +8,12 @@
 
 namespace drakkar::allocator {
 
-// Every device in one line each: "claim/request[/sub] driver/pool/device".
+// One line per device: "claim/request[/sub] driver/pool/device".
 using FlatSolution = std::vector<std::string>;
 
 // Tries every combination of devices in the documented order and checks each from scratch against
-// every rule, in words as close to the specification as possible and as slow as it gets. Nothing if
-// there is no solution on the node. Shares no code with the search.
+// every rule. Follows the wording of the specification and is slow. nullopt if there is no solution
+// on the node. Shares no code with the search.
 struct BruteForceAnswer {
   enum class Kind { kFits, kDoesNotFit, kFatal };
   Kind kind = Kind::kDoesNotFit;

@@ -9,7 +9,7 @@
 
 namespace drakkar::allocator {
 
-// An allocator with a world of its own.
+// An allocator with its own inventory and allocations.
 struct Harness {
   explicit Harness(const Features& features, bool reuse = true)
       : allocator({.inventory = inventory,

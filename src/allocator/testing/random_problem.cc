@@ -22,8 +22,8 @@ class Maker {
     MakeFeatures();
     problem_.nodes.push_back({"node-1", {{"zone", "z1"}}, {}});
     problem_.nodes.push_back({"node-2", {{"zone", "z2"}}, {}});
-    if (Chance(2)) problem_.nodes[0].declared_features = {kOptionalNodeOperations};
-    if (Chance(2)) problem_.nodes[1].declared_features = {kOptionalNodePreparation};
+    if (Chance(2)) problem_.nodes[0].declared_features = {device::kOptionalNodeOperations};
+    if (Chance(2)) problem_.nodes[1].declared_features = {device::kOptionalNodePreparation};
     const std::uint64_t pools = 2 + random_.Below(2);
     for (std::uint64_t i = 0; i < pools; ++i) MakePool(static_cast<int>(i));
     MakeClasses();

@@ -13,10 +13,10 @@
 
 namespace drakkar::allocator {
 
-// A small allocation problem with a bit of everything: several pools and nodes, selectors,
-// constraints, taints, counters, groups, shares, alternatives. Expressions are SimpleExpressions'.
-// Asking for all devices never comes with a constraint, and no selector ever fails: both would make
-// "does not fit" and "fatal" depend on the order of the search.
+// A small random allocation problem with several pools and nodes, selectors, constraints, taints,
+// counters, groups, shares and alternatives. Expressions are SimpleExpressions. A request for all
+// devices has no constraint, and no selector fails: both would make the choice between "does not
+// fit" and "fatal" depend on the order of the search.
 struct RandomProblem {
   Features features;
   std::vector<device::Node> nodes;

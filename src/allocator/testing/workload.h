@@ -9,7 +9,7 @@
 #include "device/claim.h"
 #include "device/slice.h"
 
-// Builders for tests and benchmarks: devices, slices and claims in few words.
+// Builders of devices, slices and claims for tests and benchmarks.
 namespace drakkar::allocator {
 
 inline constexpr char kTestDriver[] = "test-driver.cdi.k8s.io";

@@ -7,7 +7,7 @@
 
 namespace drakkar::allocator {
 
-// Lets tables of strings be asked with any text.
+// Heterogeneous lookup in tables of strings.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -15,8 +15,8 @@ struct TextHash {
   }
 };
 
-// Gives equal byte strings the same small number: 0, 1, 2 ... in order of first appearance. The
-// numbers are names only; no decision depends on their order.
+// Gives equal byte strings the same small number: 0, 1, 2 ... in order of first appearance. No
+// decision depends on the order of the numbers.
 class Interner {
  public:
   std::uint32_t Intern(std::string_view key) {

@@ -7,13 +7,6 @@
 namespace drakkar::allocator {
 namespace {
 
-bool DeclaresOptionalOperations(const device::Node& node) {
-  return std::any_of(
-      node.declared_features.begin(), node.declared_features.end(), [](const std::string& feature) {
-        return feature == kOptionalNodePreparation || feature == kOptionalNodeOperations;
-      });
-}
-
 bool OrderById(const std::shared_ptr<PoolView>& view, const device::PoolId& id) {
   return view->id < id;
 }
@@ -43,7 +36,7 @@ NodeNumber NodeIndex::SetNode(device::Node node) {
   Entry& entry = entries_[number];
   entry.known = true;
   entry.declares_optional_operations =
-      features_.ignores_declared_features || DeclaresOptionalOperations(node);
+      features_.ignores_declared_features || device::CanSkipOperations(node);
   entry.node = std::move(node);
   RegatherNode(number);
   return number;

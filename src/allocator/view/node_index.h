@@ -17,27 +17,26 @@
 
 namespace drakkar::allocator {
 
-// A dense number for a known node. Numbers of removed nodes are given out again.
+// A dense number for a known node. Numbers of removed nodes are reused.
 using NodeNumber = std::uint32_t;
 
-// What every node can offer right now, and which nodes offer the same.
+// What every node offers right now, and which nodes offer the same.
 //
-// Nodes of one class have pools of equal shape in equal use, in the same order: what a search
-// finds on one of them, position by position, it would find on all. A pool that several nodes see
-// is part of a class by identity, and its use is not: whoever caches an answer for a class also
-// remembers `shared_version`.
+// Nodes of one class have pools of equal shape in equal use, in the same order: a search finds the
+// same devices, by position, on each of them. A pool that several nodes see is part of a class by
+// identity, without its use, so an answer cached for a class is valid only with `shared_version`.
 //
-// Follows one Inventory and one AllocatedState, of which it is the only reader of changes. Lives on
-// their loop.
+// Follows one Inventory and one AllocatedState as the only consumer of their changes, on their
+// loop.
 class NodeIndex {
  public:
-  // Past this many classes all are forgotten and numbered anew; `generation` tells.
+  // Beyond this many classes all are dropped and renumbered, and `generation` is raised.
   static constexpr std::size_t kMaxClasses = 1 << 16;
 
   NodeIndex(device::Inventory& inventory, device::AllocatedState& allocated, ShapeTable& shapes,
             const Features& features);
 
-  // Adds the node or replaces what is known of it.
+  // Adds or replaces the node.
   NodeNumber SetNode(device::Node node);
   void RemoveNode(std::string_view name);
   // Null if there is no such node.
@@ -59,7 +58,8 @@ class NodeIndex {
   std::uint64_t generation() const { return generation_; }
   std::uint64_t shared_version() const { return shared_version_; }
 
-  // Catches up with inventory, allocations, nodes and shapes. Costs what changed.
+  // Applies the changes of inventory, allocations, nodes and shapes. Its cost is proportional to
+  // them.
   void Refresh();
 
  private:
@@ -80,7 +80,8 @@ class NodeIndex {
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> classes_;
-  std::unordered_map<std::string, NodeNumber, TextHash, std::equal_to<>> numbers_;  // never walked
+  std::unordered_map<std::string, NodeNumber, TextHash, std::equal_to<>>
+      numbers_;  // never iterated
   std::vector<NodeNumber> free_numbers_;
   std::vector<NodeNumber> dirty_;
   std::vector<std::uint8_t> is_dirty_;

@@ -22,7 +22,7 @@ bool DeclaresGroups(const device::Slice& slice) {
   return false;
 }
 
-// Without the feature, a slice with groups counts as not there at all.
+// Without the feature, a slice with groups is ignored.
 bool IsHidden(const device::Slice& slice, const Features& features) {
   return !features.compatibility_groups && DeclaresGroups(slice);
 }
@@ -192,7 +192,7 @@ std::shared_ptr<PoolView> BuildPoolView(const device::Pool& pool, const PoolTarg
     return view;
   }
 
-  // Of the slices for this node only the newest generation counts.
+  // Only the newest generation of the slices for this node counts.
   std::vector<Gathered> relevant;
   const char* at = targets.key.data();
   for (const auto& [name, slice] : pool.slices) {
@@ -206,7 +206,7 @@ std::shared_ptr<PoolView> BuildPoolView(const device::Pool& pool, const PoolTarg
   const std::int64_t generation = relevant[0].slice->generation;
   const std::int64_t expected = relevant[0].slice->slice_count;
 
-  // Some may be missing only because they are for other nodes.
+  // Slices may be missing here because they are for other nodes.
   std::vector<const device::Slice*> others;
   if (static_cast<std::int64_t>(relevant.size()) != expected) {
     std::size_t count = 0;
@@ -295,7 +295,7 @@ void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_state
     for (const CounterNeed::Membership& member : need.sets) {
       GroupState& state = view.groups[member.counter_set];
       if (JoinGroups(state, *member.groups)) continue;
-      // Members that may not be together already are: nobody else can join them.
+      // Incompatible members are already together: nothing else can join them.
       state.grouped = true;
       state.common.clear();
     }

@@ -42,7 +42,7 @@ struct GroupState {
   std::vector<std::string> common;  // sorted
 };
 
-// One pool as one node, or all nodes with the same view of it, may use it.
+// One pool as seen by one node, or by all nodes with the same view of it.
 struct PoolView {
   enum class Status {
     kUsable,
@@ -95,19 +95,19 @@ struct PoolTargets {
 PoolTargets FindTargets(const device::Pool& pool, const device::Node& node,
                         const Features& features);
 
-// The pool as `targets` may see it, or null if it is being replaced by a newer generation that has
-// nothing for this node.
+// The pool as seen by `targets`, or null if a newer generation that has nothing for this node is
+// replacing it.
 std::shared_ptr<PoolView> BuildPoolView(const device::Pool& pool, const PoolTargets& targets,
                                         const Features& features);
 
-// Numbers the devices of the view again.
+// Renumbers the shapes of the view's devices.
 void RefreshShapes(PoolView& view, ShapeTable& shapes, Interner& pool_shapes);
 
-// Takes over how the pool's devices are held; `use` is null if none is. The view points into `use`
-// until the next call.
+// Updates how the pool's devices are held; `use` is null if none is. The view keeps pointers into
+// `use` until the next call.
 void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_states);
 
-// Lets one more member with `groups` into a counter set, or says no and changes nothing.
+// Adds a member with `groups` to a counter set, or returns false and changes nothing.
 bool JoinGroups(GroupState& state, const std::vector<std::string>& groups);
 
 }  // namespace drakkar::allocator

@@ -63,8 +63,8 @@ bool IsBroken(const device::VersionText& version) {
   return !api::Semver::Parse(version.text).ok();
 }
 
-// One value that cannot be converted fails every expression on the device, also those that do not
-// read it; the failure names the attribute, so such devices are compared in full.
+// A value that cannot be converted fails every expression on the device, even those that do not
+// read it. The error names the attribute, so such devices are compared in full.
 bool FailsEveryExpression(const device::Device& device) {
   for (const device::Attribute& attribute : device.attributes) {
     if (std::holds_alternative<std::monostate>(attribute.value)) return true;
@@ -121,7 +121,7 @@ std::uint32_t ShapeTable::Intern(std::string_view driver, const device::Device& 
       if (value == nullptr) continue;
       key_.Small(ordinal);
       Write(key_, *value);
-      // Both spellings of a name in the driver's own domain may be published side by side.
+      // Both spellings of a name in the driver's own domain may be published.
       const std::size_t slash = name.find('/');
       if (std::string_view(name).substr(0, slash) != driver) continue;
       value = device::FindAttribute(device.attributes, driver, name.substr(slash + 1));

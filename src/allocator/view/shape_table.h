@@ -12,18 +12,18 @@
 
 namespace drakkar::allocator {
 
-// Numbers devices so that devices with the same number get the same answer from every rule: they
-// differ in name, pool and in attributes that no known expression or constraint can read.
+// Numbers devices so that every rule treats devices with the same number alike: they differ only in
+// name, pool and attributes that no known expression or constraint reads.
 //
-// The set of attributes of interest only grows. When it does, every number changes its meaning:
-// `epoch` rises and whoever keeps shapes asks again. Past kMaxInterest names everything counts.
+// The set of attributes of interest only grows. When it does, shapes are renumbered and `epoch` is
+// raised, so holders of shapes must ask again. Beyond kMaxInterest names every attribute counts.
 class ShapeTable {
  public:
   static constexpr std::size_t kMaxInterest = 256;
 
   std::uint32_t Intern(std::string_view driver, const device::Device& device,
                        const std::vector<device::Taint>& taints, bool skips_node_operations);
-  // What of a shape is neither driver nor attributes nor counters.
+  // The part of a shape that is neither driver nor attributes nor counters.
   std::uint32_t mechanics(std::uint32_t shape) const { return mechanics_of_[shape]; }
 
   void AddInterest(const device::Reads& reads);

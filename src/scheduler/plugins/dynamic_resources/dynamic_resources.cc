@@ -19,8 +19,7 @@ using Verdict = allocator::Allocator::Verdict;
 namespace {
 
 bool IsOptionalOperations(std::string_view feature) {
-  return feature == allocator::kOptionalNodePreparation ||
-         feature == allocator::kOptionalNodeOperations;
+  return feature == device::kOptionalNodePreparation || feature == device::kOptionalNodeOperations;
 }
 
 bool DeclaresOptionalOperations(const device::Node& node) {
