@@ -137,7 +137,8 @@ TEST_F(BindingFaults, TheEndOfItsNodeEndsAWaitAndThePodGoesElsewhere) {
   cluster_.CreateNode("n2");
   cluster_.Delete("Node", "n1");
   cluster_.Settle();
-  EXPECT_THAT(cluster_.Events("p", "FailedScheduling"), ElementsAre(HasSubstr("node n1 is gone")));
+  EXPECT_THAT(cluster_.Events("p", "FailedScheduling"),
+              ElementsAre(HasSubstr("node n1 was deleted")));
   EXPECT_EQ(Device("c"), "dev-0") << "it did not fail, so it is taken again";
   cluster_.SetDeviceCondition("c", kAttached, "True");
   EXPECT_EQ(cluster_.NodeOf("p"), "n2");

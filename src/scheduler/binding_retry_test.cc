@@ -279,8 +279,8 @@ TEST_F(BindingRetry, ACordonEndsTheWaitAndThePodGoesElsewhere) {
                   [](api::Draft& node) { node["spec"]["unschedulable"] = true; });
   cluster_.Settle();
   EXPECT_THAT(cluster_.Events("p", "FailedScheduling"),
-              ElementsAre(StrCat("node ", first, ", for which devices were waited, does not take ",
-                                 "the pod any more: node(s) were unschedulable")));
+              ElementsAre(StrCat("node ", first, " stopped accepting the pod while it waited for ",
+                                 "devices: node(s) were unschedulable")));
   ASSERT_EQ(Waiting(), 1u) << "at once";
   EXPECT_NE(NominatedNode(), first);
   EXPECT_THAT(cluster_.DevicesOf("c"), ElementsAre("d.example.com/fabric/dev-0"))
@@ -318,8 +318,10 @@ TEST_F(BindingRetry, ACordonThatComesWhileTheClaimIsWrittenEndsTheWaitToo) {
   faulty.LetGo();
   cluster_.Settle();
   EXPECT_EQ(Waiting(), 0u);
-  EXPECT_THAT(cluster_.Events("p", "FailedScheduling"),
-              Contains(HasSubstr("does not take the pod any more: node(s) were unschedulable")));
+  EXPECT_THAT(
+      cluster_.Events("p", "FailedScheduling"),
+      Contains(HasSubstr("stopped accepting the pod while it waited for devices: node(s) were "
+                         "unschedulable")));
   cluster_.KillScheduler();
 }
 

@@ -6,13 +6,14 @@
 #include "api/meta/time.h"
 #include "base/exec/event_loop.h"
 #include "base/text/text.h"
+#include "scheduler/plugins/dynamic_resources/dynamic_resources.h"
 #include "scheduler/simulated_world.h"
 
 namespace drakkar::scheduler {
 
 namespace {
 
-// Why the node would not run the pod although no plugin refuses it; empty if nothing is known.
+// Why the node would not run the pod although no plugin rejects it; empty if there is no reason.
 std::string FindNotReady(const api::Object& node, const Simulation& simulation, WallTime now) {
   for (api::Value condition : node["status"]["conditions"].elements()) {
     if (condition["type"].str() != "Ready" || condition["status"].str() == "True") continue;
@@ -25,7 +26,7 @@ std::string FindNotReady(const api::Object& node, const Simulation& simulation, 
     const Result<WallTime> renewed = api::ParseTime(spec["renewTime"].str());
     const std::chrono::seconds duration(spec["leaseDurationSeconds"].integer());
     if (!renewed.ok() || duration.count() <= 0 || *renewed + duration >= now) continue;
-    return StrCat("nothing has been heard of the node since ", spec["renewTime"].str());
+    return StrCat("the node has not renewed its lease since ", spec["renewTime"].str());
   }
   return {};
 }
@@ -50,7 +51,7 @@ Result<PodExplanation> ExplainPod(const Simulation& simulation, SimulationOption
     return explanation;
   }
   if (!survey.status.ok()) return Internal(survey.status.Message());
-  const DynamicResources& devices = *world.plugins.dynamic_resources;
+  const DynamicResources& devices = GetPlugin<DynamicResources>(world.plugins);
   std::map<std::string, NodeExplanation> by_name;
   world.nodes.known().ForEach([&](NodeIndex node) {
     NodeExplanation& each = by_name[world.nodes.name(node)];

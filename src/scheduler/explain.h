@@ -10,20 +10,20 @@
 
 namespace drakkar::scheduler {
 
-// What the scheduler would do with a pod, node by node: its plugins, gates and profile over the
-// objects of a cluster, nothing written. The one header of the scheduler that the client uses
+// What the scheduler would do with a pod, node by node: runs its plugins, gates and profile over
+// the objects of a cluster without writing anything. Used by the client as well
 // (docs/decisions/explain-in-the-client.md).
 
-// Why one plugin keeps the pod from a node.
+// Why one plugin rejects a node.
 struct NodeRefusal {
-  std::string plugin;                // "Node" if none does, but the node is dead
+  std::string plugin;                // "Node" if none does but the node is not ready
   std::vector<std::string> reasons;  // as FailedScheduling words them
 };
 
 struct NodeExplanation {
   std::string node;
   std::vector<NodeRefusal> refusals;  // by all plugins, not only the first; none: it fits
-  // Conditions of devices that would be waited for before the pod is bound (KEP-5007).
+  // Binding conditions that the pod would wait for (KEP-5007).
   std::vector<std::string> waits_for;
   // Rule by rule, for claims that are not allocated yet.
   std::optional<allocator::Explanation> devices;
@@ -32,14 +32,14 @@ struct NodeExplanation {
 };
 
 struct PodExplanation {
-  // Why no node is looked at: the pod is gated, or something is wrong with its claims. Empty: none.
+  // Why no node was considered: the pod is gated, or one of its claims is not usable. May be empty.
   std::string blocked;
   std::vector<NodeExplanation> nodes;  // by name
 
   bool FitsSomewhere() const;
 };
 
-// An error is something that went wrong, not a pod that does not fit.
+// A pod that does not fit is not an error.
 Result<PodExplanation> ExplainPod(const Simulation& simulation, SimulationOptions options);
 
 }  // namespace drakkar::scheduler

@@ -7,6 +7,7 @@
 #include "api/json/reader.h"
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
+#include "scheduler/plugins/node_resources/node_resources_args.h"
 #include "scheduler/settings.h"
 
 namespace drakkar::scheduler {
@@ -183,7 +184,7 @@ TEST_F(ExplainPodTest, ANodeThatIsNotReadyOrSilentIsNamed) {
       "renewTime":"2020-01-01T00:00:00.000000Z"}})"));
   const PodExplanation answer = Ask();
   EXPECT_THAT(Refusals(answer, "n1"), ElementsAre("Node: the node is not ready: no runtime"));
-  EXPECT_THAT(Refusals(answer, "n2"), ElementsAre("Node: nothing has been heard of the node since "
+  EXPECT_THAT(Refusals(answer, "n2"), ElementsAre("Node: the node has not renewed its lease since "
                                                   "2020-01-01T00:00:00.000000Z"));
   EXPECT_FALSE(answer.FitsSomewhere());
 }
@@ -195,14 +196,17 @@ TEST(SchedulerSettings, AreReadAsTheyWerePublished) {
                                  .value();
   Configuration configuration;
   configuration.profiles[0].name = "mine";
-  configuration.profiles[0].ignored_groups = {"example.com"};
+  NodeResourcesFitArgs fit;
+  fit.ignored_groups = {"example.com"};
+  configuration.profiles[0].SetArgs("NodeResourcesFit", fit);
   const api::Object map(SettingsToConfigMap(gates, configuration));
   const Result<Settings> read = SettingsFromConfigMap(map);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_FALSE(read->gates.Enabled(Gate::kDRADeviceBindingConditions));
   ASSERT_EQ(read->profiles.size(), 1u);
   EXPECT_EQ(read->profiles[0].name, "mine");
-  EXPECT_THAT(read->profiles[0].ignored_groups, ElementsAre("example.com"));
+  EXPECT_THAT(read->profiles[0].ArgsOf<NodeResourcesFitArgs>("NodeResourcesFit").ignored_groups,
+              ElementsAre("example.com"));
 }
 
 TEST(SchedulerSettings, ThatCannotBeReadAreRefused) {

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "api/scheme/scheme.h"
+#include "base/exec/lifetime.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
 #include "client/scoped_client.h"
@@ -32,13 +34,13 @@ using api::Value;
 namespace {
 
 constexpr Logger kLog("scheduler");
-// What an absent spec.schedulerName means.
+// The default of spec.schedulerName.
 constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
 
-// Pods tried before others on the loop (answers, watch events) get their turn.
+// Pods scheduled before yielding to other work on the loop (responses, watch events).
 constexpr int kCyclesPerTurn = 32;
-// Bindings that are being written at a time; pods that wait for conditions do not count. Beyond it
-// no new attempt begins: the API is the bottleneck then, and more would only queue there.
+// Limit of bindings being written; pods that wait for conditions do not count. At the limit no new
+// attempt begins, because the API server is the bottleneck and more writes would only queue there.
 constexpr std::size_t kMaxBindingWrites = 1'024;
 
 }  // namespace
@@ -64,9 +66,9 @@ class Scheduler::Impl {
   void OnPodGone(const ObjectPtr& pod);
   void OnNodeGone(const ObjectPtr& node);
   void OnNodeTainted(const ObjectPtr& node);
-  // A copy: an end changes the bindings.
+  // A copy, because ending a binding changes the map.
   std::vector<CyclePtr> BindingsOn(const std::string& node_name) const;
-  // Room became free that this pod had, or that was kept for it.
+  // Resources that this pod used, or that were kept for it, became free.
   void OnRoomFreed(const ObjectPtr& pod) {
     queue_->OnEvent({EventKind::kBoundPodRemove, pod, nullptr, {}});
   }
@@ -84,15 +86,20 @@ class Scheduler::Impl {
   void Fail(const PodInfo& pod, const Status& status, Retry retry = {});
   void Tell(const PodInfo& pod, std::string_view reason, const std::string& message);
   bool IsBound(std::string_view pod_uid) const;
+  template <typename Visit>
+  void ForEachPlugin(Visit visit) const {
+    for (const auto& profile : profiles_) {
+      for (const auto& plugin : profile->plugins) visit(*plugin);
+    }
+  }
   std::size_t waiting_pods() const {
     std::size_t count = 0;
-    for (const auto& profile : profiles_)
-      count += profile->plugins.dynamic_resources->waiting_pods();
+    ForEachPlugin([&](const Plugin& plugin) { count += plugin.waiting_pods(); });
     return count;
   }
   std::size_t binding_writes() const { return bindings_.size() - waiting_pods(); }
   void ForgetPod(const std::string& uid) {
-    for (const auto& profile : profiles_) profile->plugins.dynamic_resources->ForgetPod(uid);
+    ForEachPlugin([&](Plugin& plugin) { plugin.ForgetPod(uid); });
   }
   MonotonicTime Now() const { return options_.loop.clock().Monotonic(); }
   void ShowCacheSize() {
@@ -110,18 +117,19 @@ class Scheduler::Impl {
   DeviceState devices_;
   ClaimCache claims_;
 
-  // What pods of one schedulerName have to themselves; the caches and the queue are shared.
+  // Per schedulerName; the caches and the queue are shared.
   struct Profile {
     Profile(Impl& owner, const ProfileConfig& config);
     const std::string name;
     SchedulerMetrics metrics;
     client::EventRecorder events;
-    PluginList plugins;
+    const PluginContext context;
+    Plugins plugins;
     Framework framework;
   };
   // Null if no profile has the name.
   Profile* FindProfile(std::string_view scheduler_name) const;
-  // Of a pod that is ours.
+  // The pod must be ours.
   Profile& ProfileOf(const PodInfo& pod) const;
 
   std::vector<std::unique_ptr<Profile>> profiles_;
@@ -143,10 +151,7 @@ class Scheduler::Impl {
   bool ready_ = false;
   bool stopped_ = false;
   bool scheduled_to_run_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-
- public:
-  ~Impl() { *alive_ = false; }
+  Lifetime lifetime_;
 };
 
 Scheduler::Scheduler(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -171,32 +176,29 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
               .client = owner.client_,
               .component = config.name,
               .instance = owner.options_.instance.empty() ? config.name : owner.options_.instance}),
-      plugins(MakePlugins(
-          {.loop = owner.options_.loop,
-           .random = owner.options_.random,
-           .client = owner.client_,
-           .events = events,
-           .nodes = owner.nodes_,
-           .devices = owner.devices_,
-           .claims = owner.claims_,
-           .gates = owner.options_.gates,
-           .metrics = metrics,
-           .filter_timeout = owner.options_.gates.Enabled(Gate::kDRASchedulerFilterTimeout)
-                                 ? config.filter_timeout
-                                 : Duration::zero(),
-           .binding_timeout = config.binding_timeout,
-           .notify = [&owner](const ClusterEvent& event) { owner.queue_->OnEvent(event); },
-           .nominate =
-               [&owner](const PodInfo& pod, const std::string& node) {
-                 owner.bindings_[pod.uid].nominated_node = node;
-                 owner.pod_status_.Write(pod.pod, {.nominated_node = node});
-               },
-           .on_wait_began = [&owner] { owner.Wake(); },
-           .is_bound = [&owner](std::string_view uid) { return owner.IsBound(uid); }},
-          owner.options_.declared_features != nullptr ? *owner.options_.declared_features
-                                                      : features::DefaultFramework(),
-          config)),
-      framework(owner.options_.loop, owner.nodes_, plugins.all, &metrics,
+      context{.loop = owner.options_.loop,
+              .random = owner.options_.random,
+              .client = owner.client_,
+              .events = events,
+              .nodes = owner.nodes_,
+              .placements = owner.placements_,
+              .claims = owner.claims_,
+              .devices = owner.devices_,
+              .gates = owner.options_.gates,
+              .declared_features = owner.options_.declared_features != nullptr
+                                       ? *owner.options_.declared_features
+                                       : features::DefaultFramework(),
+              .metrics = metrics,
+              .notify = [&owner](const ClusterEvent& event) { owner.queue_->OnEvent(event); },
+              .nominate =
+                  [&owner](const PodInfo& pod, const std::string& node) {
+                    owner.bindings_[pod.uid].nominated_node = node;
+                    owner.pod_status_.Write(pod.pod, {.nominated_node = node});
+                  },
+              .on_wait_began = [&owner] { owner.Wake(); },
+              .is_bound = [&owner](std::string_view uid) { return owner.IsBound(uid); }},
+      plugins(MakePlugins(context, config)),
+      framework(owner.options_.loop, owner.nodes_, plugins, &metrics,
                 config.percentage_of_nodes_to_score) {}
 
 Scheduler::Impl::Impl(Options options)
@@ -216,7 +218,7 @@ Scheduler::Impl::Impl(Options options)
   }
   SchedulingQueue::Options queue{
       .loop = options_.loop,
-      .plugins = profiles_.front()->plugins.all,
+      .plugins = profiles_.front()->plugins,
       .plugins_of = {},
       .pauses = {.first = options_.first_backoff, .longest = options_.longest_backoff},
       .metrics = &profiles_.front()->metrics,
@@ -224,7 +226,7 @@ Scheduler::Impl::Impl(Options options)
       .on_active = [this] { Wake(); }};
   if (profiles_.size() > 1) {
     queue.plugins_of = [this](const PodInfo& pod) {
-      return std::span<const std::unique_ptr<Plugin>>(ProfileOf(pod).plugins.all);
+      return std::span<const std::unique_ptr<Plugin>>(ProfileOf(pod).plugins);
     };
     queue.metrics_of = [this](const PodInfo& pod) { return &ProfileOf(pod).metrics; };
   }
@@ -250,16 +252,18 @@ Scheduler::Impl::Profile& Scheduler::Impl::ProfileOf(const PodInfo& pod) const {
 }
 
 Scheduler::Counts Scheduler::Impl::counts() const {
-  std::size_t with_failed_devices = 0;
-  for (const auto& profile : profiles_) {
-    with_failed_devices += profile->plugins.dynamic_resources->pods_with_failed_devices();
-  }
-  return {queue_->active_count(), queue_->backoff_count(), queue_->unschedulable_count(),
-          queue_->gated_count(),  bindings_.size(),        waiting_pods(),
-          with_failed_devices};
+  std::size_t remembered = 0;
+  ForEachPlugin([&](const Plugin& plugin) { remembered += plugin.remembered_pods(); });
+  return {queue_->active_count(),
+          queue_->backoff_count(),
+          queue_->unschedulable_count(),
+          queue_->gated_count(),
+          bindings_.size(),
+          waiting_pods(),
+          remembered};
 }
 
-// ---- What happens in the cluster.
+// ---- Changes in the cluster.
 
 std::unique_ptr<client::Informer> Scheduler::Impl::MakeInformer(std::string_view group,
                                                                 std::string_view version,
@@ -278,8 +282,7 @@ std::unique_ptr<client::Informer> Scheduler::Impl::MakeInformer(std::string_view
 
 void Scheduler::Impl::Start() {
   options_.loop.AssertInLoop();
-  kLog.Info("there is no preemption: no pod is evicted to make room for one of higher priority",
-            {});
+  kLog.Info("preemption is not supported: no pod is evicted for one of higher priority", {});
   informers_.push_back(
       MakeInformer("", "v1", "Node",
                    {.on_add = [this](const ObjectPtr& node) { OnNode(nullptr, node); },
@@ -330,7 +333,7 @@ void Scheduler::Impl::Start() {
   for (auto& informer : informers_) informer->Start();
 }
 
-// Pods come last, so that everything they refer to is known when they enter the queue.
+// Pods come last, so that the objects they refer to are known when they enter the queue.
 void Scheduler::Impl::OnInformerSynced() {
   if (--unsynced_ > 0) return;
   if (pods_ == nullptr) {
@@ -383,15 +386,16 @@ void Scheduler::Impl::OnNodeGone(const ObjectPtr& node) {
   placements_.RemoveNode(name);
   devices_.RemoveNode(index, name);
   ShowCacheSize();
+  queue_->OnEvent({EventKind::kNodeRemove, node, nullptr, {}});
   for (const CyclePtr& cycle : BindingsOn(name)) {
     ProfileOf(*cycle->pod)
-        .framework.OnNodeLost(*cycle,
-                              StrCat("node ", name, " is gone, for which devices were waited"));
+        .framework.OnNodeLost(
+            *cycle, StrCat("node ", name, " was deleted while the pod waited for devices"));
   }
 }
 
-// Who waits for devices on a node that was cordoned or tainted would be bound to it minutes later,
-// when it has long been drained: the pod goes elsewhere instead.
+// A pod that waits for devices on a node that is cordoned or tainted would be bound to it minutes
+// later, after it was drained. It goes elsewhere instead.
 void Scheduler::Impl::OnNodeTainted(const ObjectPtr& node) {
   const std::string name(node->name());
   const NodeIndex index = nodes_.Find(name);
@@ -399,8 +403,9 @@ void Scheduler::Impl::OnNodeTainted(const ObjectPtr& node) {
     Framework& framework = ProfileOf(*cycle->pod).framework;
     const std::string refusal = framework.RefusalByTaints(*cycle, index);
     if (refusal.empty()) continue;
-    framework.OnNodeLost(*cycle, StrCat("node ", name, ", for which devices were waited, does not ",
-                                        "take the pod any more: ", refusal));
+    framework.OnNodeLost(*cycle,
+                         StrCat("node ", name, " stopped accepting the pod while it waited ",
+                                "for devices: ", refusal));
   }
 }
 
@@ -413,10 +418,12 @@ std::vector<CyclePtr> Scheduler::Impl::BindingsOn(const std::string& node_name) 
 }
 
 void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
-  // Most changes of a bound pod are its node's reports.
+  // Most changes of a bound pod are status reports of its node.
   if (before != nullptr && !before->root()["spec"]["nodeName"].str().empty() &&
       before->root()["status"]["phase"].str() == after->root()["status"]["phase"].str() &&
       api::Equal(before->root()["spec"], after->root()["spec"]) &&
+      before->is_being_deleted() == after->is_being_deleted() &&
+      api::Equal(before->root()["metadata"]["labels"], after->root()["metadata"]["labels"]) &&
       HaveSameResources(before->root()["status"], after->root()["status"])) {
     return;
   }
@@ -430,9 +437,11 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
     ForgetPod(uid);
     if (was_nominated && nominated != pod->node_name) OnRoomFreed(after);
     if (!pod->HasEnded()) {
-      if (placements_.Confirm(std::move(pod))) {
-        queue_->OnEvent({EventKind::kBoundPodShrink, before, after, {}});
-      }
+      const Placements::Change change = placements_.Confirm(std::move(pod));
+      const auto tell = [&](EventKind kind) { queue_->OnEvent({kind, before, after, {}}); };
+      if (change.is_new) tell(EventKind::kBoundPodAdd);
+      if (change.relabelled) tell(EventKind::kBoundPodLabel);
+      if (change.freed) tell(EventKind::kBoundPodShrink);
     } else if (placements_.FindNodeOf(uid) != nullptr) {
       placements_.Remove(uid);
       OnRoomFreed(after);
@@ -449,7 +458,7 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
   if (!pod->nominated_node.empty()) {
     if (!placements_.IsAssumed(uid)) freed = placements_.Nominate(pod, pod->nominated_node);
   } else if (before != nullptr && !before->root()["status"]["nominatedNodeName"].str().empty()) {
-    // Taken back. One that was never shown is ours, and on its way into the API.
+    // The nomination was removed. If it was never visible, it is ours and being written.
     freed = placements_.Denominate(uid);
     if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
       binding->second.nominated_node.clear();
@@ -466,8 +475,8 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   refusals_.Drop(uid);
   ForgetPod(uid);
   if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
-    // The binding ends by itself, with an error at the latest when it is written; what the pod
-    // occupies is given back then.
+    // The binding ends by itself, at the latest with an error when it is written. What the pod uses
+    // is released then.
     binding->second.pod_gone = true;
     const CyclePtr cycle = binding->second.cycle;
     ProfileOf(*cycle->pod).framework.Cancel(*cycle);
@@ -484,27 +493,26 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
 void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectPtr& before,
                                      const ObjectPtr& after) {
   const auto is_allocated = [](const ObjectPtr& claim) {
-    return claim != nullptr && claim->root()["status"]["allocation"].has_value();
+    return claim != nullptr && claims::IsAllocated(claim->root());
   };
   ClusterEvent event{EventKind::kClaimUpdate, before, after, {}};
   if (before == nullptr) event.kind = EventKind::kClaimAdd;
   if (after == nullptr) event.kind = EventKind::kClaimDelete;
-  // Devices that become free concern every pod; anything else only the claim's users.
+  // Freed devices may help every pod; anything else only the users of the claim.
   if (!(is_allocated(before) && !is_allocated(after))) event.only_claim = claim_key;
   queue_->OnEvent(event);
-  for (const auto& profile : profiles_)
-    profile->plugins.dynamic_resources->OnClaimChanged(claim_key);
+  ForEachPlugin([&](Plugin& plugin) { plugin.OnClaimChanged(claim_key); });
 }
 
 bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
   const std::string uid(pod_uid);
   if (placements_.FindNodeOf(uid) != nullptr) {
     if (!placements_.IsAssumed(uid)) return true;
-    // Assumed without a binding: bound, and only the watch does not show it yet.
+    // Assumed without a binding: bound, but not yet delivered by the watch.
     const auto binding = bindings_.find(uid);
     return binding == bindings_.end() || binding->second.is_being_written;
   }
-  // Known and unbound, or not known: then it may be bound for all we know.
+  // An unknown pod may be bound.
   return queue_->Find(uid) == nullptr;
 }
 
@@ -512,13 +520,12 @@ bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
 
 void Scheduler::Impl::Wake() {
   if (!ready_ || stopped_ || scheduled_to_run_ || !queue_->HasReady()) return;
-  if (binding_writes() >= kMaxBindingWrites) return;  // woken again when one ends
+  if (binding_writes() >= kMaxBindingWrites) return;  // called again when one ends
   scheduled_to_run_ = true;
-  options_.loop.Post([this, alive = alive_] {
-    if (!*alive) return;
+  options_.loop.Post(lifetime_.Guard([this] {
     scheduled_to_run_ = false;
     RunSome();
-  });
+  }));
 }
 
 void Scheduler::Impl::RunSome() {
@@ -540,7 +547,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
   cycle->started = Now();
   const PodInfo& pod = *cycle->pod;
   if (bindings_.contains(pod.uid)) {
-    // The end of its last binding has not come in; it puts the pod back itself.
+    // Its last binding has not ended; that will return the pod to the queue.
     queue_->ReturnFailed(pod.uid);
     return;
   }
@@ -612,7 +619,7 @@ void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
   queue_->Done(pod.uid);
   ForgetPod(pod.uid);
   if (pod_gone) {
-    // Bound and deleted before we heard of the former.
+    // Deleted before the response to the binding arrived.
     placements_.Remove(pod.uid);
     OnRoomFreed(pod.pod);
   }
@@ -640,7 +647,7 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
   const bool is_unbound = !pod_gone && current != nullptr && current->uid() == pod.uid &&
                           current->root()["spec"]["nodeName"].str().empty();
   if (is_unbound) {
-    // The node it was meant for is tried first, and its room kept, until it is placed.
+    // The nominated node is tried first, and resources are kept there, until the pod is placed.
     if (!nominated.empty() && nodes_.Find(nominated) != kNoNode) {
       placements_.Nominate(cycle->pod, nominated);
     }
@@ -654,11 +661,11 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
 
 void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {
   std::string message = decision.diagnosis.Message(nodes_.node_count());
-  kLog.Debug("a pod does not fit", {{"pod", pod->key}, {"reason", message}});
+  kLog.Debug("pod did not fit", {{"pod", pod->key}, {"reason", message}});
   queue_->ReturnRefused(pod->uid, decision.diagnosis.rejected_by);
   if (decision.diagnosis.has_post_filter_message()) {
-    // A claim that is taken back, perhaps because its devices failed: KEP-5007 wants that seen,
-    // also if the next attempt has other devices.
+    // A claim is being released, possibly because its devices failed: KEP-5007 wants that reported,
+    // even if the next attempt gets other devices.
     Tell(*pod, "Unschedulable", message);
   } else {
     refusals_.Put(pod, std::move(message));
@@ -666,7 +673,7 @@ void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {
 }
 
 void Scheduler::Impl::Fail(const PodInfo& pod, const Status& status, Retry retry) {
-  kLog.Warning("attempt failed", {{"pod", pod.key}, {"reason", status.Message()}});
+  kLog.Warning("scheduling attempt failed", {{"pod", pod.key}, {"reason", status.Message()}});
   queue_->ReturnFailed(pod.uid, retry);
   Tell(pod, "SchedulerError", status.Message());
 }

@@ -8,7 +8,7 @@
 #include "base/exec/event_loop.h"
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
-#include "scheduler/config/profile.h"
+#include "scheduler/framework/profile.h"
 
 namespace drakkar {
 class Metrics;
@@ -23,18 +23,18 @@ class Framework;
 
 namespace drakkar::scheduler {
 
-// Gives pods a node, and the devices they claim.
+// Assigns nodes and devices to pods.
 //
 //   Scheduler scheduler({.loop = loop, .random = random, .client = client, .metrics = metrics,
 //                        .compiler = compiler});
 //   scheduler.Start();
 //
-// Everything it knows is in the API: one that is stopped, killed or replaced in the middle loses
-// nothing, and a device is never given out twice as long as one scheduler is active. Nothing it
-// does blocks; many bindings are under way at once.
+// Its state is in the API: a scheduler that is stopped, killed or replaced at any point loses
+// nothing, and a device is never allocated twice as long as one scheduler is active. It never
+// blocks; many bindings are in flight at once.
 //
-// Loop-bound: made, used and destroyed on `loop`. Its size follows the pods, nodes, claims and
-// slices of the cluster.
+// Loop-bound: created, used and destroyed on `loop`. Bounded by the number of pods, nodes, claims
+// and slices in the cluster.
 class Scheduler {
  public:
   struct Options {

@@ -3,24 +3,13 @@
 
 #include <deque>
 
-#include "allocator/testing/simple_expressions.h"
 #include "api/json/reader.h"
 #include "base/result/check.h"
-#include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
-#include "client/event_recorder.h"
-#include "client/silent_client.h"
-#include "features/catalog/catalog.h"
-#include "features/gates/feature_gates.h"
-#include "scheduler/cache/claim_cache.h"
-#include "scheduler/cache/device_state.h"
-#include "scheduler/cache/node_table.h"
-#include "scheduler/cache/placements.h"
 #include "scheduler/framework/framework.h"
-#include "scheduler/framework/metrics.h"
 #include "scheduler/plugins/registry.h"
 #include "scheduler/testing/cluster.h"
-#include "telemetry/metrics/metrics.h"
+#include "scheduler/testing/test_context.h"
 
 namespace drakkar::scheduler {
 namespace {
@@ -36,47 +25,28 @@ api::ObjectPtr Parse(std::string_view json) {
 class Rig {
  public:
   explicit Rig(int node_count, int pod_count)
-      : devices_(gates_, expressions_, loop_.random()),
-        claims_(devices_.allocated()),
-        scheduler_metrics_(metrics_, "bench"),
-        events_({.loop = loop_, .client = client_, .component = "bench"}),
-        plugins_(MakePlugins({.loop = loop_,
-                              .random = loop_.random(),
-                              .client = client_,
-                              .events = events_,
-                              .nodes = nodes_,
-                              .devices = devices_,
-                              .claims = claims_,
-                              .gates = gates_,
-                              .metrics = scheduler_metrics_,
-                              .filter_timeout = std::chrono::seconds(10),
-                              .binding_timeout = std::chrono::minutes(10),
-                              .notify = [](const ClusterEvent&) {},
-                              .nominate = [](const PodInfo&, const std::string&) {},
-                              .on_wait_began = [] {},
-                              .is_bound = [](std::string_view) { return false; }},
-                             features::DefaultFramework())),
-        framework_(loop_, nodes_, plugins_.all, &scheduler_metrics_) {
-    devices_.SetClass(Parse(
+      : plugins_(MakePlugins(world_.context)),
+        framework_(world_.loop, world_.nodes, plugins_, &world_.metrics) {
+    world_.devices.SetClass(Parse(
         R"({"metadata":{"name":"gpu"},"spec":{"selectors":[{"cel":{"expression":"device.driver == \"d.example.com\""}}]}})"));
     for (int i = 0; i < node_count; ++i) {
       const std::string name = StrCat("node-", i);
       const api::ObjectPtr node = Parse(
           StrCat(R"({"metadata":{"name":")", name,
                  R"("},"status":{"allocatable":{"cpu":"64","memory":"256Gi","pods":"110"}}})"));
-      devices_.SetNode(placements_.SetNode(node), node);
+      world_.AddNode(node);
       std::string list;
       for (int d = 0; d < 10; ++d) {
         list += StrCat(d > 0 ? "," : "", R"({"name":"dev-)", d,
                        R"(","attributes":{"model":{"string":"B60"},"index":{"int":)", d, "}}}");
       }
-      devices_.SetSlice(Parse(
+      world_.devices.SetSlice(Parse(
           StrCat(R"({"metadata":{"name":"slice-)", i, R"("},"spec":{"driver":"d.example.com",)",
                  R"("nodeName":")", name, R"(","pool":{"name":")", name,
                  R"(","generation":1,"resourceSliceCount":1},"devices":[)", list, "]}}")));
     }
     for (int i = 0; i < pod_count; ++i) {
-      claims_.Observe(Parse(StrCat(
+      world_.claims.Observe(Parse(StrCat(
           R"({"metadata":{"namespace":"default","name":"c)", i, R"(","uid":"cu)", i,
           R"(","resourceVersion":"1"},"spec":{"devices":{"requests":[{"name":"req","exactly":{"deviceClassName":"gpu","allocationMode":"ExactCount","count":1}}]}}})")));
       pods_.push_back(MakePodInfo(Parse(StrCat(
@@ -92,30 +62,20 @@ class Rig {
     const Decision decision = framework_.Decide(*cycle, kNoNode);
     if (!decision.status.ok()) return nullptr;
     cycle->node = decision.node;
-    cycle->node_name = nodes_.name(decision.node);
-    placements_.Assume(cycle->pod, cycle->node_name);
+    cycle->node_name = world_.nodes.name(decision.node);
+    world_.placements.Assume(cycle->pod, cycle->node_name);
     const Status reserved = framework_.Reserve(*cycle);
     CHECK(reserved.ok());
     return cycle;
   }
   void TakeBack(Cycle& cycle) {
     framework_.Unreserve(cycle);
-    placements_.Forget(cycle.pod->uid);
+    world_.placements.Forget(cycle.pod->uid);
   }
 
  private:
-  SeededLoop loop_;
-  FeatureGates gates_;
-  Metrics metrics_;
-  allocator::SimpleExpressions expressions_;
-  client::SilentClient client_;
-  NodeTable nodes_;
-  Placements placements_{nodes_};
-  DeviceState devices_;
-  ClaimCache claims_;
-  SchedulerMetrics scheduler_metrics_;
-  client::EventRecorder events_;
-  PluginList plugins_;
+  TestContext world_;
+  Plugins plugins_;
   Framework framework_;
   std::vector<PodInfoPtr> pods_;
 };

@@ -16,7 +16,7 @@ constexpr char kVersion[] = "emulatedVersion";
 constexpr char kConfiguration[] = "configuration";
 
 void LogFailure(const Error& error) {
-  kLog.Info("the settings are not published; `drakkar explain` assumes the defaults",
+  kLog.Info("could not publish the settings; `drakkar explain` falls back to defaults",
             {{"reason", error.message}});
 }
 
@@ -50,7 +50,7 @@ Result<Settings> SettingsFromConfigMap(const api::Object& map) {
                    FeatureGates::Create({.emulated = *version,
                                          .overrides = std::string(data.Entry(kGates).str()),
                                          .turned_on = {}}));
-  // With every field allowed: what is in force is shown also where a gate forbids to set it.
+  // All fields are allowed: the published values include those that a gate forbids to set.
   ASSIGN_OR_RETURN(Configuration configuration,
                    ParseConfiguration(data.Entry(kConfiguration).str(), FeatureGates()));
   settings.profiles = std::move(configuration.profiles);
@@ -67,7 +67,7 @@ void PublishSettings(client::Client& client, const FeatureGates& gates,
                   if (created.error->code != ErrorCode::kAlreadyExists) {
                     return LogFailure(*created.error);
                   }
-                  // Without a resourceVersion: the last scheduler that became active is right.
+                  // Without a resourceVersion, because the last scheduler to become active wins.
                   client.Update({kind, kSettingsNamespace, kSettingsName, ""}, map, {},
                                 [](client::Reply updated) {
                                   if (!updated.ok()) LogFailure(*updated.error);

@@ -13,8 +13,8 @@ class Client;
 
 namespace drakkar::scheduler {
 
-// How the active scheduler of a cluster is set up, as it publishes it: a ConfigMap, so that whoever
-// explains its decisions from outside (`drakkar explain`) does not have to guess.
+// The settings of the active scheduler, which it publishes as a ConfigMap, so that `drakkar
+// explain` need not guess them.
 inline constexpr char kSettingsNamespace[] = "kube-system";
 inline constexpr char kSettingsName[] = "drakkar-scheduler";
 
@@ -26,8 +26,8 @@ struct Settings {
 api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration& configuration);
 Result<Settings> SettingsFromConfigMap(const api::Object& map);
 
-// Writes the ConfigMap. Nothing depends on it: what goes wrong is logged and that is all. `client`
-// runs no callbacks after its end.
+// Writes the ConfigMap. Errors are only logged, because nothing depends on it. `client` must not
+// run callbacks after its destruction.
 void PublishSettings(client::Client& client, const FeatureGates& gates,
                      const Configuration& configuration);
 

@@ -1,8 +1,21 @@
 #include "scheduler/simulated_world.h"
 
 #include "features/catalog/catalog.h"
+#include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
 
 namespace drakkar::scheduler {
+
+namespace {
+
+// An explanation may take its time.
+ProfileConfig WithoutTimeout(ProfileConfig profile) {
+  auto args = profile.ArgsOf<DynamicResourcesArgs>("DynamicResources");
+  args.filter_timeout = Duration::zero();
+  profile.SetArgs("DynamicResources", std::move(args));
+  return profile;
+}
+
+}  // namespace
 
 SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOptions& options)
     : gates_(options.gates),
@@ -12,25 +25,25 @@ SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOpt
                .instance = "simulation"}),
       devices(gates_, options.compiler, options.random),
       claims(devices.allocated()),
-      plugins(MakePlugins({.loop = options.loop,
-                           .random = options.random,
-                           .client = client_,
-                           .events = events_,
-                           .nodes = nodes,
-                           .devices = devices,
-                           .claims = claims,
-                           .gates = gates_,
-                           .metrics = metrics_,
-                           .filter_timeout = Duration::zero(),
-                           .binding_timeout = options.profile.binding_timeout,
-                           .notify = [](const ClusterEvent&) {},
-                           .nominate = [](const PodInfo&, const std::string&) {},
-                           .on_wait_began = [] {},
-                           .is_bound = [](std::string_view) { return false; }},
-                          options.declared_features != nullptr ? *options.declared_features
-                                                               : features::DefaultFramework(),
-                          options.profile)),
-      framework(options.loop, nodes, plugins.all, nullptr) {
+      context{.loop = options.loop,
+              .random = options.random,
+              .client = client_,
+              .events = events_,
+              .nodes = nodes,
+              .placements = placements,
+              .claims = claims,
+              .devices = devices,
+              .gates = gates_,
+              .declared_features = options.declared_features != nullptr
+                                       ? *options.declared_features
+                                       : features::DefaultFramework(),
+              .metrics = metrics_,
+              .notify = [](const ClusterEvent&) {},
+              .nominate = [](const PodInfo&, const std::string&) {},
+              .on_wait_began = [] {},
+              .is_bound = [](std::string_view) { return false; }},
+      plugins(MakePlugins(context, WithoutTimeout(options.profile))),
+      framework(options.loop, nodes, plugins, nullptr) {
   for (const api::ObjectPtr& node : simulation.nodes) {
     devices.SetNode(placements.SetNode(node), node);
   }
@@ -53,7 +66,7 @@ SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOpt
 }
 
 std::string SimulatedWorld::PreEnqueue(const PodInfo& pod) const {
-  for (const auto& plugin : plugins.all) {
+  for (const auto& plugin : plugins) {
     if (!plugin->Has(Point::kPreEnqueue)) continue;
     if (const Status status = plugin->PreEnqueue(pod); !status.ok()) return status.Message();
   }

@@ -14,14 +14,14 @@
 
 namespace drakkar::scheduler {
 
-// The scheduler's caches and plugins over given objects. Nothing is read or written beyond them.
+// The scheduler's caches and plugins over the given objects. Does no I/O.
 class SimulatedWorld {
  public:
   SimulatedWorld(const Simulation& simulation, const SimulationOptions& options);
   SimulatedWorld(const SimulatedWorld&) = delete;
   SimulatedWorld& operator=(const SimulatedWorld&) = delete;
 
-  // Why the pod would be kept out of the queue; empty if it would not.
+  // Why the pod would not enter the queue; empty if it would.
   std::string PreEnqueue(const PodInfo& pod) const;
 
  private:
@@ -36,7 +36,8 @@ class SimulatedWorld {
   Placements placements{nodes};
   DeviceState devices;
   ClaimCache claims;
-  PluginList plugins;
+  const PluginContext context;
+  Plugins plugins;
   Framework framework;
 };
 

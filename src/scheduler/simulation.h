@@ -6,7 +6,7 @@
 #include "api/meta/object.h"
 #include "base/result/result.h"
 #include "features/gates/feature_gates.h"
-#include "scheduler/config/profile.h"
+#include "scheduler/framework/profile.h"
 
 namespace drakkar {
 class EventLoop;
@@ -21,8 +21,8 @@ class Framework;
 
 namespace drakkar::scheduler {
 
-// Whether a cluster that need not exist would take a pod: the scheduler's own plugins and allocator
-// over the given objects, one attempt, nothing written. For autoscalers (KEP-5328: scale from
+// Whether a hypothetical cluster could run a pod: one attempt of the scheduler's own plugins and
+// allocator over the given objects, without writing anything. For autoscalers (KEP-5328: scale from
 // zero).
 struct Simulation {
   std::vector<api::ObjectPtr> nodes;
@@ -30,7 +30,7 @@ struct Simulation {
   std::vector<api::ObjectPtr> classes;
   std::vector<api::ObjectPtr> taint_rules;
   std::vector<api::ObjectPtr> claims;  // with uid and resourceVersion
-  std::vector<api::ObjectPtr> pods;    // others: what they occupy or have kept for them counts
+  std::vector<api::ObjectPtr> pods;    // other pods, bound or nominated
   std::vector<api::ObjectPtr> leases;  // of the nodes, for ExplainPod; none: every node is alive
   api::ObjectPtr pod;
 };
@@ -57,7 +57,7 @@ struct SimulationOptions {
   ProfileConfig profile = {};
 };
 
-// An error is something that went wrong, not a pod that does not fit.
+// A pod that does not fit is not an error.
 Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOptions options);
 
 }  // namespace drakkar::scheduler

@@ -7,6 +7,7 @@
 #include "base/hash/sha256.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
+#include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
 
 namespace drakkar::simulation {
 namespace {
@@ -19,6 +20,14 @@ constexpr char kGroup[] = "resource.k8s.io";
 
 FeatureGates Gates() {
   return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
+}
+
+scheduler::ProfileConfig ProfileWith(Duration binding_timeout) {
+  scheduler::DynamicResourcesArgs args;
+  args.binding_timeout = binding_timeout;
+  scheduler::ProfileConfig profile;
+  profile.SetArgs("DynamicResources", args);
+  return profile;
 }
 
 // What one node offers in addition to the fabric: two devices, a shareable one (10 units), a chip
@@ -167,7 +176,7 @@ void Simulation::StartScheduler() {
                                     .metrics = metrics_,
                                     .compiler = compiler_,
                                     .gates = gates_,
-                                    .profiles = {{.binding_timeout = kBindingTimeout}}});
+                                    .profiles = {ProfileWith(kBindingTimeout)}});
   scheduler_->Start();
 }
 

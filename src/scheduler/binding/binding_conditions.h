@@ -9,7 +9,7 @@
 
 namespace drakkar::scheduler {
 
-// Where an allocated claim stands with the conditions of its devices (KEP-5007).
+// The state of an allocated claim with respect to its binding conditions (KEP-5007).
 struct BindingState {
   enum class Kind : std::uint8_t {
     kNone,     // no device has conditions
@@ -18,15 +18,15 @@ struct BindingState {
     kFailed,   // a failure condition is True
   };
   Kind kind = Kind::kNone;
-  // The device and condition at fault or waited for, and what its driver says about it.
+  // The device and condition that failed or is missing, with the reason and message of the driver.
   device::DeviceId device;
   std::string condition;
   std::string reason;
   std::string message;
 };
 
-// Failure conditions are looked at first and win. A device is found in status.devices by driver,
-// pool, name and share; one that is not there, or a condition that is not, counts as not True.
+// Failure conditions take precedence. A device is found in status.devices by driver, pool, name and
+// share; a missing device or condition counts as not True.
 BindingState EvaluateBinding(const CachedClaim& claim);
 BindingState EvaluateBinding(const api::Object& claim, const device::AllocationResult& allocation);
 

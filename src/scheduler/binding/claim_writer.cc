@@ -27,11 +27,12 @@ const api::KindSchema* ClaimKind() {
 
 void ClaimWriter::Run(const std::string& claim_key, const std::string& claim_uid, Plan plan,
                       Callback done) {
-  auto job = std::make_shared<Job>();
-  job->key = claim_key;
-  job->uid = claim_uid;
-  job->plan = std::move(plan);
-  job->done = std::move(done);
+  const Backoff::Options pauses{.initial = kPause, .max = kLongestPause, .jitter = 0.1};
+  auto job = std::make_shared<Job>(Job{.key = claim_key,
+                                       .uid = claim_uid,
+                                       .plan = std::move(plan),
+                                       .done = std::move(done),
+                                       .backoff = Backoff(pauses, &random_)});
   const CachedClaim* claim = claims_.Find(claim_key);
   if (claim == nullptr || claim->latest->uid() != claim_uid) {
     job->done(StrCat("claim ", claim_key, " got deleted in the meantime"));
@@ -55,23 +56,23 @@ void ClaimWriter::Continue(const JobPtr& job, const api::ObjectPtr& claim) {
   client::ResourceRef ref{ClaimKind(), job->ns, job->name, ""};
   if (WriteObject* write = std::get_if<WriteObject>(&step)) {
     client_.Update(std::move(ref), std::move(write->body), {},
-                   [this, alive = alive_, job](client::Reply reply) {
-                     if (*alive) OnWritten(job, false, std::move(reply));
-                   });
+                   lifetime_.Guard([this, job](client::Reply reply) {
+                     OnWritten(job, false, std::move(reply));
+                   }));
     return;
   }
   WriteStatus& write = std::get<WriteStatus>(step);
   ref.subresource = "status";
   client_.Update(std::move(ref), std::move(write.body), {},
-                 [this, alive = alive_, job, last = write.last](client::Reply reply) {
-                   if (*alive) OnWritten(job, last, std::move(reply));
-                 });
+                 lifetime_.Guard([this, job, last = write.last](client::Reply reply) {
+                   OnWritten(job, last, std::move(reply));
+                 }));
 }
 
 void ClaimWriter::OnWritten(const JobPtr& job, bool last, client::Reply reply) {
   if (reply.ok()) {
-    // A newer version in the cache only means that somebody else was quicker; the plan, if it goes
-    // on, finds out by a conflict.
+    // If the cache has a newer version, somebody else wrote in between, and the next write of the
+    // plan gets a conflict.
     (void)claims_.Assume(reply.object).ok();
     if (last) {
       job->done({});
@@ -95,27 +96,20 @@ void ClaimWriter::OnWritten(const JobPtr& job, bool last, client::Reply reply) {
 }
 
 void ClaimWriter::ReadLater(const JobPtr& job) {
-  const Duration longest = std::min(kPause * (1 << std::min(job->failed_reads, 10)), kLongestPause);
-  const auto jitter = Duration(
-      static_cast<std::int64_t>(random_.Below(static_cast<std::uint64_t>(longest.count()) / 10)));
-  job->pause = loop_.RunAfter(longest + jitter, [this, loop = &loop_, alive = alive_, job] {
-    // The timer is being run: it must not be destroyed with the job from within itself.
-    loop->Post([alive, this, job] {
-      if (*alive) ReadAgain(job);
-    });
-  });
+  auto read = lifetime_.Guard([this, job] { ReadAgain(job); });
+  // Posted, because the job owns the timer, which must not be destroyed while it runs.
+  job->pause = loop_.RunAfter(job->backoff.Next(),
+                              [loop = &loop_, read = std::move(read)] { loop->Post(read); });
 }
 
 void ClaimWriter::ReadAgain(const JobPtr& job) {
-  client_.Get({ClaimKind(), job->ns, job->name, ""}, [this, alive = alive_,
-                                                      job](client::Reply reply) {
-    if (!*alive) return;
+  client_.Get({ClaimKind(), job->ns, job->name, ""}, lifetime_.Guard([this,
+                                                                      job](client::Reply reply) {
     if (!reply.ok() && MayHaveHappened(*reply.error)) {
-      ++job->failed_reads;
       ReadLater(job);
       return;
     }
-    job->failed_reads = 0;
+    job->backoff.Reset();
     if (!reply.ok()) {
       job->done(reply.error->message);
     } else if (reply.object->uid() != job->uid) {
@@ -128,7 +122,7 @@ void ClaimWriter::ReadAgain(const JobPtr& job) {
         Continue(job, reply.object);
       }
     }
-  });
+  }));
 }
 
 bool MayHaveHappened(const Error& error) {
@@ -178,7 +172,7 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
       }
       if (claims::IsReservedFor(claim.root(), pod.uid)) return ClaimWriter::Finished{};
     } else if (allocated) {
-      // Ours, if an earlier write got through without an answer.
+      // Ours, if an earlier write succeeded but its response was lost.
       const auto written = device::AllocationFromApi(claim["status"]["allocation"]);
       if (written.ok() && HoldSameDevices(*written, *allocation) &&
           claims::IsReservedFor(claim.root(), pod.uid)) {
@@ -202,16 +196,16 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
   };
 }
 
-ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
+ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr released,
                               std::function<bool(std::string_view pod_uid)> is_bound) {
-  return [pod_uid = std::move(pod_uid), spoiled = std::move(spoiled),
+  return [pod_uid = std::move(pod_uid), released = std::move(released),
           is_bound = std::move(is_bound)](const api::Object& claim) -> Step {
     const Value allocation = claim["status"]["allocation"];
     if (!allocation.has_value()) return ClaimWriter::Finished{};
-    // An unreadable allocation is none that anybody waited for.
+    // Nobody waits for an allocation that cannot be read.
     const auto now = device::AllocationFromApi(allocation);
-    if (!now.ok() || !HoldSameDevices(*now, *spoiled) ||
-        now->allocation_timestamp != spoiled->allocation_timestamp) {
+    if (!now.ok() || !HoldSameDevices(*now, *released) ||
+        now->allocation_timestamp != released->allocation_timestamp) {
       return ClaimWriter::Finished{};
     }
     if (!claim.is_being_deleted() &&
@@ -220,7 +214,7 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
     }
     for (Value consumer : claim["status"]["reservedFor"].elements()) {
       const std::string_view uid = consumer["uid"].str();
-      // What is no pod of ours may be in use for all we know.
+      // A consumer that is not a pod may be using the claim.
       if (uid == pod_uid || (claims::IsPod(consumer) && !is_bound(uid))) continue;
       if (!claims::IsReservedFor(claim.root(), pod_uid)) return ClaimWriter::Finished{};
       return ClaimWriter::WriteStatus{WithoutReservation(claim, pod_uid), true};

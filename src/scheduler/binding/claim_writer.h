@@ -6,20 +6,21 @@
 
 #include "api/meta/object.h"
 #include "base/env/random.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "scheduler/cache/claim_cache.h"
 
 namespace drakkar::scheduler {
 
-// Brings a claim in the API to where a plan wants it, one write after the other.
+// Brings a claim in the API to the state that a plan asks for, one write at a time.
 //
-// The plan looks at the newest version and says what to write next, or that nothing is left; after
-// each write it is asked again. A conflict costs a read and another try, kMaxTries in all. A write
-// whose fate is unknown (no answer, server trouble) is not given up before a read has shown what
-// became of it: whoever frees devices after an error must be able to rely on it. Answers go into
-// the claim cache. Loop-bound; callbacks do not run after it is destroyed (through its
-// client).
+// The plan looks at the newest version and returns the next write, or says that it is finished; it
+// is called again after each write. A conflict costs a read and a retry, at most kMaxTries in all.
+// A write with an unknown outcome (no response, server error) is resolved by reading the claim
+// before an error is reported, because the caller frees devices after an error. Responses go into
+// the claim cache. Loop-bound; callbacks do not run after it is destroyed.
 class ClaimWriter {
  public:
   static constexpr int kMaxTries = 5;
@@ -32,19 +33,18 @@ class ClaimWriter {
   };
   struct WriteStatus {
     api::TreePtr body;
-    bool last = false;  // nothing is left after it
+    bool last = false;  // the plan is finished after it
   };
   struct Refused {
     std::string why;
   };
   using Step = std::variant<Finished, WriteObject, WriteStatus, Refused>;
   using Plan = std::function<Step(const api::Object& claim)>;
-  // Empty: done.
+  // An empty error means success.
   using Callback = std::function<void(std::string error)>;
 
   ClaimWriter(EventLoop& loop, Random& random, client::Client& client, ClaimCache& claims)
       : loop_(loop), random_(random), client_(client), claims_(claims) {}
-  ~ClaimWriter() { *alive_ = false; }
   ClaimWriter(const ClaimWriter&) = delete;
   ClaimWriter& operator=(const ClaimWriter&) = delete;
 
@@ -60,7 +60,7 @@ class ClaimWriter {
     Plan plan;
     Callback done;
     int tries = 0;
-    int failed_reads = 0;  // in a row
+    Backoff backoff;  // between failing reads
     std::string last_error;
     TimerHandle pause;
   };
@@ -75,10 +75,10 @@ class ClaimWriter {
   Random& random_;
   client::Client& client_;
   ClaimCache& claims_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
-// Whether a write that failed like this may have happened all the same.
+// Whether a write that failed with this error may have been applied.
 bool MayHaveHappened(const Error& error);
 
 struct ClaimConsumer {
@@ -86,20 +86,21 @@ struct ClaimConsumer {
   std::string uid;
 };
 
-// Writes the allocation (null: it must be there already), with the finalizer before it, and the
-// reservation for the pod, with one status write. `timestamp` is empty if none is to be written.
+// Adds the finalizer if it is missing, then writes the allocation (null: the claim must already be
+// allocated) and the reservation for the pod in one status update. An empty `timestamp` is not
+// written.
 ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string timestamp,
                                          ClaimConsumer pod);
 
-// Takes the pod's reservation back. The allocation goes with it, in the same write, together with
-// all other reservations, unless `is_bound` says that one of them is a bound pod's. Nothing happens
-// if the claim is not allocated any more, if it is no longer `spoiled` that it holds (another
-// waiter was quicker and has allocated it anew), or if its conditions are met after all: whoever
-// waits for them may be about to be bound, unless the claim is being deleted.
-ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
+// Removes the pod's reservation. In the same write it also removes the allocation and all other
+// reservations, unless `is_bound` says that one of them belongs to a bound pod. A no-op if the
+// claim is no longer allocated, if it no longer holds `released` (another waiter has reallocated
+// it), or, unless the claim is being deleted, if its conditions are True after all: another waiter
+// may be about to be bound.
+ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr released,
                               std::function<bool(std::string_view pod_uid)> is_bound);
 
-// Clears allocation and reservation if nobody but the pod has a reservation; else nothing.
+// Removes allocation and reservation if only this pod has a reservation. Otherwise a no-op.
 ClaimWriter::Plan PlanDeallocate(std::string pod_uid);
 
 }  // namespace drakkar::scheduler

@@ -13,7 +13,7 @@ bool ConditionWaits::Check(const Entry& entry, Outcome& outcome) const {
   const MonotonicTime now = Now();
   std::optional<Outcome> failure;
   std::optional<Outcome> timeout;
-  std::vector<std::string> spoiled;
+  std::vector<std::string> unusable;
   for (const Claim& wanted : entry.claims) {
     const CachedClaim* claim = claims_.Find(wanted.key);
     if (claim == nullptr || claim->latest->uid() != wanted.uid) {
@@ -32,19 +32,19 @@ bool ConditionWaits::Check(const Entry& entry, Outcome& outcome) const {
     }
     const BindingState state = EvaluateBinding(*claim);
     if (state.kind == BindingState::Kind::kFailed) {
-      spoiled.push_back(wanted.key);
+      unusable.push_back(wanted.key);
       if (!failure) failure = Outcome{End::kFailed, DescribeBindingFailure(*claim, state)};
       continue;
     }
     if (state.kind != BindingState::Kind::kWaiting) continue;
     waiting = true;
     if (wanted.deadline > now) continue;
-    spoiled.push_back(wanted.key);
+    unusable.push_back(wanted.key);
     if (!timeout) timeout = Outcome{End::kTimeout, DescribeBindingTimeout(*claim, state)};
   }
   if (failure || timeout) {
     outcome = std::move(failure ? *failure : *timeout);
-    outcome.spoiled = std::move(spoiled);
+    outcome.unusable = std::move(unusable);
     return true;
   }
   if (waiting) return false;
@@ -60,15 +60,14 @@ void ConditionWaits::Wait(const std::string& pod_uid, std::vector<Claim> claims,
     by_claim_[claim.key].insert(pod_uid);
     if (claim.deadline != kNoDeadline) deadlines_.emplace(claim.deadline, pod_uid);
   }
-  // What is wanted may have come already.
-  loop_.Post([this, alive = alive_, pod_uid] {
-    if (!*alive) return;
+  // The conditions may already be True.
+  loop_.Post(lifetime_.Guard([this, pod_uid] {
     const auto found = waits_.find(pod_uid);
     Outcome outcome;
     if (found != waits_.end() && Check(found->second, outcome)) {
       Finish(pod_uid, std::move(outcome));
     }
-  });
+  }));
   ArmTimer();
 }
 
@@ -95,7 +94,7 @@ void ConditionWaits::EndForNode(const std::string& pod_uid, const std::string& w
     const CachedClaim* claim = claims_.Find(wanted.key);
     if (claim == nullptr || claim->latest->uid() != wanted.uid) continue;
     if (EvaluateBinding(*claim).kind == BindingState::Kind::kWaiting) {
-      outcome.spoiled.push_back(wanted.key);
+      outcome.unusable.push_back(wanted.key);
     }
   }
   Finish(pod_uid, std::move(outcome));

@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "scheduler/cache/claim_cache.h"
 
 namespace drakkar::scheduler {
 
 // Pods that wait for the binding conditions of their claims (KEP-5007): a table keyed by claim, and
-// one timer for the earliest deadline. A change of a claim wakes exactly its waiters; nothing
-// polls.
+// one timer for the earliest deadline. A change of a claim wakes exactly its waiters, without
+// polling.
 //
-// Loop-bound. A waiting pod costs one entry and its claim names; the objects are the cache's.
+// Loop-bound. A waiting pod costs one entry and its claim names.
 class ConditionWaits {
  public:
   static constexpr MonotonicTime kNoDeadline = MonotonicTime::max();
@@ -29,25 +30,25 @@ class ConditionWaits {
     kReady,     // all conditions of all claims are True
     kFailed,    // a failure condition is True
     kTimeout,   // the deadline of a claim passed with a condition not True
-    kGone,      // a claim was deallocated or replaced, or is not there any more
-    kDeleted,   // a claim is being deleted; it is there as long as something is allocated
-    kNodeLost,  // the node that the devices were to be attached to is gone or refuses the pod
+    kGone,      // a claim was deallocated, replaced or deleted
+    kDeleted,   // a claim is being deleted; it exists until it is deallocated
+    kNodeLost,  // the node was deleted or no longer accepts the pod
     kCancelled,
   };
   struct Outcome {
     End end;
     std::string message;  // names claim, device and condition
-    // Keys of the claims that failed, are past their deadline, are being deleted or are still
-    // waited for on a node that is lost.
-    std::vector<std::string> spoiled = {};
+    // Keys of the claims that failed, timed out, are being deleted, or were still waiting on a lost
+    // node.
+    std::vector<std::string> unusable = {};
   };
   using Callback = std::function<void(Outcome)>;
 
   ConditionWaits(EventLoop& loop, const ClaimCache& claims) : loop_(loop), claims_(claims) {}
 
-  // `done` runs once, never inside the call. One wait per pod.
+  // `done` runs once, never before the call returns. One wait per pod.
   void Wait(const std::string& pod_uid, std::vector<Claim> claims, Callback done);
-  // To be called for every change of a claim.
+  // Must be called for every change of a claim.
   void OnClaimChanged(const std::string& claim_key);
   // Ends the pod's wait, if there is one, with kCancelled.
   void Cancel(const std::string& pod_uid);
@@ -61,7 +62,7 @@ class ConditionWaits {
     std::vector<Claim> claims;
     Callback done;
   };
-  // Looks at all claims of the pod; true if the wait is over.
+  // Checks all claims of the pod; true if the wait is over.
   bool Check(const Entry& entry, Outcome& outcome) const;
   void Finish(const std::string& pod_uid, Outcome outcome);
   void ArmTimer();
@@ -74,10 +75,7 @@ class ConditionWaits {
   std::set<std::pair<MonotonicTime, std::string>> deadlines_;           // with pod uid
   TimerHandle timer_;
   MonotonicTime timer_for_{};
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-
- public:
-  ~ConditionWaits() { *alive_ = false; }
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::scheduler

@@ -36,7 +36,7 @@ api::TreePtr ApplyPodStatus(const api::Object& pod, const PodStatusWriter::Chang
       api::Draft condition{{"type", "PodScheduled"},   {"status", "False"},
                            {"lastProbeTime", nullptr}, {"lastTransitionTime", now},
                            {"reason", change.reason},  {"message", change.message}};
-      // The time of the last change of status, not of reason.
+      // Set when the status changes, not when the reason does.
       if (old["status"].str() == "False" && old["lastTransitionTime"].is_string()) {
         condition["lastTransitionTime"] = old["lastTransitionTime"].str();
       }
@@ -80,8 +80,9 @@ void PodStatusWriter::Send(const std::string& uid) {
   }
   client_.Update({api::FindKind("", "v1", "Pod"), std::string(job.pod->namespace_()),
                   std::string(job.pod->name()), "status"},
-                 std::move(body), {},
-                 [this, uid](client::Reply reply) { OnWritten(uid, std::move(reply)); });
+                 std::move(body), {}, lifetime_.Guard([this, uid](client::Reply reply) {
+                   OnWritten(uid, std::move(reply));
+                 }));
 }
 
 void PodStatusWriter::OnWritten(const std::string& uid, client::Reply reply) {
@@ -90,7 +91,7 @@ void PodStatusWriter::OnWritten(const std::string& uid, client::Reply reply) {
   if (reply.ok()) {
     job.pod = reply.object;
     job.tries = 0;
-    job.failures = 0;
+    job.backoff.Reset();
     if (job.again) {
       Send(uid);
     } else {
@@ -112,35 +113,31 @@ void PodStatusWriter::ReadAgain(const std::string& uid) {
   client_.Get(
       {api::FindKind("", "v1", "Pod"), std::string(job.pod->namespace_()),
        std::string(job.pod->name()), ""},
-      [this, uid](client::Reply fresh) {
+      lifetime_.Guard([this, uid](client::Reply fresh) {
         if (!fresh.ok()) return OnError(uid, *fresh.error);
         const auto again = jobs_.find(uid);
-        // Bound or replaced meanwhile: there is nothing left to say.
+        // Bound or replaced in the meantime: nothing to write.
         if (fresh.object->uid() != uid || !fresh.object->root()["spec"]["nodeName"].str().empty()) {
           jobs_.erase(again);
           return;
         }
         again->second.pod = fresh.object;
         Send(uid);
-      });
+      }));
 }
 
 void PodStatusWriter::OnError(const std::string& uid, const Error& error) {
   const auto found = jobs_.find(uid);
   Job& job = found->second;
   const bool may_pass = MayHaveHappened(error) || error.code == ErrorCode::kResourceExhausted;
-  if (!may_pass || ++job.failures > kMaxFailures) {
+  if (!may_pass || job.backoff.failures() >= kMaxFailures) {
     jobs_.erase(found);
     return;
   }
-  const Duration pause =
-      std::min(kFirstPause * (1 << std::min(job.failures - 1, 10)), kLongestPause);
-  job.pause = loop_.RunAfter(pause, [this, loop = &loop_, alive = alive_, uid] {
-    // The timer is being run: it must not be destroyed with the job from within itself.
-    loop->Post([this, alive, uid] {
-      if (*alive) ReadAgain(uid);
-    });
-  });
+  auto read = lifetime_.Guard([this, uid] { ReadAgain(uid); });
+  // Posted, because the job owns the timer, which must not be destroyed while it runs.
+  job.pause = loop_.RunAfter(job.backoff.Next(),
+                             [loop = &loop_, read = std::move(read)] { loop->Post(read); });
 }
 
 }  // namespace drakkar::scheduler

@@ -11,12 +11,12 @@
 
 namespace drakkar::scheduler {
 
-// Refusals that have not been told yet. Each waits a moment, because many a pod only comes before
-// the devices of the one it follows are free: it is tried again at once and then there is nothing
-// to say, which saves two writes. A pod that stays refused is told of kDelay after the first
-// refusal, however many more there are by then, with the words of the last.
+// Delays the event and condition about a pod that did not fit. A pod is often created moments
+// before the devices it needs are freed; it then fits at the next attempt, and two writes are
+// saved. A pod that still does not fit is reported kDelay after its first rejection, with the
+// message of the last.
 //
-// Lives on the scheduler's loop; as many entries as pods that were refused within kDelay.
+// Lives on the scheduler's loop; one entry per pod rejected within kDelay.
 class RefusalNotices {
  public:
   static constexpr Duration kDelay = std::chrono::milliseconds(15);
@@ -25,7 +25,7 @@ class RefusalNotices {
   RefusalNotices(EventLoop& loop, Tell tell) : loop_(loop), tell_(std::move(tell)) {}
 
   void Put(PodInfoPtr pod, std::string message);
-  // The pod has a node, or is gone, or something newer has been said about it.
+  // The pod was placed or deleted, or something newer was reported about it.
   void Drop(const std::string& pod_uid);
   std::size_t size() const { return by_age_.size(); }
 
@@ -41,7 +41,7 @@ class RefusalNotices {
   EventLoop& loop_;
   const Tell tell_;
   std::map<std::uint64_t, Notice> by_age_;
-  std::unordered_map<std::string, std::uint64_t> ages_;  // by pod uid; looked up only
+  std::unordered_map<std::string, std::uint64_t> ages_;  // by pod uid; never iterated
   std::uint64_t next_age_ = 0;
   TimerHandle timer_;
 };

@@ -8,8 +8,8 @@ namespace drakkar::scheduler {
 
 namespace {
 
-// Of an allocation that cannot be read in full: nobody may take its devices for free. Of a share we
-// do not know how much it takes, so it takes all.
+// The devices of an allocation that cannot be read completely, so that nobody takes them for free.
+// A share counts as the whole device, because its amount is unknown.
 device::AllocationResult HeldDevices(api::Value allocation) {
   device::AllocationResult held;
   for (api::Value each : allocation["devices"]["results"].elements()) {

@@ -20,37 +20,38 @@ using AllocationPtr = std::shared_ptr<const device::AllocationResult>;
 // A claim as the scheduler sees it.
 struct CachedClaim {
   std::string key;                            // namespace/name
-  api::ObjectPtr observed;                    // what the watch delivered last
-  api::ObjectPtr latest;                      // that, or the newer answer to a write of ours
+  api::ObjectPtr observed;                    // the last version from the watch
+  api::ObjectPtr latest;                      // that, or the response to a newer write of ours
   std::shared_ptr<const device::Claim> spec;  // null if it cannot be read
   AllocationPtr allocation;                   // of `latest`; null if there is none
-  std::int64_t allocation_version = 0;        // the claim's when the allocation was first seen
+  std::int64_t allocation_version = 0;        // of the claim when the allocation was first seen
   std::string spec_problem;                   // why spec cannot be read
   std::string problem;                        // that, or why the allocation cannot be read
-  // Decided on but not in the API yet, and for which pod.
+  // Decided but not yet written, and for which pod.
   AllocationPtr pending;
   std::string pending_pod;
 
-  // What keeps devices from others: the allocation or the pending one.
+  // What counts as holding devices: the allocation, or the pending one.
   AllocationPtr counted;
-  // Since when the conditions of this allocation have been waited for, once somebody did.
+  // When a pod first waited for the conditions of this allocation.
   std::optional<MonotonicTime> wait_began;
-  // We are taking the allocation back, and what becomes of it is open: nobody may build on it.
+  // A release is in flight with an unknown outcome: nobody may use the allocation.
   bool is_being_released = false;
   bool IsReservedFor(std::string_view pod_uid) const;
 };
 
-// The claims, ahead of the watch by our own writes, and which devices they hold.
+// The claims and the devices they hold. Our own writes show up before the watch delivers them.
 //
-// An object from the watch replaces the latest only if its version is higher; Assume takes the
-// answer to a write, also only if it is not older. Pending allocations count as held until they are
-// cleared; an allocation that appears in the API takes their place without a gap. Results that hold
-// the same devices are not counted anew, so the allocator sees no change.
+// An object from the watch replaces the latest version only if it is newer; Assume takes the
+// response to a write unless it is older. Pending allocations count as held until they are cleared;
+// an allocation that appears in the API replaces them atomically. Results that hold the same
+// devices are not recounted, so the allocator sees no change.
 //
-// Lives on the scheduler's loop; as many entries as there are claims.
+// Lives on the scheduler's loop; one entry per claim.
 class ClaimCache {
  public:
-  // Told of every change of the latest version; null: it was not, or is not, there.
+  // Called for every change of the latest version; `before` is null for a new claim, `after` for a
+  // deleted one.
   using ChangeHandler = std::function<void(const std::string& key, const api::ObjectPtr& before,
                                            const api::ObjectPtr& after)>;
 
@@ -61,21 +62,20 @@ class ClaimCache {
   void Observe(const api::ObjectPtr& claim);
   void Remove(const api::ObjectPtr& claim);
 
-  // The answer to a write of ours. Fails if the claim is gone or a newer version is known.
+  // The response to a write of ours. Fails if the claim is deleted or a newer version is known.
   Result<void> Assume(const api::ObjectPtr& claim);
 
-  // False if the claim is gone, allocated, or pending for another pod.
+  // False if the claim is deleted, allocated, or pending for another pod.
   bool SetPending(const std::string& key, AllocationPtr allocation, const std::string& pod_uid);
-  // Nothing happens unless it is pending for this pod. True if devices became free by it.
+  // A no-op unless it is pending for this pod. True if that freed devices.
   bool ClearPending(const std::string& key, const std::string& pod_uid);
-  // The first word counts, until the claim is allocated anew.
+  // The first call counts, until the claim is reallocated.
   void NoteWait(const std::string& key, MonotonicTime began);
-  // Nothing happens if there is no claim of this name and uid.
+  // A no-op if there is no claim with this name and uid.
   void SetBeingReleased(const std::string& key, std::string_view uid, bool value);
 
-  // The name of a claim that had one of the same devices before this one, as far as can be seen
-  // from here: another scheduler was quicker. Empty if there is none; costs nothing as long as no
-  // device is held twice.
+  // The name of a claim that was allocated one of the same devices first, by another scheduler;
+  // empty if there is none. Costs nothing as long as no device is held twice.
   std::string FindContender(const CachedClaim& claim) const;
 
   // Null if there is none.
@@ -88,7 +88,7 @@ class ClaimCache {
 
   device::AllocatedState& allocated_;
   ChangeHandler handler_;
-  std::unordered_map<std::string, CachedClaim> claims_;  // by key; looked up only
+  std::unordered_map<std::string, CachedClaim> claims_;  // by key; never iterated
 };
 
 // Whether two allocations hold the same devices and shares.

@@ -15,9 +15,9 @@ constexpr Logger kLog("scheduler");
 template <typename Read>
 bool IsReadable(const Read& read, const api::ObjectPtr& object) {
   if (read.ok()) return true;
-  kLog.Error("object cannot be used", {{"kind", object->kind()},
-                                       {"name", object->qualified_name()},
-                                       {"reason", read.error().message}});
+  kLog.Error("ignored an object that cannot be read", {{"kind", object->kind()},
+                                                       {"name", object->qualified_name()},
+                                                       {"reason", read.error().message}});
   return false;
 }
 
@@ -102,7 +102,7 @@ void DeviceState::SetNode(NodeIndex index, const api::ObjectPtr& object) {
     nodes_.resize(index + 1);
     numbers_.resize(index + 1);
   }
-  // Most updates of a node (heartbeats, conditions) do not concern devices.
+  // Most updates of a node (heartbeats, conditions) do not affect devices.
   if (nodes_[index] == node) return;
   nodes_[index] = node;
   numbers_[index] = allocator_.SetNode(std::move(node));

@@ -22,8 +22,8 @@ class FeatureGates;
 
 namespace drakkar::scheduler {
 
-// The devices of the cluster, who holds them, and the allocator over both; kept in step with the
-// API one object at a time. Objects that cannot be read are left out and logged. Loop-bound.
+// The devices of the cluster, who holds them, and the allocator over both; updated one object at a
+// time. Objects that cannot be read are left out and logged. Loop-bound.
 class DeviceState {
  public:
   DeviceState(const FeatureGates& gates, device::ExpressionCompiler& compiler, Random& random);
@@ -39,7 +39,7 @@ class DeviceState {
   void RemoveNode(NodeIndex index, std::string_view name);
 
   bool HasClass(std::string_view name) const { return classes_.contains(name); }
-  // Whether devices of some class stand for an extended resource of pods.
+  // Whether a device class provides this extended resource.
   bool StandForResource(std::string_view resource) const;
   Result<std::shared_ptr<const device::DeviceClass>> FindClass(std::string_view name) const;
   // Valid for nodes that are known here.
@@ -50,7 +50,7 @@ class DeviceState {
   allocator::Allocator& allocator() { return allocator_; }
 
  private:
-  // False while a release before KEP-5007 is emulated: its fields are not there then.
+  // False while a release before KEP-5007 is emulated, which does not know its fields.
   const bool sees_binding_conditions_;
   device::Inventory inventory_;
   device::AllocatedState allocated_;

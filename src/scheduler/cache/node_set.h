@@ -7,11 +7,11 @@
 
 namespace drakkar::scheduler {
 
-// A node's place in the columns of the NodeTable. Numbers of removed nodes are given out again.
+// A node's index into the columns of the NodeTable. Indexes of removed nodes are reused.
 using NodeIndex = std::uint32_t;
 inline constexpr NodeIndex kNoNode = ~NodeIndex{0};
 
-// A set of nodes, one bit each. Sets that are combined must have the same size: that of the table.
+// A set of nodes, one bit each. Sets can be combined only if they have the size of the same table.
 class NodeSet {
  public:
   void Resize(std::size_t node_count) { words_.resize((node_count + 63) / 64, 0); }

@@ -15,31 +15,31 @@
 
 namespace drakkar::scheduler {
 
-// Every node of the cluster as columns: what filters and scores read. Changed in place, one node or
-// pod at a time, between scheduling cycles; never rebuilt. Lives on the scheduler's loop; bounded
-// by the number of nodes and their pods.
+// The nodes of the cluster as columns, which filters and scores read. Updated in place between
+// scheduling cycles, one node or pod at a time. Lives on the scheduler's loop; bounded by the
+// number of nodes and their pods.
 class NodeTable {
  public:
-  // Adds the node or takes over its new version. Amounts of pods added before stay.
+  // Adds or updates the node. What its pods use stays counted.
   NodeIndex SetNode(const api::ObjectPtr& node);
   void RemoveNode(std::string_view name);
   NodeIndex Find(std::string_view name) const;  // kNoNode if there is none
 
-  // What a pod occupies. Every Add is balanced by a Remove with an equal PodInfo.
+  // Counts what a pod uses. Every AddPod must be balanced by a RemovePod with an equal PodInfo.
   void AddPod(NodeIndex node, const PodInfo& pod);
   void RemovePod(NodeIndex node, const PodInfo& pod);
 
-  // Room that pods want which are expected here but not placed (nominated), by priority.
+  // Pods that are nominated for the node but not placed, by priority.
   void AddNominated(NodeIndex node, PodInfoPtr pod);
   void RemoveNominated(NodeIndex node, const std::string& uid);
   const std::vector<PodInfoPtr>* FindNominated(NodeIndex node) const;
   bool has_nominated() const { return !nominated_.empty(); }
-  // Whether `pod` must leave the room that `nominated`, one of those, wants. Of two that are
-  // nominated and equally important only the older one has it kept, wherever the other is expected:
-  // they would keep each other out for good.
+  // Whether `pod` must leave room for `nominated`. If both are nominated and have the same
+  // priority, only the older one has room kept for it, on any node: otherwise they would block each
+  // other forever.
   bool KeepsRoomFrom(const PodInfo& nominated, const PodInfo& pod) const;
 
-  std::size_t size() const { return objects_.size(); }  // of columns, gaps included
+  std::size_t size() const { return objects_.size(); }  // length of the columns, gaps included
   std::size_t node_count() const { return index_.size(); }
   const NodeSet& known() const { return known_; }
   const NodeSet& unschedulable() const { return unschedulable_; }
@@ -54,7 +54,7 @@ class NodeTable {
   const std::vector<std::int64_t>& free_storage() const { return free_storage_; }
   const std::vector<std::int64_t>& free_pods() const { return free_pods_; }
   std::int64_t FreeOther(NodeIndex node, std::string_view name) const;
-  // For scoring: allocatable, and what is requested with the assumed minimum per container.
+  // For scoring: allocatable, and requests with an assumed minimum per container.
   const std::vector<std::int64_t>& allocatable_cpu() const { return allocatable_cpu_; }
   const std::vector<std::int64_t>& allocatable_memory() const { return allocatable_memory_; }
   const std::vector<std::int64_t>& scored_cpu() const { return scored_cpu_; }
@@ -64,8 +64,7 @@ class NodeTable {
   // Host ports in use on the node.
   const std::vector<HostPort>& ports(NodeIndex node) const { return ports_[node]; }
 
-  // Nodes with equal taints are one group; group 0 has none. Groups without nodes stay until the
-  // table is asked for a new one and has too many.
+  // Nodes with equal taints form a group; group 0 has none. Groups without nodes are reused.
   struct TaintGroup {
     std::vector<NodeTaint> taints;
     NodeSet nodes;
@@ -74,8 +73,8 @@ class NodeTable {
   const std::vector<TaintGroup>& taint_groups() const { return taint_groups_; }
   std::uint32_t taint_group(NodeIndex node) const { return taint_group_[node]; }
 
-  // Rises with every change of any node's labels or presence; per node the value at its last one.
-  // Whoever keeps answers about labels asks again only for nodes beyond what it has seen.
+  // Incremented whenever a node is added, removed or relabelled; per node, the value at its last
+  // change. A cache over labels needs to look only at nodes with a higher value than it has seen.
   std::uint64_t label_version() const { return label_version_; }
   const std::vector<std::uint64_t>& label_versions() const { return label_versions_; }
   // The same for status.declaredFeatures.
@@ -106,7 +105,7 @@ class NodeTable {
   std::uint64_t declared_version_ = 0;
   std::vector<std::uint64_t> declared_versions_;
   std::map<NodeIndex, std::vector<PodInfoPtr>> nominated_;
-  std::unordered_set<std::string> nominated_uids_;  // of all of them; looked up only
+  std::unordered_set<std::string> nominated_uids_;  // of all of them; never iterated
 };
 
 }  // namespace drakkar::scheduler

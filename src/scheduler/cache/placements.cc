@@ -1,15 +1,30 @@
 #include "scheduler/cache/placements.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/result/check.h"
 
 namespace drakkar::scheduler {
 namespace {
 
-// Of one resource at least, or a port.
+// Fewer host ports, or less of at least one resource.
 bool TakesLess(const PodInfo& now, const PodInfo& before) {
   ResourceAmounts most = now.requests;
   most.RaiseTo(before.requests);
   return most != now.requests || now.host_ports.size() < before.host_ports.size();
+}
+
+bool HaveSameLabels(const PodInfo& a, const PodInfo& b) {
+  return a.pod->is_being_deleted() == b.pod->is_being_deleted() &&
+         api::Equal(a.labels(), b.labels());
+}
+
+std::vector<PodInfoPtr>::iterator FindIn(std::vector<PodInfoPtr>& pods, const PodInfo& pod) {
+  const auto found = std::find_if(pods.begin(), pods.end(),
+                                  [&](const PodInfoPtr& each) { return each.get() == &pod; });
+  CHECK(found != pods.end());
+  return found;
 }
 
 }  // namespace
@@ -18,8 +33,17 @@ NodeIndex Placements::SetNode(const api::ObjectPtr& node) {
   const bool is_new = table_.Find(node->name()) == kNoNode;
   const NodeIndex at = table_.SetNode(node);
   if (!is_new) return at;
+  if (by_node_.size() < table_.size()) {
+    by_node_.resize(table_.size());
+    pods_versions_.resize(table_.size(), 0);
+  }
+  Note(at);
   if (const auto found = strays_.find(node->name()); found != strays_.end()) {
-    for (const std::string& uid : found->second) table_.AddPod(at, *pods_.at(uid).pod);
+    for (const std::string& uid : found->second) {
+      const PodInfoPtr& pod = pods_.at(uid).pod;
+      table_.AddPod(at, *pod);
+      by_node_[at].push_back(pod);
+    }
     strays_.erase(found);
   }
   for (const auto& [uid, entry] : nominated_) {
@@ -29,8 +53,11 @@ NodeIndex Placements::SetNode(const api::ObjectPtr& node) {
 }
 
 void Placements::RemoveNode(std::string_view name) {
-  if (table_.Find(name) == kNoNode) return;
+  const NodeIndex at = table_.Find(name);
+  if (at == kNoNode) return;
   table_.RemoveNode(name);
+  by_node_[at].clear();
+  Note(at);
   std::set<std::string> left;
   for (const auto& [uid, entry] : pods_) {
     if (entry.node_name == name) left.insert(uid);
@@ -49,11 +76,16 @@ void Placements::Count(const Entry& entry, bool add) {
     }
     return;
   }
+  std::vector<PodInfoPtr>& pods = by_node_[node];
   if (add) {
     table_.AddPod(node, *entry.pod);
+    pods.push_back(entry.pod);
   } else {
     table_.RemovePod(node, *entry.pod);
+    *FindIn(pods, *entry.pod) = std::move(pods.back());
+    pods.pop_back();
   }
+  Note(node);
 }
 
 void Placements::Put(Entry entry) {
@@ -75,23 +107,35 @@ void Placements::Forget(const std::string& uid) {
   if (IsAssumed(uid)) Remove(uid);
 }
 
-bool Placements::Confirm(PodInfoPtr pod) {
+Placements::Change Placements::Confirm(PodInfoPtr pod) {
   std::string node_name = pod->node_name;
   const auto found = pods_.find(pod->uid);
-  if (found != pods_.end() && found->second.node_name == node_name &&
-      found->second.pod->requests == pod->requests &&
-      found->second.pod->scoring_requests == pod->scoring_requests &&
-      found->second.pod->host_ports.size() == pod->host_ports.size()) {
-    // The usual case, a status change or our own binding coming back: nothing is counted anew. The
-    // first PodInfo stays, because it is what was counted.
-    assumed_count_ -= std::exchange(found->second.assumed, false) ? 1 : 0;
-    return false;
+  Change change;
+  if (found == pods_.end()) {
+    change.is_new = true;
+    Put({std::move(pod), std::move(node_name), false});
+    return change;
   }
-  // Also where it was assumed on another node than it is on now.
-  const bool freed = found != pods_.end() &&
-                     (found->second.node_name != node_name || TakesLess(*pod, *found->second.pod));
+  Entry& entry = found->second;
+  change.is_new = entry.assumed;
+  change.relabelled = !HaveSameLabels(*entry.pod, *pod);
+  if (entry.node_name == node_name && entry.pod->requests == pod->requests &&
+      entry.pod->scoring_requests == pod->scoring_requests &&
+      entry.pod->host_ports.size() == pod->host_ports.size()) {
+    // The usual case: a status change, or our own binding from the watch. Nothing is recounted.
+    assumed_count_ -= std::exchange(entry.assumed, false) ? 1 : 0;
+    if (!change.relabelled) return change;
+    if (const NodeIndex node = table_.Find(node_name); node != kNoNode) {
+      *FindIn(by_node_[node], *entry.pod) = pod;
+      Note(node);
+    }
+    entry.pod = std::move(pod);
+    return change;
+  }
+  // It may have been assumed on another node.
+  change.freed = entry.node_name != node_name || TakesLess(*pod, *entry.pod);
   Put({std::move(pod), std::move(node_name), false});
-  return freed;
+  return change;
 }
 
 void Placements::Remove(const std::string& uid) {

@@ -5,17 +5,18 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/pod_info.h"
 
 namespace drakkar::scheduler {
 
-// Which pod is on which node, or about to be (assumed: its binding is under way), or wanted there
-// (nominated); keeps the NodeTable's columns in step. An assumed pod counts like a bound one until
-// it is forgotten or the API confirms it.
+// Which pods are bound to a node, assumed there (their binding is in flight) or nominated for it;
+// keeps the columns of the NodeTable up to date. An assumed pod counts like a bound one until it is
+// forgotten or the API confirms it.
 //
-// Lives on the scheduler's loop; as many entries as there are such pods.
+// Lives on the scheduler's loop; one entry per such pod.
 class Placements {
  public:
   explicit Placements(NodeTable& table) : table_(table) {}
@@ -24,14 +25,19 @@ class Placements {
   void RemoveNode(std::string_view name);
 
   void Assume(PodInfoPtr pod, std::string_view node_name);
-  // Nothing happens to a pod that the API has confirmed meanwhile.
+  // A no-op if the API has confirmed the pod.
   void Forget(const std::string& uid);
-  // A pod the API shows as bound (`node_name` is set). True if it takes less than before.
-  bool Confirm(PodInfoPtr pod);
+  // A pod the API shows as bound (`node_name` is set).
+  struct Change {
+    bool freed = false;  // it takes less than before, or is on another node than assumed
+    bool is_new = false;
+    bool relabelled = false;  // its labels changed, or it is being deleted since
+  };
+  Change Confirm(PodInfoPtr pod);
   void Remove(const std::string& uid);
 
   bool IsAssumed(const std::string& uid) const;
-  // Null if the pod is nowhere.
+  // Null if the pod is neither bound nor assumed.
   const std::string* FindNodeOf(const std::string& uid) const;
 
   // True if the pod was nominated for another node.
@@ -40,6 +46,13 @@ class Placements {
   bool Denominate(const std::string& uid);
   // Empty if there is none.
   std::string NominatedNode(const std::string& uid) const;
+
+  // The pods of a known node, assumed ones included, in no order.
+  const std::vector<PodInfoPtr>& PodsOn(NodeIndex node) const { return by_node_[node]; }
+  // Incremented whenever the pods of a node or their labels change; per node, the value at its last
+  // change. A cache over pods needs to look only at nodes with a higher value than it has seen.
+  std::uint64_t pods_version() const { return pods_version_; }
+  const std::vector<std::uint64_t>& pods_versions() const { return pods_versions_; }
 
   std::size_t size() const { return pods_.size(); }
   std::size_t assumed_count() const { return assumed_count_; }
@@ -52,11 +65,16 @@ class Placements {
   };
   void Put(Entry entry);
   void Count(const Entry& entry, bool add);
+  void Note(NodeIndex node) { pods_versions_[node] = ++pods_version_; }
 
   NodeTable& table_;
   std::size_t assumed_count_ = 0;
-  std::unordered_map<std::string, Entry> pods_;  // by uid; looked up only
-  // Pods on nodes that we have not heard of, by node name.
+  std::unordered_map<std::string, Entry> pods_;  // by uid; never iterated
+  // By NodeIndex.
+  std::vector<std::vector<PodInfoPtr>> by_node_;
+  std::vector<std::uint64_t> pods_versions_;
+  std::uint64_t pods_version_ = 0;
+  // Pods on unknown nodes, by node name.
   std::map<std::string, std::set<std::string>, std::less<>> strays_;
   std::map<std::string, Entry> nominated_;  // by uid
 };

@@ -22,7 +22,7 @@ struct HostPort {
 
 using claims::PodClaim;
 
-// What the scheduler reads of a pod, worked out once per version of it.
+// What the scheduler needs of a pod, computed once per version.
 struct PodInfo {
   api::ObjectPtr pod;
   std::string key;  // namespace/name
@@ -37,10 +37,11 @@ struct PodInfo {
 
   std::string_view ns() const { return pod->namespace_(); }
   std::string_view name() const { return pod->name(); }
+  api::Value labels() const { return pod->root()["metadata"]["labels"]; }
   api::Value spec() const { return pod->root()["spec"]; }
   api::Value status() const { return pod->root()["status"]; }
   std::string ClaimKey(const PodClaim& claim) const;  // namespace/name
-  // Succeeded or Failed: it occupies nothing.
+  // Succeeded or Failed: it uses nothing.
   bool HasEnded() const;
 };
 using PodInfoPtr = std::shared_ptr<const PodInfo>;

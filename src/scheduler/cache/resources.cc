@@ -36,7 +36,8 @@ bool IsResizeInfeasible(Value pod_status) {
   return false;
 }
 
-// `statuses` is the list of the pod's status that has the container's; absent if it is not bound.
+// `statuses` is the list in the pod's status that has the container; absent if the pod is not
+// bound.
 ResourceAmounts ContainerRequests(Value container, Value statuses, bool infeasible,
                                   bool for_scoring) {
   const Value requests = container["resources"]["requests"];

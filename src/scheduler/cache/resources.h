@@ -10,8 +10,8 @@
 
 namespace drakkar::scheduler {
 
-// Amounts of node resources, in the units the scheduler counts in. Resources beyond the three that
-// nearly every pod names (huge pages, extended resources) are sparse.
+// Amounts of node resources in the scheduler's units. Resources other than the three common ones
+// (huge pages, extended resources) are stored sparsely.
 struct ResourceAmounts {
   std::int64_t milli_cpu = 0;
   std::int64_t memory = 0;                                   // bytes
@@ -28,24 +28,23 @@ struct ResourceAmounts {
   bool operator==(const ResourceAmounts&) const = default;
 };
 
-// A resource list ("cpu": "500m", ...) of an object. `pods` is left out. Amounts that cannot be
-// read count as zero: the API server admits none.
+// Reads a resource list ("cpu": "500m", ...) without `pods`. Amounts that cannot be parsed, which
+// the API server does not admit, count as zero.
 ResourceAmounts ReadResourceList(api::Value list);
-// One entry of such a list as the scheduler counts it: milli for cpu, whole units for the rest.
+// One entry of such a list in the scheduler's units: milli for cpu, whole units otherwise.
 std::int64_t ReadAmount(std::string_view name, api::Value quantity);
 
-// What a pod occupies on its node: the larger of its containers with sidecars and of the most
-// demanding moment of its init phase, replaced by pod-level requests where there are any, plus
-// overhead.
+// What a pod requests from its node: the larger of its containers with sidecars and of the peak of
+// its init phase, overridden by pod-level requests if there are any, plus overhead.
 //
-// `pod_status` is that of a bound pod, else absent: while a container is being resized it has the
-// larger of what it asks for, what its node has granted and what is in effect; only the latter two
-// if the node has said that the resize will never be possible.
+// `pod_status` is that of a bound pod, otherwise absent. While a container is being resized, the
+// largest of the desired, allocated and actual amounts counts; the desired one does not if the node
+// has reported the resize as infeasible.
 ResourceAmounts PodRequests(api::Value pod_spec, api::Value pod_status = {});
-// The same, with a little assumed for containers that name no cpu or memory, so that scoring does
-// not pile them onto one node. Only cpu and memory are set.
+// The same with a minimum for containers without cpu or memory requests, so that scoring does not
+// pile them onto one node. Only cpu and memory are set.
 ResourceAmounts PodRequestsForScoring(api::Value pod_spec, api::Value pod_status = {});
-// Whether two versions of a status say the same as far as the above reads them.
+// Whether two versions of a status are equal in the fields read above.
 bool HaveSameResources(api::Value pod_status, api::Value other_pod_status);
 
 }  // namespace drakkar::scheduler

@@ -7,13 +7,13 @@
 
 namespace drakkar::scheduler {
 
-// The nominated pods whose room keeps another pod out, for the message about that pod. Names the
-// first kMaxNamed of them.
+// The nominated pods that block another pod, for the message about that pod. Names the first
+// kMaxNamed of them.
 class RoomKeepers {
  public:
   static constexpr std::size_t kMaxNamed = 3;
 
-  // Those that keep room from `pod` on the node.
+  // Adds those for which room is kept on the node.
   void AddOf(const NodeTable& nodes, NodeIndex node, const PodInfo& pod);
   // "room is kept for nominated pod default/a"
   std::string ToText() const;

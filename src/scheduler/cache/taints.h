@@ -17,7 +17,7 @@ struct NodeTaint {
 
 std::vector<NodeTaint> ReadTaints(api::Value node);
 
-// Whether one of the pod's tolerations (a list of the API, possibly absent) covers the taint.
+// Whether one of the pod's spec.tolerations, which may be absent, tolerates the taint.
 bool ToleratesTaint(api::Value tolerations, const NodeTaint& taint);
 
 // The first taint with effect NoSchedule or NoExecute that is not tolerated; null if there is none.

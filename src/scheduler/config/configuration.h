@@ -8,7 +8,7 @@
 #include "base/result/result.h"
 #include "client/leader_election.h"
 #include "features/gates/feature_gates.h"
-#include "scheduler/config/profile.h"
+#include "scheduler/framework/profile.h"
 
 namespace drakkar::scheduler {
 
@@ -19,15 +19,15 @@ struct Configuration {
   Duration longest_backoff = std::chrono::seconds(10);
   client::LeaderElectionConfig leader_election{.lease_name = "kube-scheduler"};
   std::string kubeconfig;  // of clientConnection
-  // What is valid but has no effect here, a sentence each.
+  // One sentence per setting that is valid but has no effect here.
   std::vector<std::string> remarks;
 };
 
-// Reads the text of a file (YAML or JSON, one document). What is not known, cannot be, or asks for
-// something we do not have is refused with one sentence that begins with the field.
+// Parses a configuration file (YAML or JSON, one document). Rejects unknown fields, invalid values
+// and unsupported settings with one sentence that begins with the field.
 Result<Configuration> ParseConfiguration(std::string_view text, const FeatureGates& gates);
 
-// What is in force, as /configz shows it.
+// The configuration in effect, as shown by /configz.
 api::TreePtr ConfigurationToTree(const Configuration& configuration);
 
 }  // namespace drakkar::scheduler

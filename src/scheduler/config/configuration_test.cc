@@ -5,6 +5,8 @@
 
 #include "api/json/writer.h"
 #include "base/text/text.h"
+#include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
+#include "scheduler/plugins/node_resources/node_resources_args.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/testing/cluster.h"
 
@@ -32,8 +34,9 @@ TEST(SchedulerConfiguration, AnEmptyFileMeansTheDefaults) {
   const Configuration configuration = Parse("");
   ASSERT_EQ(configuration.profiles.size(), 1u);
   EXPECT_EQ(configuration.profiles[0].name, "default-scheduler");
-  EXPECT_EQ(configuration.profiles[0].binding_timeout, seconds(600));
-  EXPECT_EQ(configuration.profiles[0].filter_timeout, seconds(10));
+  const auto args = configuration.profiles[0].ArgsOf<DynamicResourcesArgs>("DynamicResources");
+  EXPECT_EQ(args.binding_timeout, seconds(600));
+  EXPECT_EQ(args.filter_timeout, seconds(10));
   EXPECT_TRUE(configuration.leader_election.leader_elect);
   EXPECT_EQ(configuration.leader_election.lease_name, "kube-scheduler");
 }
@@ -72,10 +75,12 @@ profiles:
   EXPECT_EQ(configuration.profiles[0].percentage_of_nodes_to_score, 30);
   const ProfileConfig& packing = configuration.profiles[1];
   EXPECT_EQ(packing.percentage_of_nodes_to_score, 50);
-  EXPECT_EQ(packing.binding_timeout, seconds(90));
-  EXPECT_EQ(packing.filter_timeout, seconds(5));
-  EXPECT_TRUE(packing.fit.most_allocated);
-  EXPECT_EQ(packing.fit.resources[0], (std::pair<std::string, std::int64_t>("cpu", 3)));
+  const auto timeouts = packing.ArgsOf<DynamicResourcesArgs>("DynamicResources");
+  EXPECT_EQ(timeouts.binding_timeout, seconds(90));
+  EXPECT_EQ(timeouts.filter_timeout, seconds(5));
+  const auto fit = packing.ArgsOf<NodeResourcesFitArgs>("NodeResourcesFit");
+  EXPECT_TRUE(fit.scoring.most_allocated);
+  EXPECT_EQ(fit.scoring.resources[0], (std::pair<std::string, std::int64_t>("cpu", 3)));
   EXPECT_EQ(configuration.remarks.size(), 3u) << "qps, burst and a plugin we do not have";
 }
 
@@ -84,18 +89,19 @@ TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
       {"profile: []", R"(unknown field "profile")"},
       {"profiles: [{schedulerName: a, pluginz: {}}]", R"(unknown field "profiles[0].pluginz")"},
       {"profiles: [{schedulerName: a}, {schedulerName: a}]",
-       R"(profiles[1].schedulerName "a" is there twice)"},
+       R"(profiles[1].schedulerName "a" is already in use)"},
       {"profiles: [{plugins: {score: {enabled: [{name: InterPodAffinity}]}}}]",
-       "profiles[0].plugins.score.enabled: this scheduler has no plugin InterPodAffinity yet"},
+       "profiles[0].plugins.score.enabled: plugin InterPodAffinity is not supported by this "
+       "scheduler"},
       {"profiles: [{plugins: {score: {enabled: [{name: NodePorts}]}}}]",
        "profiles[0].plugins.score.enabled: NodePorts has no such extension point"},
       {"profiles: [{plugins: {filter: {disabled: [{name: Nope}]}}}]",
-       R"(profiles[0].plugins.filter.disabled: there is no plugin "Nope")"},
+       R"(profiles[0].plugins.filter.disabled: unknown plugin "Nope")"},
       {"profiles: [{plugins: {filter: {disabled: [{name: DynamicResources}]}}}]",
-       "profiles[0].plugins: DynamicResources can take part in preFilter, filter, reserve and "
-       "preBind only together or not at all"},
+       "profiles[0].plugins: DynamicResources must be enabled at all of preFilter, filter, "
+       "reserve and preBind, or at none of them"},
       {"profiles: [{plugins: {bind: {disabled: [{name: '*'}]}}}]",
-       "profiles[0].plugins.bind: no plugin is left that binds pods"},
+       "profiles[0].plugins.bind: at least one plugin that binds pods must be enabled"},
       {"profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 500ms}}]}]",
        "profiles[0].pluginConfig[0].args.bindingTimeout must be at least 1 second"},
       {"profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: -1s}}]}]",
@@ -118,21 +124,19 @@ TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
        "preference.matchExpressions[0].operator must be In, NotIn, Exists, DoesNotExist, Gt or Lt"},
       {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: "
        "{type: RequestedToCapacityRatio}}}]}]",
-       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio must be given "
-       "for this "
-       "type"},
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio is "
+       "required for this type"},
       {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
        "RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [{utilization: 50, score: 1}, "
        "{utilization: 50, score: 2}]}}}}]}]",
        "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio.shape[1]."
        "utilization "
-       "must be above that of the point before"},
+       "must be greater than that of the previous point"},
       {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
        "MostAllocated, "
        "requestedToCapacityRatio: {shape: [{utilization: 50, score: 1}]}}}}]}]",
-       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio goes with the "
-       "type of "
-       "that name alone"},
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio may only "
+       "be set for type RequestedToCapacityRatio"},
       {"podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 2",
        "podMaxBackoffSeconds must be at least podInitialBackoffSeconds"},
       {"extenders: [{urlPrefix: x}]", "extenders are not supported by this scheduler"},
@@ -178,7 +182,7 @@ profiles:
   - {name: NodeResourcesFit, args: {ignoredResources: [example.com/x]}}
   - {name: DynamicResources, args: {bindingTimeout: 70s}}
 )"),
-              HasSubstr("\"DynamicResources\" has arguments already"));
+              HasSubstr("\"DynamicResources\" must not be listed twice"));
 }
 
 TEST(SchedulerConfiguration, NothingIsIgnoredInSilence) {
@@ -314,7 +318,9 @@ profiles:
 TEST(Profiles, EachHasItsNameItsPluginsAndItsArguments) {
   TestCluster cluster;
   ProfileConfig packing{.name = "packing"};
-  packing.fit.most_allocated = true;
+  NodeResourcesFitArgs fit;
+  fit.scoring.most_allocated = true;
+  packing.SetArgs("NodeResourcesFit", fit);
   packing.plugins["NodeResourcesBalancedAllocation"] = {.points = 0, .weight = 0, .places = {}};
   ProfileConfig blind{.name = "blind"};
   blind.plugins["TaintToleration"] = {.points = 0, .weight = 0, .places = {}};

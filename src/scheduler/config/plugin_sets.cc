@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
-#include "scheduler/config/fields.h"
+#include "scheduler/args/fields.h"
 #include "scheduler/plugins/registry.h"
 
 namespace drakkar::scheduler {
@@ -14,7 +14,7 @@ using enum Point;
 
 struct PointName {
   api::FieldName name;
-  Points bits;  // 0: nobody takes part in it here
+  Points bits;  // 0: no plugin uses it
 };
 constexpr PointName kPoints[] = {
     {"preEnqueue", static_cast<Points>(kPreEnqueue)},
@@ -23,7 +23,7 @@ constexpr PointName kPoints[] = {
     {"filter", static_cast<Points>(kFilter)},
     {"postFilter", static_cast<Points>(kPostFilter)},
     {"preScore", 0},
-    // Devices that need not be waited for come first: that is a score, only stronger.
+    // Preferring devices that are ready is a score that outweighs the others.
     {"score", kScore | kPrefer},
     {"reserve", static_cast<Points>(kReserve)},
     {"permit", 0},
@@ -31,7 +31,7 @@ constexpr PointName kPoints[] = {
     {"bind", static_cast<Points>(kBind)},
     {"postBind", 0},
 };
-// A plugin keeps what it found out at one of these for the next.
+// Points that share a plugin's state of the cycle.
 constexpr Points kTogether = kPreFilter | kFilter | kReserve | kPreBind;
 constexpr std::int64_t kMaxWeight = 1'000'000;
 
@@ -39,13 +39,6 @@ struct Entry {
   std::string name;
   std::int64_t weight = 0;
 };
-
-const PluginFacts* FindKnown(std::string_view name) {
-  const auto known = KnownPlugins();
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const PluginFacts& facts) { return facts.name == name; });
-  return found == known.end() ? nullptr : &*found;
-}
 
 Result<std::vector<Entry>> ReadList(Value list, const std::string& path) {
   std::vector<Entry> entries;
@@ -60,7 +53,7 @@ Result<std::vector<Entry>> ReadList(Value list, const std::string& path) {
   return entries;
 }
 
-// One set; `bits` are the points it is about.
+// One set; `bits` are the points it applies to.
 Result<void> ApplySet(Value set, const std::string& path, Points bits, bool is_all,
                       PluginChoices& choices) {
   Fields fields(set, path);
@@ -77,30 +70,30 @@ Result<void> ApplySet(Value set, const std::string& path, Points bits, bool is_a
     }
     if (entry.name == "PrioritySort" && is_all) {
       return InvalidArgument(
-          StrCat(path, ": PrioritySort is the only order of the queue there is"));
+          StrCat(path, ": PrioritySort cannot be disabled: there is no other queue sort plugin"));
     }
     const bool known = entry.name == "*" || entry.name == "PrioritySort" ||
-                       FindKnown(entry.name) != nullptr || IsForeignPlugin(entry.name);
+                       FindPluginRow(entry.name) != nullptr || IsForeignPlugin(entry.name);
     if (!known) {
-      return InvalidArgument(StrCat(path, ".disabled: there is no plugin ", Quote(entry.name)));
+      return InvalidArgument(StrCat(path, ".disabled: unknown plugin ", Quote(entry.name)));
     }
   }
   for (const Entry& entry : enabled) {
     if (entry.name == "PrioritySort") continue;
     if (IsForeignPlugin(entry.name)) {
       return InvalidArgument(
-          StrCat(path, ".enabled: this scheduler has no plugin ", entry.name, " yet"));
+          StrCat(path, ".enabled: plugin ", entry.name, " is not supported by this scheduler"));
     }
-    const PluginFacts* facts = FindKnown(entry.name);
-    if (facts == nullptr) {
-      return InvalidArgument(StrCat(path, ".enabled: there is no plugin ", Quote(entry.name)));
+    const PluginRow* row = FindPluginRow(entry.name);
+    if (row == nullptr) {
+      return InvalidArgument(StrCat(path, ".enabled: unknown plugin ", Quote(entry.name)));
     }
-    const auto offered = static_cast<Points>(facts->points & bits);
+    const auto offered = static_cast<Points>(row->points & bits);
     if (offered == 0 && bits != 0) {
       return InvalidArgument(
           StrCat(path, ".enabled: ", entry.name, " has no such extension point"));
     }
-    PluginChoice& choice = choices[std::string(facts->name)];
+    PluginChoice& choice = choices[std::string(row->name)];
     choice.points = static_cast<Points>(choice.points | offered);
     if (entry.weight > 0) choice.weight = entry.weight;
   }
@@ -119,7 +112,7 @@ Names NamesIn(Value list) {
   return names;
 }
 
-// `defaults` without what is disabled, then what is enabled besides.
+// `defaults` without `disabled`, followed by the rest of `enabled`.
 Names Merge(Names defaults, const Names& disabled, const Names& enabled) {
   std::erase_if(defaults,
                 [&](const std::string& name) { return Has(disabled, "*") || Has(disabled, name); });
@@ -129,7 +122,7 @@ Names Merge(Names defaults, const Names& disabled, const Names& enabled) {
   return defaults;
 }
 
-// The order at one point: `all` is what multiPoint comes to.
+// The order at one point; `all` is the result of multiPoint.
 Names OrderAt(Value set, const Names& all) {
   const Names disabled = NamesIn(set["disabled"]), enabled = NamesIn(set["enabled"]);
   if (Has(disabled, "*")) return enabled;
@@ -140,10 +133,12 @@ Names OrderAt(Value set, const Names& all) {
   return Merge(Merge(std::move(order), {}, Merge(all, disabled, {})), {}, enabled);
 }
 
-// Sets where each plugin comes at each point. The sets were found to be valid before.
+// Sets the place of each plugin at each point. The sets must be valid.
 void SetPlaces(Value plugins, PluginChoices& choices) {
   Names all;
-  for (const PluginFacts& facts : KnownPlugins()) all.emplace_back(facts.name);
+  for (const PluginRow& row : PluginRows()) {
+    if (!row.is_mandatory) all.emplace_back(row.name);
+  }
   const Value multi = plugins["multiPoint"];
   all = Merge(std::move(all), NamesIn(multi["disabled"]), NamesIn(multi["enabled"]));
   for (const PointName& point : kPoints) {
@@ -162,8 +157,9 @@ void SetPlaces(Value plugins, PluginChoices& choices) {
 
 Result<PluginChoices> ReadPluginSets(Value plugins, const std::string& path) {
   PluginChoices choices;
-  for (const PluginFacts& facts : KnownPlugins()) {
-    choices[std::string(facts.name)] = {.points = facts.points, .weight = 0, .places = {}};
+  for (const PluginRow& row : PluginRows()) {
+    if (row.is_mandatory) continue;
+    choices[std::string(row.name)] = {.points = row.points, .weight = 0, .places = {}};
   }
   Fields fields(plugins, path);
   if (const Value all = fields.Get("multiPoint"); all.has_value()) {
@@ -178,16 +174,18 @@ Result<PluginChoices> ReadPluginSets(Value plugins, const std::string& path) {
   RETURN_IF_ERROR(fields.Finish());
   bool binds = false;
   for (const auto& [name, choice] : choices) {
-    const Points has = static_cast<Points>(FindKnown(name)->points & kTogether);
+    const Points has = static_cast<Points>(FindPluginRow(name)->points & kTogether);
     const Points left = static_cast<Points>(choice.points & has);
     if (left != 0 && left != has) {
       return InvalidArgument(StrCat(path, ": ", name,
-                                    " can take part in preFilter, filter, reserve and preBind only "
-                                    "together or not at all"));
+                                    " must be enabled at all of preFilter, filter, reserve and "
+                                    "preBind, or at none of them"));
     }
     binds = binds || (choice.points & static_cast<Points>(kBind)) != 0;
   }
-  if (!binds) return InvalidArgument(StrCat(path, ".bind: no plugin is left that binds pods"));
+  if (!binds)
+    return InvalidArgument(
+        StrCat(path, ".bind: at least one plugin that binds pods must be enabled"));
   SetPlaces(plugins, choices);
   return choices;
 }
@@ -196,19 +194,19 @@ api::Draft PluginSetsToDraft(const PluginChoices& choices) {
   api::Draft plugins = api::Draft::Object();
   for (const PointName& point : kPoints) {
     if (point.bits == 0) continue;
-    const auto choice = [&](const PluginFacts& facts) {
-      const auto found = choices.find(facts.name);
-      return found == choices.end()
-                 ? PluginChoice{.points = facts.points, .weight = 0, .places = {}}
-                 : found->second;
+    const auto choice = [&](const PluginRow& row) {
+      const auto found = choices.find(row.name);
+      return found == choices.end() ? PluginChoice{.points = row.points, .weight = 0, .places = {}}
+                                    : found->second;
     };
-    std::vector<const PluginFacts*> on;
-    for (const PluginFacts& facts : KnownPlugins()) {
-      if ((facts.points & choice(facts).points & point.bits) != 0) on.push_back(&facts);
+    std::vector<const PluginRow*> on;
+    for (const PluginRow& row : PluginRows()) {
+      if (row.is_mandatory) continue;
+      if ((row.points & choice(row).points & point.bits) != 0) on.push_back(&row);
     }
-    std::stable_sort(on.begin(), on.end(), [&](const PluginFacts* a, const PluginFacts* b) {
-      const auto place = [&](const PluginFacts& facts) {
-        for (const auto& [bit, at] : choice(facts).places) {
+    std::stable_sort(on.begin(), on.end(), [&](const PluginRow* a, const PluginRow* b) {
+      const auto place = [&](const PluginRow& row) {
+        for (const auto& [bit, at] : choice(row).places) {
           if ((bit & point.bits) != 0) return at;
         }
         return -1;
@@ -216,11 +214,11 @@ api::Draft PluginSetsToDraft(const PluginChoices& choices) {
       return place(*a) < place(*b);
     });
     api::Draft enabled = api::Draft::Array();
-    for (const PluginFacts* facts : on) {
-      api::Draft entry{{"name", facts->name}};
+    for (const PluginRow* row : on) {
+      api::Draft entry{{"name", row->name}};
       if (point.name == "score") {
-        const std::int64_t weight = choice(*facts).weight;
-        entry["weight"] = weight == 0 ? facts->weight : weight;
+        const std::int64_t weight = choice(*row).weight;
+        entry["weight"] = weight == 0 ? row->weight : weight;
       }
       enabled.Append(std::move(entry));
     }

@@ -7,16 +7,19 @@
 
 namespace drakkar::scheduler {
 
-// Things that happen in the cluster and may let a pod fit that did not.
+// Changes in the cluster that may let a pending pod fit.
 enum class EventKind : std::uint8_t {
   kNodeAdd,
+  kNodeRemove,
   kNodeAllocatable,  // changed
   kNodeLabel,
   kNodeTaint,  // taints or unschedulable
   kNodeDeclaredFeatures,
-  kBoundPodRemove,   // gone or ended; also one that gives up what was kept for it
-  kBoundPodShrink,   // it asks for less than before
-  kTargetPodChange,  // the waiting pod itself: spec, labels or its generated claims
+  kBoundPodAdd,
+  kBoundPodLabel,    // its labels changed, or it is being deleted
+  kBoundPodRemove,   // deleted or finished; also a pod that gives up its nomination
+  kBoundPodShrink,   // it requests less than before
+  kTargetPodChange,  // the pending pod itself: spec, labels or generated claims
   kClaimAdd,
   kClaimUpdate,
   kClaimDelete,
@@ -37,9 +40,9 @@ constexpr EventMask MaskOf(EventKind kind, Kinds... more) {
 
 struct ClusterEvent {
   EventKind kind;
-  api::ObjectPtr before;  // null if it was not there
-  api::ObjectPtr after;   // null if it is gone
-  // Set if the event can help no pods but those that use this claim (namespace/name).
+  api::ObjectPtr before;  // null for an addition
+  api::ObjectPtr after;   // null for a deletion
+  // Set if the event can only help pods that use this claim (namespace/name).
   std::string only_claim;
 };
 

@@ -7,21 +7,21 @@
 
 namespace drakkar::scheduler {
 
-// Plugins by their place in the registry.
+// A plugin's index in the registry.
 using PluginId = std::uint8_t;
 using PluginSet = std::uint32_t;
 constexpr PluginSet OnlyPlugin(PluginId id) {
   return PluginSet{1} << id;
 }
 
-// Why a pod fits on no node: how many nodes failed for which reason, and which plugins said so.
+// Why a pod fits on no node: how many nodes were rejected for each reason, and by which plugins.
 class Diagnosis {
  public:
   void Count(std::string_view reason, std::size_t nodes = 1);
-  // A reason that concerns no single node; then the nodes are not counted.
+  // A reason that applies to the pod as a whole; replaces the counts.
   void SetForAllNodes(std::string reason) { for_all_nodes_ = std::move(reason); }
   void SetPostFilterMessage(std::string message) { post_filter_ = std::move(message); }
-  // Something was done about it.
+  // PostFilter has taken an action.
   bool has_post_filter_message() const { return !post_filter_.empty(); }
 
   // "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) were unschedulable."

@@ -126,10 +126,10 @@ bool Framework::RunPreFilter(Cycle& cycle, Decision& decision) {
     Status status = Measured(*plugin, "PreFilter", [&] { return plugin->PreFilter(cycle); });
     if (status.ok()) continue;
     if (status.IsSkip()) {
-      cycle.skipped |= OnlyPlugin(plugin->id);
+      cycle.skipped |= OnlyPlugin(plugin->id());
       continue;
     }
-    decision.diagnosis.rejected_by |= OnlyPlugin(plugin->id);
+    decision.diagnosis.rejected_by |= OnlyPlugin(plugin->id());
     decision.diagnosis.SetForAllNodes(status.Message());
     decision.status = std::move(status);
     return false;
@@ -159,16 +159,16 @@ bool Framework::RunFilter(Cycle& cycle, Decision& decision) {
 void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
   Diagnosis& diagnosis = decision.diagnosis;
   if (nodes_.node_count() == 0) {
-    // Any of the filters may have something to say once there is a node.
-    for (const Plugin* plugin : filter_) diagnosis.rejected_by |= OnlyPlugin(plugin->id);
+    // Any filter may reject the first node that is added.
+    for (const Plugin* plugin : filter_) diagnosis.rejected_by |= OnlyPlugin(plugin->id());
   }
   decision.status.code = nodes_.node_count() == 0 ? Code::kUnschedulable : Code::kUnresolvable;
   for (std::size_t i = 0; i <= last; ++i) {
     NodeSet rejected = before_[i];
     rejected.RemoveAll(i == last ? left_ : before_[i + 1]);
     if (rejected.IsEmpty()) continue;
-    diagnosis.rejected_by |= OnlyPlugin(filter_[i]->id);
-    // One node that could be made to fit is enough.
+    diagnosis.rejected_by |= OnlyPlugin(filter_[i]->id());
+    // One node that could become feasible is enough.
     if (filter_[i]->refusal() == Code::kUnschedulable) decision.status.code = Code::kUnschedulable;
     filter_[i]->Explain(cycle, rejected, diagnosis);
   }
@@ -233,7 +233,7 @@ NodeIndex Framework::Choose(Cycle& cycle) {
       return Status::Success();
     });
     if (!differs) continue;
-    for (std::size_t i = 0; i < totals_.size(); ++i) totals_[i] += points_[i] * plugin->weight;
+    for (std::size_t i = 0; i < totals_.size(); ++i) totals_[i] += points_[i] * plugin->weight();
   }
   const auto best = std::max_element(totals_.begin(), totals_.end());
   return chosen_[static_cast<std::size_t>(best - totals_.begin())];

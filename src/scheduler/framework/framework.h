@@ -14,7 +14,7 @@ namespace drakkar::scheduler {
 
 struct SchedulerMetrics;
 
-// Where a pod can go, or why nowhere.
+// The node for a pod, or why there is none.
 struct Decision {
   Status status;
   NodeIndex node = kNoNode;  // of a success
@@ -24,21 +24,20 @@ struct Decision {
 
 // Runs the plugins, in the order of the registry, over the node table.
 //
-// The filters see all nodes at once. Of the nodes that fit, a share is scored (as in Kubernetes:
-// all of up to 100, a falling percentage beyond), taken in index order from where the last cycle
-// stopped, so that equal nodes are used in turn; the first of the best wins. Equal input gives
-// equal output.
+// Filters work on all nodes at once. As in Kubernetes, only some of the feasible nodes are scored:
+// all of up to 100, and a decreasing percentage beyond. They are taken in index order from where
+// the last cycle stopped, so that equal nodes take turns; the first of the best wins.
+// Deterministic.
 class Framework {
  public:
   Framework(EventLoop& loop, const NodeTable& nodes,
             std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics,
             int percentage_of_nodes_to_score = 0);
 
-  // PreFilter, Filter and Score, or PostFilter. `preferred_node` (kNoNode: none) is taken before
-  // any score if it fits and no plugin prefers others in any case.
+  // Runs PreFilter, Filter and Score, or PostFilter. If `preferred_node` (kNoNode: none) fits and
+  // no Prefer excludes it, it is taken without scoring.
   Decision Decide(Cycle& cycle, NodeIndex preferred_node);
-  // What each filter by itself says of each node, for explanations: nothing is chosen and nothing
-  // done about it.
+  // Runs every filter on every node, for explanations. Chooses nothing and changes nothing.
   struct Refusal {
     const Plugin* plugin;
     std::vector<std::string> reasons;
@@ -48,26 +47,26 @@ class Framework {
     std::map<NodeIndex, std::vector<Refusal>> refusals;  // nodes that fit have none
   };
   Survey Look(Cycle& cycle);
-  // In memory; everything is taken back if a plugin refuses.
+  // In memory. Undoes everything if a plugin fails.
   Status Reserve(Cycle& cycle);
   void Unreserve(Cycle& cycle);
-  // One plugin after the other, up to the first that fails; the first binder binds.
+  // Runs one plugin after the other up to the first failure. Only the first Bind plugin runs.
   void PreBind(CyclePtr cycle, StatusCallback done);
   void Bind(CyclePtr cycle, StatusCallback done);
   void Cancel(Cycle& cycle);
   void OnNodeLost(Cycle& cycle, const std::string& why);
-  // Why the pod would not be put on its node any more since taints or spec.unschedulable of the
-  // node changed; empty if it would.
+  // Why the node no longer accepts the pod after its taints or spec.unschedulable changed; empty if
+  // it does.
   std::string RefusalByTaints(Cycle& cycle, NodeIndex node);
 
-  // How many nodes that fit are enough to choose from.
+  // How many feasible nodes are scored.
   static std::size_t NodesToScore(std::size_t node_count, int percentage = 0);
 
  private:
   bool IsAsked(const Plugin& plugin, const Cycle& cycle) const {
-    return (cycle.skipped & OnlyPlugin(plugin.id)) == 0;
+    return (cycle.skipped & OnlyPlugin(plugin.id())) == 0;
   }
-  // False: the decision is made.
+  // False if the decision is final.
   bool RunPreFilter(Cycle& cycle, Decision& decision);
   bool RunFilter(Cycle& cycle, Decision& decision);
   void Explain(Cycle& cycle, std::size_t last, Decision& decision);
@@ -78,10 +77,10 @@ class Framework {
   bool IsMeasured() const;
   template <typename Run>
   Status Measured(const Plugin& plugin, std::string_view point, Run run);
-  // Calls `run`, which has made the decision if it gives false.
+  // Runs `run` and records its duration. False if the decision is final.
   template <typename Run>
   bool MeasuredPoint(std::string_view point, const Decision& decision, Run run);
-  // `done`, which also says how long the point took.
+  // Wraps `done` so that it records the duration of the point.
   StatusCallback MeasuredCallback(std::string_view point, StatusCallback done);
 
   EventLoop& loop_;
@@ -93,9 +92,9 @@ class Framework {
 
   NodeIndex next_start_ = 0;
   std::uint64_t cycles_ = 0;
-  // Of the cycle under way; kept to save their memory.
+  // Of the current cycle; kept to reuse their memory.
   NodeSet left_;
-  std::vector<NodeSet> before_;  // what each filter was given
+  std::vector<NodeSet> before_;  // the input of each filter
   std::vector<NodeIndex> chosen_;
   std::vector<std::int64_t> totals_, points_;
 };

@@ -11,7 +11,7 @@
 
 namespace drakkar::scheduler {
 
-// The scheduler's metrics under the names of kube-scheduler, looked up once.
+// The scheduler's metrics, with the names of kube-scheduler.
 struct SchedulerMetrics {
   SchedulerMetrics(Metrics& metrics, std::string profile);
 
@@ -23,7 +23,7 @@ struct SchedulerMetrics {
   void CountIncoming(std::string_view queue, std::string_view event);
   // From the start of an attempt until its node was chosen.
   void ObserveAlgorithm(Duration took);
-  // A pod began or ceased to wait because a plugin refused it.
+  // A pod rejected by a plugin began (1) or ceased (-1) to wait.
   void CountUnschedulable(std::string_view plugin, int by);
   void SetCacheSize(std::size_t nodes, std::size_t pods, std::size_t assumed_pods);
   // Both are sampled by the caller.

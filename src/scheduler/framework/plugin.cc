@@ -8,6 +8,8 @@ std::string_view EventName(EventKind kind) {
   switch (kind) {
     case EventKind::kNodeAdd:
       return "NodeAdd";
+    case EventKind::kNodeRemove:
+      return "NodeDelete";
     case EventKind::kNodeAllocatable:
       return "NodeAllocatableChange";
     case EventKind::kNodeLabel:
@@ -16,6 +18,10 @@ std::string_view EventName(EventKind kind) {
       return "NodeTaintChange";
     case EventKind::kNodeDeclaredFeatures:
       return "NodeDeclaredFeatureChange";
+    case EventKind::kBoundPodAdd:
+      return "AssignedPodAdd";
+    case EventKind::kBoundPodLabel:
+      return "AssignedPodUpdate";
     case EventKind::kBoundPodRemove:
       return "AssignedPodDelete";
     case EventKind::kBoundPodShrink:
@@ -38,7 +44,7 @@ std::string_view EventName(EventKind kind) {
   return "";
 }
 
-// A plugin overrides what it declares in points(); the rest is never called.
+// Only the notifications are called on plugins that do not override them.
 bool Plugin::MayHelp(const PodInfo&, const ClusterEvent&) {
   return true;
 }
@@ -70,6 +76,8 @@ void Plugin::PreBind(CyclePtr, StatusCallback) {
 }
 void Plugin::Cancel(Cycle&) {}
 void Plugin::OnNodeLost(Cycle&, const std::string&) {}
+void Plugin::OnClaimChanged(const std::string&) {}
+void Plugin::ForgetPod(const std::string&) {}
 void Plugin::Bind(CyclePtr, StatusCallback) {
   CHECK(false);
 }

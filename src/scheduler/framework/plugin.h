@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "base/env/clock.h"
 #include "scheduler/cache/node_set.h"
@@ -20,40 +22,39 @@ namespace drakkar::scheduler {
 
 inline constexpr std::size_t kMaxPlugins = 24;
 
-// What a plugin remembers of a pod between the steps of one cycle.
+// A plugin's state for one pod and cycle.
 struct PluginState {
   virtual ~PluginState() = default;
 };
 
-// When a pod whose binding failed is to be tried again.
+// When to retry a pod whose binding failed.
 struct Retry {
   enum class When : std::uint8_t {
     kAtOnce,
-    kSoon,   // after the first pause, however often it failed before
-    kLater,  // after a pause that grows with each failure
+    kSoon,   // after the shortest backoff, however often it failed before
+    kLater,  // after a backoff that grows with each failure
   };
   When when = When::kLater;
-  EventMask ended_by = 0;  // events that end the pause early
+  EventMask ended_by = 0;  // events that end the backoff early
 };
 
-// One attempt to place one pod, from PreFilter to Bind. Shared with the calls that are under way
-// for it.
+// One attempt to place one pod, from PreFilter to Bind. Calls in flight keep it alive.
 struct Cycle {
   PodInfoPtr pod;
   std::array<std::unique_ptr<PluginState>, kMaxPlugins> states;
-  PluginSet skipped = 0;  // plugins that had nothing to do
-  // Where it goes, once that is decided. The index may be another node's after the cycle: only the
-  // name holds while binding.
+  PluginSet skipped = 0;  // plugins that returned kSkip
+  // The chosen node. The index may be reused by another node after the synchronous part of the
+  // cycle; only the name is valid while binding.
   NodeIndex node = kNoNode;
   std::string node_name;
   MonotonicTime started{};
-  // Set by a PreBind that failed.
+  // Set by a failed PreBind.
   Retry retry;
 };
 using CyclePtr = std::shared_ptr<Cycle>;
 using StatusCallback = std::function<void(Status)>;
 
-// The steps a plugin takes part in.
+// Extension points.
 enum class Point : std::uint16_t {
   kPreEnqueue = 1,
   kPreFilter = 2,
@@ -63,7 +64,7 @@ enum class Point : std::uint16_t {
   kReserve = 32,
   kPreBind = 64,
   kBind = 128,
-  kPrefer = 256,
+  kPrefer = 256,  // Kubernetes has no such point: a score that outweighs all others
 };
 using Points = std::uint16_t;
 constexpr Points operator|(Point a, Point b) {
@@ -76,61 +77,99 @@ constexpr Points operator|(Points a, Point b) {
   return static_cast<Points>(a | static_cast<Points>(b));
 }
 
-// A rule of scheduling. Filters work on all nodes at once; everything up to Reserve is synchronous
-// and free of I/O, PreBind and Bind write to the API and answer later.
+// A scheduling rule. Filters work on all nodes at once. Everything up to Reserve is synchronous and
+// does no I/O; PreBind and Bind write to the API and complete asynchronously.
+//
+// A plugin takes part in the points whose functions it overrides (PointsOf). It is made with a
+// PluginContext and, if it has a type `Args`, with those; plugins/registry.cc lists it.
 class Plugin {
  public:
-  virtual ~Plugin() = default;
-  virtual std::string_view name() const = 0;
-  virtual Points points() const = 0;
-  // Set by the registry.
-  PluginId id = 0;
-  std::int64_t weight = 1;
-  Points enabled = 0xffff;       // of points(), those that the profile wants
-  std::map<Points, int> places;  // by point: where the profile wants it; empty: in our order
+  // What the registry and the profile say about a plugin.
+  struct Registration {
+    std::string_view name = {};
+    PluginId id = 0;
+    std::int64_t weight = 1;            // of its score
+    Points points = 0;                  // it takes part in
+    std::map<Points, int> places = {};  // by point: where the profile wants it; empty: in our order
+  };
 
-  // Whether what Filter refuses could change if other pods went away (kUnschedulable) or not
+  virtual ~Plugin() = default;
+  void Register(Registration registration) { registration_ = std::move(registration); }
+  std::string_view name() const { return registration_.name; }
+  PluginId id() const { return registration_.id; }
+  std::int64_t weight() const { return registration_.weight; }
+  bool Has(Point point) const { return (registration_.points & static_cast<Points>(point)) != 0; }
+  // Its position at a point; plugins that files cannot name come first.
+  int PlaceAt(Point point) const {
+    const auto found = registration_.places.find(static_cast<Points>(point));
+    return found == registration_.places.end() ? -1 : found->second;
+  }
+
+  // Whether removing other pods could make a rejected node fit (kUnschedulable) or not
   // (kUnresolvable).
   virtual Code refusal() const { return Code::kUnschedulable; }
 
-  // The events after which a pod that this plugin refused may fit, and which of the pods.
+  // The events that may help a pod that this plugin rejected, and whether one helps a given pod.
   virtual EventMask events() const { return 0; }
   virtual bool MayHelp(const PodInfo& pod, const ClusterEvent& event);
 
-  // Not a success: the pod is kept out of the queue until an event of this plugin.
+  // On failure the pod stays out of the queue until an event of this plugin.
   virtual Status PreEnqueue(const PodInfo& pod);
 
-  // kSkip: this plugin's Filter and Score are not asked for this pod.
+  // kSkip: the other functions of this plugin are not called for this pod.
   virtual Status PreFilter(Cycle& cycle);
-  // Takes nodes that do not fit out of `nodes`. A kError ends the attempt.
+  // Removes nodes that do not fit from `nodes`. A kError ends the attempt.
   virtual Status Filter(Cycle& cycle, NodeSet& nodes);
-  // Says why Filter took out `rejected`; asked only when no node is left.
+  // Explains why Filter removed `rejected`. Called only if no node is left.
   virtual void Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis);
-  // No node is left: may change something so that a later attempt succeeds.
+  // Called if no node is left. May change something so that a later attempt succeeds.
   virtual Status PostFilter(Cycle& cycle);
-  // Narrows the nodes that fit to those that are better in any case; never to none. Stronger than
-  // any score.
+  // Narrows the feasible nodes to those that are better whatever their scores; never to none.
   virtual void Prefer(Cycle& cycle, NodeSet& nodes);
-  // Points for each of `nodes`, 0 to 100, weight not applied. False: all are equal.
+  // Sets the score of each of `nodes`, 0 to 100, without the weight. False: all are equal.
   virtual bool Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                      std::span<std::int64_t> scores);
-  // The pod goes to cycle.node, in memory.
+  // The pod was assumed on cycle.node.
   virtual Status Reserve(Cycle& cycle);
-  // Takes back Reserve and what PreBind has written. Also called for a plugin whose Reserve failed.
+  // Undoes Reserve. Also called for a plugin whose Reserve failed.
   virtual void Unreserve(Cycle& cycle);
   virtual void PreBind(CyclePtr cycle, StatusCallback done);
   virtual void Bind(CyclePtr cycle, StatusCallback done);
-  // The pod is gone: a PreBind that waits for something should give up.
+  // The pod was deleted: a PreBind that waits should end.
   virtual void Cancel(Cycle& cycle);
-  // The node that the pod is meant for is gone or takes the pod no more; `why` is for the event.
+  // The chosen node was deleted or no longer accepts the pod; `why` is for the event.
   virtual void OnNodeLost(Cycle& cycle, const std::string& why);
 
-  // Its place among the others at a point; what no file can name comes first.
-  int PlaceAt(Point point) const {
-    const auto found = places.find(static_cast<Points>(point));
-    return found == places.end() ? -1 : found->second;
-  }
-  bool Has(Point point) const { return (points() & enabled & static_cast<Points>(point)) != 0; }
+  // A claim (namespace/name) changed or was deleted.
+  virtual void OnClaimChanged(const std::string& claim_key);
+  // The pod was bound or deleted: the plugin should drop what it keeps about it between cycles.
+  virtual void ForgetPod(const std::string& pod_uid);
+  // Pods whose PreBind waits and has nothing to write.
+  virtual std::size_t waiting_pods() const { return 0; }
+  // Pods that the plugin keeps something about between cycles.
+  virtual std::size_t remembered_pods() const { return 0; }
+
+ private:
+  Registration registration_;
 };
+
+// The points whose functions the plugin overrides.
+template <typename T>
+constexpr Points PointsOf() {
+  Points points = 0;
+  const auto add = [&points](bool is_overridden, Point point) {
+    if (is_overridden) points = points | point;
+  };
+  add(!std::is_same_v<decltype(&T::PreEnqueue), decltype(&Plugin::PreEnqueue)>, Point::kPreEnqueue);
+  add(!std::is_same_v<decltype(&T::PreFilter), decltype(&Plugin::PreFilter)>, Point::kPreFilter);
+  add(!std::is_same_v<decltype(&T::Filter), decltype(&Plugin::Filter)>, Point::kFilter);
+  add(!std::is_same_v<decltype(&T::PostFilter), decltype(&Plugin::PostFilter)>, Point::kPostFilter);
+  add(!std::is_same_v<decltype(&T::Prefer), decltype(&Plugin::Prefer)>, Point::kPrefer);
+  add(!std::is_same_v<decltype(&T::Score), decltype(&Plugin::Score)>, Point::kScore);
+  add(!std::is_same_v<decltype(&T::Reserve), decltype(&Plugin::Reserve)>, Point::kReserve);
+  add(!std::is_same_v<decltype(&T::PreBind), decltype(&Plugin::PreBind)>, Point::kPreBind);
+  add(!std::is_same_v<decltype(&T::Bind), decltype(&Plugin::Bind)>, Point::kBind);
+  return points;
+}
 
 }  // namespace drakkar::scheduler

@@ -9,13 +9,13 @@ namespace drakkar::scheduler {
 
 enum class Code : std::uint8_t {
   kSuccess,
-  kUnschedulable,  // not now; the state of the cluster may change that
-  kUnresolvable,   // not now, and removing other pods would not help
-  kError,          // something went wrong: try again after a pause
+  kUnschedulable,  // a change in the cluster may help
+  kUnresolvable,   // removing other pods would not help
+  kError,          // unexpected: retry with backoff
   kSkip,           // the plugin has nothing to do for this pod
 };
 
-// What a plugin says. Reasons are Kubernetes' texts, which events and conditions show.
+// A plugin's result. Reasons are worded as in Kubernetes and shown in events and conditions.
 struct [[nodiscard]] Status {
   Code code = Code::kSuccess;
   std::vector<std::string> reasons;
@@ -33,7 +33,7 @@ struct [[nodiscard]] Status {
   bool ok() const { return code == Code::kSuccess; }
   bool IsSkip() const { return code == Code::kSkip; }
   bool IsRejected() const { return code == Code::kUnschedulable || code == Code::kUnresolvable; }
-  std::string Message() const;  // the reasons, with commas
+  std::string Message() const;  // the reasons, separated by commas
 };
 
 }  // namespace drakkar::scheduler

@@ -9,6 +9,7 @@
 #include "scheduler/plugins/node_affinity/node_affinity.h"
 #include "scheduler/plugins/node_resources/node_resources_fit.h"
 #include "scheduler/plugins/unsupported_fields/unsupported_fields.h"
+#include "scheduler/testing/test_context.h"
 
 namespace drakkar::scheduler {
 namespace {
@@ -106,8 +107,9 @@ TEST(UnsupportedFields, AreNamedByTheirPath) {
 }
 
 TEST(NodeAffinity, RemembersAnswersAndAsksAgainOnlyWhatChanged) {
-  NodeTable nodes;
-  NodeAffinity plugin(nodes);
+  TestContext world;
+  NodeTable& nodes = world.nodes;
+  NodeAffinity plugin(world.context);
   nodes.SetNode(Parse(R"({"metadata":{"name":"a","labels":{"x":"1"}}})"));
   nodes.SetNode(Parse(R"({"metadata":{"name":"b"}})"));
   Cycle cycle;
@@ -129,8 +131,9 @@ TEST(NodeAffinity, RemembersAnswersAndAsksAgainOnlyWhatChanged) {
 }
 
 TEST(NodeResourcesFit, LeavesRoomForNominatedPodsOfAtLeastThePriority) {
-  NodeTable nodes;
-  NodeResourcesFit plugin(nodes);
+  TestContext world;
+  NodeTable& nodes = world.nodes;
+  NodeResourcesFit plugin(world.context);
   const NodeIndex node = nodes.SetNode(
       Parse(R"({"metadata":{"name":"a"},"status":{"allocatable":{"cpu":"4","pods":"10"}}})"));
   const auto pod = [](std::string uid, int priority) {

@@ -1,40 +1,55 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "features/framework/framework.h"
-#include "scheduler/config/profile.h"
+#include "base/result/check.h"
+#include "features/gates/feature_gates.h"
+#include "scheduler/args/fields.h"
 #include "scheduler/framework/plugin.h"
-#include "scheduler/plugins/dynamic_resources/dynamic_resources.h"
+#include "scheduler/framework/plugin_context.h"
+#include "scheduler/framework/profile.h"
 
 namespace drakkar::scheduler {
 
-struct PluginList {
-  std::vector<std::unique_ptr<Plugin>> all;  // in the order in which they are asked
-  DynamicResources* dynamic_resources = nullptr;
-};
-
-// All plugins with their weights, as the profile wants them. `options` is what the most demanding
-// of them needs; the others take their part of it. A plugin has the same id in every profile.
-//
-// `declared_features` is what nodes may declare and pods may need; not asked for while the gate
-// NodeDeclaredFeatures is off.
-PluginList MakePlugins(DynamicResources::Options options,
-                       const features::Framework& declared_features,
-                       const ProfileConfig& profile = {});
-
-// A plugin as configuration files may name it.
-struct PluginFacts {
+// A row of the registry.
+struct PluginRow {
   std::string_view name;
-  Points points;
-  std::int64_t weight;  // of its score
+  Points points = 0;                        // those it overrides
+  std::int64_t weight = 1;                  // of its score
+  std::optional<Gate> gate = std::nullopt;  // the plugin is left out while this is off
+  bool is_mandatory = false;                // configuration files can neither name nor disable it
+  std::unique_ptr<Plugin> (*make)(const PluginContext& context, const PluginArgs* args) = nullptr;
+  // Null: the plugin takes no arguments. Errors are kept by `fields`.
+  PluginArgsPtr (*read_args)(Fields& fields, const FeatureGates& gates) = nullptr;
+  PluginArgsPtr (*default_args)() = nullptr;
 };
-// In the order in which they are asked.
-std::span<const PluginFacts> KnownPlugins();
-// Whether Kubernetes has a plugin of this name and we do not (yet).
+
+// In the order in which they run.
+std::span<const PluginRow> PluginRows();
+// Null if there is no plugin of this name, or a file may not name it.
+const PluginRow* FindPluginRow(std::string_view name);
+// Whether this is a plugin of Kubernetes that is not supported here.
 bool IsForeignPlugin(std::string_view name);
+
+using Plugins = std::vector<std::unique_ptr<Plugin>>;
+
+// Creates all plugins whose gates are on, configured by the profile. `context` must outlive them. A
+// plugin has the same id in every profile.
+Plugins MakePlugins(const PluginContext& context, const ProfileConfig& profile = {});
+
+// The plugin of this type; there must be one.
+template <typename T>
+T& GetPlugin(const Plugins& plugins) {
+  T* found = nullptr;
+  for (const auto& plugin : plugins) {
+    if (found == nullptr) found = dynamic_cast<T*>(plugin.get());
+  }
+  CHECK(found != nullptr);
+  return *found;
+}
 
 }  // namespace drakkar::scheduler

@@ -6,7 +6,7 @@
 
 namespace drakkar::scheduler {
 
-// Pods to be tried now: highest priority first, then whoever has waited longest.
+// Pods ready to be scheduled: highest priority first, then the one that has waited longest.
 class ActivePods {
  public:
   void Add(QueuedPod* pod) { pods_.insert(pod); }

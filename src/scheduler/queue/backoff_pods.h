@@ -8,11 +8,11 @@
 
 namespace drakkar::scheduler {
 
-// Pods that something may have helped but that were tried a short while ago, in order of when their
-// pause ends. The pause doubles with each refusal, or with each error in a row.
+// Pods in backoff, ordered by its end. The backoff doubles with each rejection, or with each
+// consecutive error.
 //
-// Ends are told apart by whole seconds only; within one, the order is that of ActivePods, because
-// pods may be taken before their time when nothing else is to be done.
+// Expiry times are compared at one-second granularity. Within a second the order is that of
+// ActivePods, because pods may be popped early when no other pod is ready.
 class BackoffPods {
  public:
   static constexpr Duration kWindow = std::chrono::seconds(1);
@@ -35,7 +35,7 @@ class BackoffPods {
   void Remove(QueuedPod* pod) { pods_.erase(KeyOf(*pod)); }
   bool empty() const { return pods_.empty(); }
   std::size_t size() const { return pods_.size(); }
-  // When all pods of the first window are due.
+  // The end of the first one-second window.
   MonotonicTime next_end() const { return std::get<0>(pods_.begin()->first); }
   QueuedPod* PopFirst() {
     QueuedPod* pod = pods_.begin()->second;

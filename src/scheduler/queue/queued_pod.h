@@ -10,24 +10,23 @@
 
 namespace drakkar::scheduler {
 
-// A pod that has no node yet, and how it has fared.
+// A pod without a node, and its history in the queue.
 struct QueuedPod {
   PodInfoPtr info;
   std::uint64_t sequence = 0;  // order of first arrival; breaks ties
-  MonotonicTime queued_at{};   // when it last became ready to be tried
+  MonotonicTime queued_at{};   // when it last became ready
   MonotonicTime first_queued_at{};
   // When the first attempt began.
   std::optional<MonotonicTime> first_attempt_at;
   int attempts = 0;
-  // For the pauses between attempts: refusals in all, and errors in a row.
+  // For the backoff: total rejections, and consecutive errors.
   int refusals = 0;
   int errors = 0;
-  // The pause under way ends here at the latest: something happened that it is worth trying again
-  // for.
+  // Ends the current backoff early: something happened that makes a retry worthwhile.
   MonotonicTime pause_ends_by = MonotonicTime::max();
-  // Plugins that refused it the last time.
+  // Plugins that rejected it in the last attempt.
   PluginSet rejected_by = 0;
-  bool gated = false;  // refused before it entered the queue
+  bool gated = false;  // rejected by PreEnqueue
 };
 
 }  // namespace drakkar::scheduler

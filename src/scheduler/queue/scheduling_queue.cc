@@ -12,7 +12,7 @@ SchedulingQueue::SchedulingQueue(Options options) : options_(std::move(options))
   for (const auto& plugin : options_.plugins) {
     for (std::size_t kind = 0; kind < interested_.size(); ++kind) {
       if ((plugin->events() & MaskOf(static_cast<EventKind>(kind))) != 0) {
-        interested_[kind] |= OnlyPlugin(plugin->id);
+        interested_[kind] |= OnlyPlugin(plugin->id());
       }
     }
   }
@@ -38,7 +38,7 @@ void SchedulingQueue::Update(PodInfoPtr pod) {
   Entry& entry = *found->second;
   const Place place = entry.place;
   if (place == Place::kInFlight) {
-    // The attempt goes on with what it began with; the next one sees the new version.
+    // The current attempt continues with the old version; the next one sees the new one.
     const PodInfoPtr before = std::exchange(entry.info, std::move(pod));
     events_.push_back({EventKind::kTargetPodChange, before->pod, entry.info->pod, {}});
     TrimEvents();
@@ -149,7 +149,7 @@ void SchedulingQueue::ReturnRefused(const std::string& uid, PluginSet rejected_b
   entry->queued_at = Now();
   ++entry->refusals;
   entry->errors = 0;
-  // Events that came during the flight; also, if some were dropped, the unknown ones.
+  // Events that arrived during the attempt. If some were dropped, assume that they help.
   bool woken = entry->flight_start < first_event_;
   for (std::uint64_t i = std::max(entry->flight_start, first_event_);
        !woken && i < first_event_ + events_.size(); ++i) {
@@ -196,7 +196,7 @@ void SchedulingQueue::CutPauses(const ClusterEvent& event) {
     Take(*entry);
     entry->pause_ends_by = std::max(Now(), earliest);
     entry->last_cut = entry->pause_ends_by;
-    // Told once is enough: it ends as early as it may.
+    // Once is enough: the backoff now ends as early as possible.
     entry->pause_ended_by = 0;
     PutBackoffOrActive(*entry, EventName(event.kind));
   }
@@ -210,7 +210,7 @@ void SchedulingQueue::OnEvent(const ClusterEvent& event) {
   if (!cuttable_.empty()) CutPauses(event);
   const PluginSet interested = interested_[static_cast<std::size_t>(event.kind)];
   if (interested == 0 || unschedulable_.empty()) return;
-  // Devices that become free help a pod that was tried; one that lacks its own claim waits for
+  // Freed devices help only pods that were attempted. A pod that lacks its own claim waits for
   // that.
   const bool frees_devices = event.only_claim.empty() && (event.kind == EventKind::kClaimUpdate ||
                                                           event.kind == EventKind::kClaimDelete);
@@ -233,13 +233,13 @@ const QueuedPod* SchedulingQueue::Find(const std::string& uid) const {
 }
 
 bool SchedulingQueue::MayHelp(const Entry& entry, const ClusterEvent& event) const {
-  // A change of one waiting pod says nothing about another.
+  // A change of one pending pod does not affect another.
   if (event.kind == EventKind::kTargetPodChange && event.after->uid() != entry.info->uid) {
     return false;
   }
   const PluginSet asked = entry.rejected_by & interested_[static_cast<std::size_t>(event.kind)];
   for (const auto& plugin : PluginsOf(entry)) {
-    if ((asked & OnlyPlugin(plugin->id)) == 0) continue;
+    if ((asked & OnlyPlugin(plugin->id())) == 0) continue;
     if (plugin->MayHelp(*entry.info, event)) return true;
   }
   return false;
@@ -270,7 +270,7 @@ void SchedulingQueue::Enter(Entry& entry, std::string_view event) {
   for (const auto& plugin : PluginsOf(entry)) {
     if (!plugin->Has(Point::kPreEnqueue)) continue;
     if (plugin->PreEnqueue(*entry.info).ok()) continue;
-    entry.rejected_by = OnlyPlugin(plugin->id);
+    entry.rejected_by = OnlyPlugin(plugin->id());
     entry.gated = true;
     PutUnschedulable(entry, event);
     return;
@@ -370,7 +370,7 @@ void SchedulingQueue::CountUnschedulable(const Entry& entry, int by) {
       options_.metrics_of ? options_.metrics_of(*entry.info) : options_.metrics;
   if (metrics == nullptr) return;
   for (const auto& plugin : options_.plugins) {
-    if ((entry.rejected_by & OnlyPlugin(plugin->id)) == 0) continue;
+    if ((entry.rejected_by & OnlyPlugin(plugin->id())) == 0) continue;
     metrics->CountUnschedulable(plugin->name(), by);
   }
 }

@@ -20,18 +20,18 @@ namespace drakkar::scheduler {
 
 struct SchedulerMetrics;
 
-// The pods without a node. Each is in one place: active (to be tried), in a pause after an attempt
-// (backoff), refused and waiting for an event (unschedulable, gated ones included), or in flight
-// (taken out by Pop until Done or one of the Returns).
+// The pods without a node. Each is in one place: active (ready), in backoff after an attempt,
+// rejected and waiting for an event (unschedulable, gated pods included), or in flight (from Pop
+// until Done or one of the Returns).
 //
-// Guarantees: an event wakes a refused pod if and only if a plugin that refused it says that the
-// event may help; an event that comes while a pod is in flight counts as if it came afterwards; a
-// refused pod is tried again after kLongestWait whatever happens. While nothing is active, pods in
-// a pause because of a refusal (not of an error) are taken early. A pause after an error ends early
-// with the events that it was said to, but for one pod not twice within the shortest pause.
+// Guarantees: an event wakes a rejected pod if and only if a plugin that rejected it says that the
+// event may help; an event that arrives while a pod is in flight is not lost; a rejected pod is
+// retried after kLongestWait in any case. While no pod is active, pods in backoff after a rejection
+// (not after an error) are popped early. A backoff after an error ends early with the events given
+// for it, but for one pod not twice within the shortest backoff.
 //
-// Loop-bound. As many entries as there are unbound pods; kMaxInFlightEvents events are kept for
-// pods in flight, and one that misses some is tried again without waiting for an event.
+// Loop-bound. One entry per unbound pod. At most kMaxInFlightEvents events are kept for pods in
+// flight; a pod that missed some is retried without waiting for an event.
 class SchedulingQueue {
  public:
   static constexpr Duration kLongestWait = std::chrono::minutes(5);
@@ -41,8 +41,8 @@ class SchedulingQueue {
   struct Options {
     EventLoop& loop;
     std::span<const std::unique_ptr<Plugin>> plugins;
-    // The plugins of a pod's profile, if there are several: the same with the same ids, but perhaps
-    // configured otherwise. Empty: `plugins` for all.
+    // The plugins of a pod's profile, if there are several profiles: the same ids, possibly with
+    // another configuration. Empty: `plugins` for all.
     std::function<std::span<const std::unique_ptr<Plugin>>(const PodInfo& pod)> plugins_of;
     BackoffPods::Pauses pauses;
     SchedulerMetrics* metrics = nullptr;  // may be null
@@ -53,24 +53,24 @@ class SchedulingQueue {
   explicit SchedulingQueue(Options options);
 
   void Add(PodInfoPtr pod);
-  // A new version of a pod; adds it if it is not there.
+  // Updates a pod, or adds it.
   void Update(PodInfoPtr pod);
   void Remove(const std::string& uid);
 
-  // The next pod to try, now in flight; null if none is ready. Valid until it is removed or leaves
-  // flight.
+  // The next pod to schedule, which is then in flight; null if none is ready. Valid until it is
+  // removed or its flight ends.
   QueuedPod* Pop();
-  // True if Pop would give a pod.
+  // True if Pop would return a pod.
   bool HasReady() const { return !active_.empty() || !refused_backoff_.empty(); }
 
-  // The pod is being bound, which may take long (KEP-5007 waits): events need not be kept for it
-  // any more. Its flight ends with Done or ReturnFailed.
+  // The pod is being bound, which may take long (KEP-5007): events are no longer kept for it. Its
+  // flight ends with Done or ReturnFailed.
   void OnBindingBegins(const std::string& uid);
 
-  // The ends of a flight. A pod that was removed meanwhile is forgotten.
-  void Done(const std::string& uid);  // it has a node
+  // End a flight. A pod that was removed in the meantime is dropped.
+  void Done(const std::string& uid);  // it was bound
   void ReturnRefused(const std::string& uid, PluginSet rejected_by);
-  void ReturnFailed(const std::string& uid, Retry retry = {});  // an error: pause, then again
+  void ReturnFailed(const std::string& uid, Retry retry = {});  // an error: retry with backoff
 
   void OnEvent(const ClusterEvent& event);
 
@@ -89,50 +89,50 @@ class SchedulingQueue {
     Place place = Place::kNowhere;
     bool removed = false;  // while in flight
     bool in_error_backoff = false;
-    EventMask pause_ended_by = 0;  // of a pause after an error
-    // When an event last ended its pause.
+    EventMask pause_ended_by = 0;  // the backoff after an error
+    // When an event last ended its backoff.
     std::optional<MonotonicTime> last_cut;
     bool binding = false;            // in flight, and no events are kept for it
     std::uint64_t flight_start = 0;  // number of the first event that came during its flight
   };
 
-  // Out of its place; leaves it nowhere.
+  // Removes it from its current place.
   void Take(Entry& entry);
   void Enter(Entry& entry, std::string_view event);  // PreEnqueue, then active or gated
   void PutActive(Entry& entry, std::string_view event);
   void PutBackoffOrActive(Entry& entry, std::string_view event);
   void PutUnschedulable(Entry& entry, std::string_view event);
   void ForgetStart(std::uint64_t start);
-  // Out of flight; null if the pod is gone.
+  // Ends the flight; null if the pod was removed.
   Entry* Land(const std::string& uid);
   bool MayHelp(const Entry& entry, const ClusterEvent& event) const;
   std::span<const std::unique_ptr<Plugin>> PluginsOf(const Entry& entry) const {
     return options_.plugins_of ? options_.plugins_of(*entry.info) : options_.plugins;
   }
-  // Ends the pauses that `event` is to end.
+  // Ends the backoffs that `event` should end.
   void CutPauses(const ClusterEvent& event);
   void TrimEvents();
   void ArmBackoffTimer();
   void ArmFlushTimer();
   void UpdateGauges();
-  // `entry` begins (1) or ceases (-1) to wait for those who refused it.
+  // `entry` begins (1) or ceases (-1) to wait because of the plugins that rejected it.
   void CountUnschedulable(const Entry& entry, int by);
   void CountIncoming(std::string_view queue, std::string_view event);
   MonotonicTime Now() const { return options_.loop.clock().Monotonic(); }
 
   const Options options_;
   std::array<PluginSet, static_cast<std::size_t>(EventKind::kCount)> interested_{};
-  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;  // by uid; looked up only
+  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;  // by uid; never iterated
   ActivePods active_;
   BackoffPods refused_backoff_{options_.pauses};
   BackoffPods failed_backoff_{options_.pauses};
-  std::map<std::uint64_t, Entry*> cuttable_;  // pods whose pause an event may end; by sequence
+  std::map<std::uint64_t, Entry*> cuttable_;  // pods whose backoff an event may end; by sequence
   UnschedulablePods unschedulable_;
   std::size_t gated_ = 0;
   std::uint64_t next_sequence_ = 0;
 
   std::map<std::string, Entry*> in_flight_;
-  std::map<std::uint64_t, std::size_t> flight_starts_;  // how many flights began there
+  std::map<std::uint64_t, std::size_t> flight_starts_;  // number of flights that began there
   std::deque<ClusterEvent> events_;                     // while pods are in flight
   std::uint64_t first_event_ = 0;                       // number of events_.front()
 

@@ -16,8 +16,6 @@ using std::chrono::seconds;
 // Takes an interest in new nodes, and helps only pods whose name the test says.
 class PickyPlugin final : public Plugin {
  public:
-  std::string_view name() const override { return "Picky"; }
-  Points points() const override { return Point::kPreEnqueue | Points{0}; }
   EventMask events() const override { return MaskOf(EventKind::kNodeAdd, EventKind::kClaimUpdate); }
   bool MayHelp(const PodInfo& pod, const ClusterEvent&) override { return pod.name() == helps; }
   Status PreEnqueue(const PodInfo& pod) override {
@@ -31,6 +29,7 @@ class QueueTest : public ::testing::Test {
  protected:
   QueueTest() {
     auto plugin = std::make_unique<PickyPlugin>();
+    plugin->Register({.name = "Picky", .points = PointsOf<PickyPlugin>()});
     picky_ = plugin.get();
     plugins_.push_back(std::move(plugin));
     queue_ = std::make_unique<SchedulingQueue>(

@@ -5,7 +5,7 @@
 namespace drakkar::scheduler {
 namespace {
 
-// Without those that are there twice.
+// Removes duplicates.
 void SortBySequence(std::vector<QueuedPod*>& pods) {
   std::sort(pods.begin(), pods.end(),
             [](const QueuedPod* a, const QueuedPod* b) { return a->sequence < b->sequence; });

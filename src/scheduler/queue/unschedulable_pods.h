@@ -11,8 +11,8 @@
 
 namespace drakkar::scheduler {
 
-// Pods that were refused and wait for an event that may help, found by the plugin that refused them
-// and by the claims they use, so that an event costs what it can concern.
+// Rejected pods that wait for an event, indexed by the plugins that rejected them and by their
+// claims, so that an event visits only pods that it may affect.
 class UnschedulablePods {
  public:
   void Add(QueuedPod* pod);
@@ -20,12 +20,12 @@ class UnschedulablePods {
   std::size_t size() const { return by_age_.size(); }
   bool empty() const { return by_age_.empty(); }
 
-  // Pods that one of `plugins` refused, in order of arrival; only users of the claim if one is
-  // given.
+  // Pods rejected by one of `plugins`, in order of arrival; only users of `only_claim` if it is
+  // set.
   std::vector<QueuedPod*> Find(PluginSet plugins, const std::string& only_claim) const;
-  // Of those, the ones that are not gated.
+  // The same without gated pods.
   std::vector<QueuedPod*> FindTried(PluginSet plugins) const;
-  // Pods that came in before `limit`, oldest first.
+  // Pods queued before `limit`, oldest first.
   std::vector<QueuedPod*> OlderThan(MonotonicTime limit) const;
 
  private:

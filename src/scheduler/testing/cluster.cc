@@ -7,6 +7,7 @@
 #include "base/result/check.h"
 #include "base/text/text.h"
 #include "scheduler/binding/refusal_notices.h"
+#include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
 
 namespace drakkar::scheduler {
 
@@ -43,7 +44,11 @@ TestCluster::~TestCluster() {
 
 Scheduler::Options TestCluster::SchedulerOptions() {
   std::vector<ProfileConfig> all = profiles;
-  for (ProfileConfig& profile : all) profile.binding_timeout = binding_timeout;
+  for (ProfileConfig& profile : all) {
+    auto args = profile.ArgsOf<DynamicResourcesArgs>("DynamicResources");
+    args.binding_timeout = binding_timeout;
+    profile.SetArgs("DynamicResources", std::move(args));
+  }
   return {.loop = loop_,
           .random = loop_.random(),
           .client = scheduler_client != nullptr ? *scheduler_client : *client_,

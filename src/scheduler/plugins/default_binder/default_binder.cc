@@ -32,36 +32,37 @@ void DefaultBinder::Bind(CyclePtr cycle, StatusCallback done) {
   binding["metadata"] = std::move(metadata);
   binding["target"] = std::move(target);
   client_.Create({PodKind(), std::string(pod.ns()), std::string(pod.name()), "binding"},
-                 binding.Freeze(), {}, [this, cycle, done = std::move(done)](client::Reply reply) {
+                 binding.Freeze(), {},
+                 lifetime_.Guard([this, cycle, done = std::move(done)](client::Reply reply) {
                    if (reply.ok()) {
                      done(Status::Success());
                    } else if (MayHaveHappened(*reply.error)) {
-                     FindOut(cycle, reply.error->message, std::move(done));
+                     FindOut(cycle, reply.error->message, done);
                    } else {
                      done(Status::Error(reply.error->message));
                    }
-                 });
+                 }));
 }
 
 void DefaultBinder::FindOut(CyclePtr cycle, std::string error, StatusCallback done) {
   const PodInfo& pod = *cycle->pod;
-  client_.Get({PodKind(), std::string(pod.ns()), std::string(pod.name()), ""},
-              [this, cycle, error, done = std::move(done)](client::Reply reply) mutable {
-                if (!reply.ok() && MayHaveHappened(*reply.error)) {
-                  auto timer = std::make_shared<TimerHandle>();
-                  *timer = loop_.RunAfter(kPause, [this, loop = &loop_, alive = alive_, timer,
-                                                   cycle, error, done = std::move(done)]() mutable {
-                    loop->Post([this, alive, timer, cycle, error, done = std::move(done)] {
-                      if (*alive) FindOut(cycle, error, done);
-                    });
-                  });
-                  return;
-                }
-                const bool bound =
-                    reply.ok() && reply.object->uid() == cycle->pod->uid &&
-                    reply.object->root()["spec"]["nodeName"].str() == cycle->node_name;
-                done(bound ? Status::Success() : Status::Error(error));
-              });
+  client_.Get(
+      {PodKind(), std::string(pod.ns()), std::string(pod.name()), ""},
+      lifetime_.Guard([this, cycle, error, done = std::move(done)](client::Reply reply) {
+        if (!reply.ok() && MayHaveHappened(*reply.error)) {
+          auto timer = std::make_shared<TimerHandle>();
+          auto again =
+              lifetime_.Guard([this, timer, cycle, error, done] { FindOut(cycle, error, done); });
+          // Posted, because the callback owns the timer, which must not be destroyed while
+          // it runs.
+          *timer = loop_.RunAfter(kPause,
+                                  [loop = &loop_, again = std::move(again)] { loop->Post(again); });
+          return;
+        }
+        const bool bound = reply.ok() && reply.object->uid() == cycle->pod->uid &&
+                           reply.object->root()["spec"]["nodeName"].str() == cycle->node_name;
+        done(bound ? Status::Success() : Status::Error(error));
+      }));
 }
 
 }  // namespace drakkar::scheduler

@@ -1,21 +1,20 @@
 #pragma once
 
-#include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
 
-// Tells the API which node the pod has. If no answer comes it looks until it knows what became of
-// the binding: a pod that may be bound must not be placed again.
+// Writes the pod's node to the API. If the outcome of the write is unknown, it reads the pod until
+// it knows: a pod that may be bound must not be placed again.
 class DefaultBinder final : public Plugin {
  public:
   static constexpr Duration kPause = std::chrono::seconds(1);
 
-  DefaultBinder(EventLoop& loop, client::Client& client) : loop_(loop), client_(client) {}
-  ~DefaultBinder() override { *alive_ = false; }
-  std::string_view name() const override { return "DefaultBinder"; }
-  Points points() const override { return Point::kBind | Points{0}; }
+  explicit DefaultBinder(const PluginContext& context)
+      : loop_(context.loop), client_(context.client) {}
   void Bind(CyclePtr cycle, StatusCallback done) override;
 
  private:
@@ -23,7 +22,7 @@ class DefaultBinder final : public Plugin {
 
   EventLoop& loop_;
   client::Client& client_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::scheduler

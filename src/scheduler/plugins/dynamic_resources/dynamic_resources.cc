@@ -1,45 +1,28 @@
 #include "scheduler/plugins/dynamic_resources/dynamic_resources.h"
 
 #include <algorithm>
-#include <bit>
-#include <limits>
+#include <utility>
 
-#include "api/meta/time.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
 #include "device/node_selector.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/binding/binding_conditions.h"
-#include "scheduler/plugins/dynamic_resources/pod_devices.h"
+#include "scheduler/plugins/dynamic_resources/barred_devices.h"
 
 namespace drakkar::scheduler {
 
-using Verdict = allocator::Allocator::Verdict;
-
-namespace {
-
-bool IsOptionalOperations(std::string_view feature) {
-  return feature == device::kOptionalNodePreparation || feature == device::kOptionalNodeOperations;
-}
-
-bool DeclaresOptionalOperations(const device::Node& node) {
-  return std::any_of(node.declared_features.begin(), node.declared_features.end(),
-                     IsOptionalOperations);
-}
-
-bool DeclaresOptionalOperations(const api::ObjectPtr& node) {
-  for (api::Value feature : node->root()["status"]["declaredFeatures"].elements()) {
-    if (IsOptionalOperations(feature.str())) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-DynamicResources::DynamicResources(Options options)
-    : options_(std::move(options)),
-      writer_(options_.loop, options_.random, options_.client, options_.claims),
-      waits_(options_.loop, options_.claims) {}
+DynamicResources::DynamicResources(const PluginContext& context, const Args& args)
+    : context_(context),
+      filter_timeout_(context.gates.Enabled(Gate::kDRASchedulerFilterTimeout) ? args.filter_timeout
+                                                                              : Duration::zero()),
+      wait_policy_({.clock = context.clock(),
+                    .claims = context.claims,
+                    .is_enabled = context.gates.BindingConditions(),
+                    .timeout = args.binding_timeout}),
+      verdicts_(context.nodes, context.devices),
+      writer_(context.loop, context.random, context.client, context.claims),
+      waits_(context.loop, context.claims) {}
 
 EventMask DynamicResources::events() const {
   return MaskOf(EventKind::kNodeAdd, EventKind::kNodeLabel, EventKind::kNodeAllocatable,
@@ -55,7 +38,8 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
                          event.after->root()["status"]["resourceClaimStatuses"]);
     case EventKind::kNodeDeclaredFeatures:
       // The one feature that devices ask of a node (KEP-5945).
-      return DeclaresOptionalOperations(event.after) && !DeclaresOptionalOperations(event.before);
+      return device::CanSkipOperations(event.after->root()) &&
+             !device::CanSkipOperations(event.before->root());
     case EventKind::kClaimDelete:
       return event.before == nullptr || claims::IsAllocated(event.before->root());
     case EventKind::kClaimAdd:
@@ -86,7 +70,7 @@ Status DynamicResources::CheckClaims(const PodInfo& pod) const {
           StrCat("pod ", Quote(pod.key), ": ResourceClaim not created yet"));
     }
     const std::string claim_key = pod.ClaimKey(wanted);
-    const CachedClaim* claim = options_.claims.Find(claim_key);
+    const CachedClaim* claim = context_.claims.Find(claim_key);
     if (claim == nullptr) {
       return Status::Unresolvable(StrCat("could not find ResourceClaim ", Quote(claim_key)));
     }
@@ -115,7 +99,7 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
   for (const PodClaim& wanted : pod.claims) {
     if (wanted.state == PodClaim::State::kNotNeeded) continue;
     std::string claim_key = pod.ClaimKey(wanted);
-    const CachedClaim& claim = *options_.claims.Find(claim_key);
+    const CachedClaim& claim = *context_.claims.Find(claim_key);
     if (!claim.problem.empty()) {
       return Status::Unresolvable(StrCat("claim ", claim_key, ": ", claim.problem));
     }
@@ -124,7 +108,7 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
                     [&](const auto& item) { return item.key == claim_key; })) {
       continue;
     }
-    PodDevices::Item& item = state->items.emplace_back();
+    ClaimItem& item = state->items.emplace_back();
     item.key = std::move(claim_key);
     item.uid = std::string(claim.latest->uid());
     if (claim.is_being_released) {
@@ -138,7 +122,7 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
     }
     for (const device::Request& request : claim.spec->requests) {
       const auto missing = [&](const device::RequestSpec& spec) {
-        return !options_.devices.HasClass(spec.device_class);
+        return !context_.devices.HasClass(spec.device_class);
       };
       const device::RequestSpec* without_class = nullptr;
       if (request.exactly && missing(*request.exactly)) without_class = &*request.exactly;
@@ -155,24 +139,21 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
   }
   if (state->items.empty()) return Status::Skip();
   if (!specs.empty()) {
-    state->problem = options_.devices.allocator().Prepare(
-        specs, [this](std::string_view name) { return options_.devices.FindClass(name); });
+    state->problem = Prepare(specs);
     state->has_problem = true;
   }
-  cycle.states[id] = std::move(state);
+  cycle.states[id()] = std::move(state);
   return Status::Success();
 }
 
-bool DynamicResources::IsUsable(const CachedClaim& claim) const {
-  if (!options_.gates.BindingConditions()) return true;
-  const BindingState binding = EvaluateBinding(claim);
-  if (binding.kind == BindingState::Kind::kFailed) return false;
-  return binding.kind != BindingState::Kind::kWaiting || !IsPastDeadline(claim);
+allocator::Problem DynamicResources::Prepare(
+    std::span<const std::shared_ptr<const device::Claim>> specs) const {
+  return context_.devices.allocator().Prepare(
+      specs, [this](std::string_view name) { return context_.devices.FindClass(name); });
 }
 
-void DynamicResources::FilterAllocated(const CachedClaim& claim, bool usable,
-                                       NodeSet& nodes) const {
-  if (!usable) {
+void DynamicResources::FilterAllocated(const CachedClaim& claim, NodeSet& nodes) const {
+  if (!wait_policy_.IsUsable(claim)) {
     nodes.Clear();
     return;
   }
@@ -183,7 +164,7 @@ void DynamicResources::FilterAllocated(const CachedClaim& claim, bool usable,
   if (!selector && !needs_feature) return;
   if (selector) {
     if (const std::string_view name = device::FindOnlyNode(*selector); !name.empty()) {
-      const NodeIndex node = options_.nodes.Find(name);
+      const NodeIndex node = context_.nodes.Find(name);
       const bool there = node != kNoNode && nodes.Contains(node);
       nodes.Clear();
       if (there) nodes.Add(node);
@@ -191,8 +172,8 @@ void DynamicResources::FilterAllocated(const CachedClaim& claim, bool usable,
   }
   const NodeSet left = nodes;
   left.ForEach([&](NodeIndex node) {
-    const device::Node& known = options_.devices.NodeAt(node);
-    bool fits = !needs_feature || DeclaresOptionalOperations(known);
+    const device::Node& known = context_.devices.NodeAt(node);
+    bool fits = !needs_feature || device::CanSkipOperations(known);
     if (fits && selector) {
       const Result<bool> matches = device::Matches(*selector, known);
       fits = matches.ok() && *matches;
@@ -203,9 +184,9 @@ void DynamicResources::FilterAllocated(const CachedClaim& claim, bool usable,
 
 allocator::SearchBudget DynamicResources::MakeBudget() const {
   allocator::SearchBudget budget;
-  if (options_.filter_timeout > Duration::zero()) {
-    const Clock* clock = &options_.loop.clock();
-    const MonotonicTime end = clock->Monotonic() + options_.filter_timeout;
+  if (filter_timeout_ > Duration::zero()) {
+    const Clock* clock = &context_.loop.clock();
+    const MonotonicTime end = clock->Monotonic() + filter_timeout_;
     budget.should_stop = [clock, end] { return clock->Monotonic() >= end; };
   }
   return budget;
@@ -214,11 +195,11 @@ allocator::SearchBudget DynamicResources::MakeBudget() const {
 Status DynamicResources::Filter(Cycle& cycle, NodeSet& nodes) {
   PodDevices& state = StateOf(cycle);
   const NodeSet before = nodes;
-  for (PodDevices::Item& item : state.items) {
+  for (ClaimItem& item : state.items) {
     if (item.to_allocate) continue;
-    const CachedClaim& claim = *options_.claims.Find(item.key);
+    const CachedClaim& claim = *context_.claims.Find(item.key);
     const NodeSet left = nodes;
-    FilterAllocated(claim, IsUsable(claim), nodes);
+    FilterAllocated(claim, nodes);
     NodeSet lost = left;
     lost.RemoveAll(nodes);
     item.unavailable = !lost.IsEmpty();
@@ -226,74 +207,35 @@ Status DynamicResources::Filter(Cycle& cycle, NodeSet& nodes) {
   state.unavailable = before;
   state.unavailable.RemoveAll(nodes);
   if (!state.has_problem || nodes.IsEmpty()) return Status::Success();
-  return FilterUnallocated(cycle, state, nodes);
+  FilterUnallocated(cycle.pod->uid, state, nodes);
+  return verdicts_.Restrict(nodes);
 }
 
-Status DynamicResources::FilterUnallocated(Cycle& cycle, PodDevices& state, NodeSet& nodes) {
+void DynamicResources::FilterUnallocated(const std::string& pod_uid, PodDevices& state,
+                                         const NodeSet& nodes) {
   const allocator::SearchBudget budget = MakeBudget();
   {
-    const Avoiding avoiding(*this, cycle.pod->uid);
-    options_.devices.allocator().Filter(state.problem, budget, verdicts_);
-    state.avoiding = avoiding.any();
+    std::vector<const device::DeviceId*> failed = retries_.FailedDevices(pod_uid);
+    state.avoids_failed = !failed.empty();
+    const BarredDevices barred(context_.devices.allocated(), std::move(failed));
+    verdicts_.Search(state.problem, budget);
   }
-  if (state.avoiding && !AnyFits(nodes)) {
-    // Better a device that failed once than none.
-    state.avoiding = false;
-    options_.devices.allocator().Filter(state.problem, budget, verdicts_);
-    // All had their turn: the next round begins, in which again each has one. Always taking the
-    // first would mean that one that never works keeps the pod from the others for good.
-    if (AnyFits(nodes)) {
-      Avoided& avoided = avoided_[cycle.pod->uid];
-      avoided.round_began = avoided.next;
-    }
-  }
-  kinds_.clear();
-  for (const Verdict& verdict : verdicts_.distinct) kinds_.push_back(verdict.kind);
-  if (std::all_of(kinds_.begin(), kinds_.end(),
-                  [](Verdict::Kind kind) { return kind == Verdict::Kind::kFits; })) {
-    return Status::Success();
-  }
-  for (std::size_t word = 0; word < nodes.word_count(); ++word) {
-    std::uint64_t bits = nodes.word(word);
-    std::uint64_t kept = bits;
-    for (; bits != 0; bits &= bits - 1) {
-      const auto bit = static_cast<unsigned>(std::countr_zero(bits));
-      const auto node = static_cast<NodeIndex>(word * 64 + bit);
-      const std::uint32_t at = verdicts_.by_node[options_.devices.NumberOf(node)];
-      switch (kinds_[at]) {
-        case Verdict::Kind::kFits:
-          continue;
-        case Verdict::Kind::kUnsatisfiable:
-          break;
-        case Verdict::Kind::kBudgetExceeded:
-          return Status::Error(
-              StrCat("node ", options_.nodes.name(node), ": timed out trying to allocate devices"));
-        case Verdict::Kind::kFatal:
-          return Status::Error(verdicts_.distinct[at].error->message);
-      }
-      kept &= ~(std::uint64_t{1} << bit);
-    }
-    nodes.set_word(word, kept);
-  }
-  return Status::Success();
-}
-
-bool DynamicResources::AnyFits(const NodeSet& nodes, bool at_once) const {
-  bool fits = false;
-  nodes.ForEach([&](NodeIndex node) {
-    const Verdict& verdict = verdicts_.distinct[verdicts_.by_node[options_.devices.NumberOf(node)]];
-    fits = fits || (verdict.kind == Verdict::Kind::kFits && !(at_once && verdict.waits));
-  });
-  return fits;
+  if (!state.avoids_failed || verdicts_.AnyFits(nodes)) return;
+  // Better a device that failed once than none.
+  state.avoids_failed = false;
+  verdicts_.Search(state.problem, budget);
+  // All had their turn: the next round begins, in which again each has one. Always taking the first
+  // would mean that one that never works keeps the pod from the others for good.
+  if (verdicts_.AnyFits(nodes)) retries_.BeginRound(pod_uid);
 }
 
 void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
   const PodDevices& state = StateOf(cycle);
   std::string unavailable = "resourceclaim not available on the node";
-  for (const PodDevices::Item& item : state.items) {
+  for (const ClaimItem& item : state.items) {
     if (!item.unavailable) continue;
-    const CachedClaim* claim = options_.claims.Find(item.key);
-    if (claim == nullptr || IsUsable(*claim)) continue;
+    const CachedClaim* claim = context_.claims.Find(item.key);
+    if (claim == nullptr || wait_policy_.IsUsable(*claim)) continue;
     // Which condition it is that makes a claim unusable: KEP-5007 wants it seen.
     const BindingState binding = EvaluateBinding(*claim);
     unavailable += StrCat(": ", binding.kind == BindingState::Kind::kFailed
@@ -301,46 +243,38 @@ void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
                                     : DescribeBindingTimeout(*claim, binding));
     break;
   }
-  // Counted by verdict first: there are few, whatever the number of nodes.
-  std::size_t unavailable_count = 0;
-  std::vector<std::size_t> counts(verdicts_.distinct.size(), 0);
-  rejected.ForEach([&](NodeIndex node) {
-    if (state.unavailable.Contains(node)) {
-      ++unavailable_count;
-    } else {
-      ++counts[verdicts_.by_node[options_.devices.NumberOf(node)]];
-    }
-  });
-  if (unavailable_count > 0) diagnosis.Count(unavailable, unavailable_count);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0) diagnosis.Count(verdicts_.distinct[i].why.message, counts[i]);
-  }
+  NodeSet without_claims = rejected;
+  without_claims.IntersectWith(state.unavailable);
+  NodeSet without_devices = rejected;
+  without_devices.RemoveAll(state.unavailable);
+  if (!without_claims.IsEmpty()) diagnosis.Count(unavailable, without_claims.Count());
+  if (!without_devices.IsEmpty()) verdicts_.Explain(without_devices, diagnosis);
 }
 
 std::optional<allocator::Explanation> DynamicResources::ExplainDevices(Cycle& cycle,
                                                                        NodeIndex node) const {
-  if (cycle.states[id] == nullptr || !StateOf(cycle).has_problem) return std::nullopt;
-  Result<allocator::Explanation> explanation = options_.devices.allocator().Explain(
-      StateOf(cycle).problem, options_.nodes.name(node), MakeBudget());
+  if (!HasProblem(cycle)) return std::nullopt;
+  Result<allocator::Explanation> explanation = context_.devices.allocator().Explain(
+      StateOf(cycle).problem, context_.nodes.name(node), MakeBudget());
   if (!explanation.ok()) return std::nullopt;
   return std::move(*explanation);
 }
 
 std::vector<std::string> DynamicResources::DescribeWait(Cycle& cycle, NodeIndex node) const {
   std::vector<std::string> waits;
-  if (cycle.states[id] == nullptr || !options_.gates.BindingConditions()) return waits;
+  if (cycle.states[id()] == nullptr || !context_.gates.BindingConditions()) return waits;
   const PodDevices& state = StateOf(cycle);
   const auto add = [&](const device::DeviceId& device, std::string_view condition) {
     waits.push_back(StrCat("condition ", condition, " of device ", device.ToString()));
   };
-  for (const PodDevices::Item& item : state.items) {
-    const CachedClaim* claim = options_.claims.Find(item.key);
+  for (const ClaimItem& item : state.items) {
+    const CachedClaim* claim = context_.claims.Find(item.key);
     if (claim == nullptr || item.to_allocate) continue;
     for (const PendingCondition& each : PendingConditions(*claim)) add(each.device, each.condition);
   }
   if (!state.has_problem) return waits;
   const Result<allocator::Outcome> outcome =
-      options_.devices.allocator().Allocate(state.problem, options_.nodes.name(node), MakeBudget());
+      context_.devices.allocator().Allocate(state.problem, context_.nodes.name(node), MakeBudget());
   if (!outcome.ok()) return waits;
   const auto* allocation = std::get_if<allocator::Allocation>(&*outcome);
   if (allocation == nullptr) return waits;
@@ -356,132 +290,75 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
   PodDevices& state = StateOf(cycle);
   const std::string& uid = cycle.pod->uid;
   bool any = false;
-  for (const PodDevices::Item& item : state.items) {
+  for (const ClaimItem& item : state.items) {
     if (!item.unavailable) continue;
-    const CachedClaim* claim = options_.claims.Find(item.key);
+    const CachedClaim* claim = context_.claims.Find(item.key);
     if (claim == nullptr || claim->allocation == nullptr) continue;
-    const bool spoiled = !IsUsable(*claim);
+    const bool is_usable = wait_policy_.IsUsable(*claim);
     bool in_use = false;
     for (api::Value consumer : claim->latest->root()["status"]["reservedFor"].elements()) {
       const std::string_view other = consumer["uid"].str();
       // A claim whose devices failed is of no use to others that wait for it either.
-      in_use = in_use || (other != uid && (!spoiled || options_.is_bound(other)));
+      in_use = in_use || (other != uid && (is_usable || context_.is_bound(other)));
     }
     if (in_use) continue;
     any = true;
-    if (spoiled) {
-      Avoid(uid, EvaluateBinding(*claim).device);
-      if (!cycle.pod->nominated_node.empty()) NoteFailedNode(uid, cycle.pod->nominated_node);
+    if (!is_usable) {
+      retries_.NoteDevice(uid, EvaluateBinding(*claim).device);
+      if (!cycle.pod->nominated_node.empty()) retries_.NoteNode(uid, cycle.pod->nominated_node);
     }
     // A conflict or failure is no harm: the pod is tried again later. But not before the outcome is
     // known: else it could be bound with what a late write takes away.
-    options_.claims.SetBeingReleased(item.key, item.uid, true);
+    context_.claims.SetBeingReleased(item.key, item.uid, true);
     writer_.Run(
         item.key, item.uid,
-        spoiled ? PlanRelease(uid, claim->allocation, options_.is_bound) : PlanDeallocate(uid),
+        is_usable ? PlanDeallocate(uid) : PlanRelease(uid, claim->allocation, context_.is_bound),
         [this, claim_key = item.key, claim_uid = item.uid](std::string) {
-          options_.claims.SetBeingReleased(claim_key, claim_uid, false);
-          options_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});
+          context_.claims.SetBeingReleased(claim_key, claim_uid, false);
+          context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});
         });
   }
   return any ? Status::Unschedulable("deallocation of ResourceClaim completed") : Status::Success();
 }
 
 void DynamicResources::Prefer(Cycle& cycle, NodeSet& nodes) {
+  if (!HasProblem(cycle) || !verdicts_.AnyWaits()) return;
   const PodDevices& state = StateOf(cycle);
-  if (!state.has_problem) return;
-  const bool any_waits = std::any_of(verdicts_.distinct.begin(), verdicts_.distinct.end(),
-                                     [](const Verdict& verdict) { return verdict.waits; });
-  if (!any_waits) return;
-  for (const PodDevices::Item& item : state.items) {
+  for (const ClaimItem& item : state.items) {
     if (item.to_allocate) continue;
-    const CachedClaim* claim = options_.claims.Find(item.key);
+    const CachedClaim* claim = context_.claims.Find(item.key);
     // Its devices are being attached to the node that the pod is nominated for.
     if (claim != nullptr && EvaluateBinding(*claim).kind == BindingState::Kind::kWaiting) return;
   }
-  if (PreferReady(nodes)) PreferUntried(cycle.pod->uid, nodes);
-}
-
-bool DynamicResources::PreferReady(NodeSet& nodes) const {
-  const auto verdict_of = [this](NodeIndex node) -> const Verdict& {
-    return verdicts_.distinct[verdicts_.by_node[options_.devices.NumberOf(node)]];
-  };
-  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
-  std::int64_t best_ready = kNone;
-  std::int64_t best_waiting = kNone;
-  nodes.ForEach([&](NodeIndex node) {
-    const Verdict& verdict = verdict_of(node);
-    std::int64_t& best = verdict.waits ? best_waiting : best_ready;
-    best = std::max(best, verdict.score);
-  });
-  const bool wait = best_waiting > best_ready;
-  NodeSet preferred = nodes;
-  nodes.ForEach([&](NodeIndex node) {
-    const Verdict& verdict = verdict_of(node);
-    if (wait ? verdict.score <= best_ready : verdict.waits) preferred.Remove(node);
-  });
-  nodes = preferred;
-  return wait;
-}
-
-void DynamicResources::PreferUntried(const std::string& pod_uid, NodeSet& nodes) const {
-  const auto found = avoided_.find(pod_uid);
-  if (found == avoided_.end() || found->second.nodes.empty()) return;
-  NodeSet untried = nodes;
-  NodeIndex oldest = kNoNode;
-  std::uint64_t oldest_failure = std::numeric_limits<std::uint64_t>::max();
-  for (const auto& [name, failures] : found->second.nodes) {
-    const NodeIndex node = options_.nodes.Find(name);
-    if (node == kNoNode || !nodes.Contains(node)) continue;
-    untried.Remove(node);
-    if (failures.last >= oldest_failure) continue;
-    oldest = node;
-    oldest_failure = failures.last;
-  }
-  if (!untried.IsEmpty()) {
-    nodes = untried;
-  } else if (oldest != kNoNode) {
-    nodes.Clear();
-    nodes.Add(oldest);
+  if (verdicts_.PreferReady(nodes)) {
+    retries_.PreferUntried(cycle.pod->uid, context_.nodes, nodes);
   }
 }
 
 bool DynamicResources::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                              std::span<std::int64_t> scores) {
-  const PodDevices& state = StateOf(cycle);
-  if (!state.has_problem || !options_.gates.Enabled(Gate::kDRAPrioritizedList)) return false;
-  std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
-  std::int64_t highest = 0;
-  for (const Verdict& verdict : verdicts_.distinct) {
-    if (verdict.kind != Verdict::Kind::kFits) continue;
-    lowest = std::min(lowest, verdict.score);
-    highest = std::max(highest, verdict.score);
-  }
-  if (lowest >= highest) return false;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::uint32_t at = verdicts_.by_node[options_.devices.NumberOf(nodes[i])];
-    scores[i] = verdicts_.distinct[at].score * 100 / highest;
-  }
-  return true;
+  if (!HasProblem(cycle) || !context_.gates.Enabled(Gate::kDRAPrioritizedList)) return false;
+  return verdicts_.Score(nodes, scores);
 }
 
 Status DynamicResources::Reserve(Cycle& cycle) {
   PodDevices& state = StateOf(cycle);
   if (!state.has_problem) return Status::Success();
   Result<allocator::Outcome> outcome = [&] {
-    std::optional<Avoiding> avoiding;
-    if (state.avoiding) avoiding.emplace(*this, cycle.pod->uid);
-    return options_.devices.allocator().Allocate(state.problem, cycle.node_name, MakeBudget());
+    std::vector<const device::DeviceId*> failed;
+    if (state.avoids_failed) failed = retries_.FailedDevices(cycle.pod->uid);
+    const BarredDevices barred(context_.devices.allocated(), std::move(failed));
+    return context_.devices.allocator().Allocate(state.problem, cycle.node_name, MakeBudget());
   }();
   if (!outcome.ok()) return Status::Error(outcome.error().message);
   allocator::Allocation* allocation = std::get_if<allocator::Allocation>(&*outcome);
   if (allocation == nullptr) return Status::Error("claim allocation not found for node");
   std::size_t next = 0;
-  for (PodDevices::Item& item : state.items) {
+  for (ClaimItem& item : state.items) {
     if (!item.to_allocate) continue;
     item.chosen =
         std::make_shared<const device::AllocationResult>(std::move(allocation->results[next++]));
-    if (!options_.claims.SetPending(item.key, item.chosen, cycle.pod->uid)) {
+    if (!context_.claims.SetPending(item.key, item.chosen, cycle.pod->uid)) {
       return Status::Error(StrCat("claim ", item.key, " got allocated elsewhere in the meantime"));
     }
   }
@@ -490,12 +367,12 @@ Status DynamicResources::Reserve(Cycle& cycle) {
 
 void DynamicResources::Unreserve(Cycle& cycle) {
   bool freed = false;
-  for (const PodDevices::Item& item : StateOf(cycle).items) {
-    if (item.to_allocate) freed |= options_.claims.ClearPending(item.key, cycle.pod->uid);
+  for (const ClaimItem& item : StateOf(cycle).items) {
+    if (item.to_allocate) freed |= context_.claims.ClearPending(item.key, cycle.pod->uid);
   }
   // What is written already stays: whether the pod was bound may be unknown, it finds its claims
   // again if it was not, and if it goes away the claim controller frees them.
-  if (freed) options_.notify({EventKind::kClaimUpdate, nullptr, nullptr, {}});
+  if (freed) context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, {}});
 }
 
 }  // namespace drakkar::scheduler

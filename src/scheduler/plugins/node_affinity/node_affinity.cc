@@ -15,10 +15,6 @@ namespace {
 constexpr char kRequired[] = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr char kPreferred[] = "preferredDuringSchedulingIgnoredDuringExecution";
 
-Value Required(const PodInfo& pod) {
-  return pod.spec()["affinity"]["nodeAffinity"][kRequired];
-}
-
 Value Preferred(const PodInfo& pod) {
   return pod.spec()["affinity"]["nodeAffinity"][kPreferred];
 }
@@ -28,34 +24,11 @@ device::NodeSelector ReadSelector(Value required) {
   return selector.ok() ? *std::move(selector) : device::NodeSelector();
 }
 
-// Of a node selector or one of its terms.
-template <typename Selector>
-bool IsMatch(const Selector& selector, Value node) {
-  const Result<bool> matches = device::Matches(selector, node);
-  return matches.ok() && *matches;
-}
-
 }  // namespace
 
-NodeCondition NodeCondition::Read(Value spec) {
-  NodeCondition read;
-  for (const auto& [k, name, value] : spec["nodeSelector"].members()) {
-    if (!read.labels) read.labels.emplace();
-    read.labels->match_expressions.push_back({std::string(name), "In", {std::string(value.str())}});
-  }
-  if (const Value required = spec["affinity"]["nodeAffinity"][kRequired]; required.has_value()) {
-    read.affinity = ReadSelector(required);
-  }
-  return read;
-}
-
-bool NodeCondition::Matches(Value node) const {
-  return (!labels || IsMatch(*labels, node)) && (!affinity || IsMatch(*affinity, node));
-}
-
-NodeAffinity::NodeAffinity(const NodeTable& nodes, api::TreePtr added)
-    : nodes_(nodes),
-      added_(std::move(added)),
+NodeAffinity::NodeAffinity(const PluginContext& context, const Args& args)
+    : nodes_(context.nodes),
+      added_(args.added_affinity),
       added_required_(added_ == nullptr ? Value() : added_->root()[kRequired]),
       added_preferred_(added_ == nullptr ? Value() : added_->root()[kPreferred]) {}
 
@@ -76,15 +49,9 @@ Status NodeAffinity::PreFilter(Cycle& cycle) {
 Status NodeAffinity::Filter(Cycle& cycle, NodeSet& nodes) {
   const PodInfo& pod = *cycle.pod;
   if (added_required_.has_value()) nodes.IntersectWith(MatchingTerms(added_required_));
-  const Value selector = pod.spec()["nodeSelector"];
-  if (selector.empty() && !Required(pod).has_value()) return Status::Success();
-  std::string text = selector.exists() ? api::WriteJson(selector) : std::string();
-  if (Required(pod).has_value()) text += StrCat("\n", api::WriteJson(Required(pod)));
-  nodes.IntersectWith(Matching(text, [&]() -> Matcher {
-    return [condition = NodeCondition::Read(pod.spec())](Value node) {
-      return condition.Matches(node);
-    };
-  }));
+  if (const NodeSet* matching = matches_.FindFor(pod.spec()); matching != nullptr) {
+    nodes.IntersectWith(*matching);
+  }
   return Status::Success();
 }
 
@@ -118,11 +85,12 @@ void NodeAffinity::AddPoints(Value preferred, std::span<const NodeIndex> nodes,
     const std::int64_t points = each["weight"].integer();
     const Value term = each["preference"];
     if (points == 0) continue;
-    const NodeSet& matching = Matching(StrCat("?", api::WriteJson(term)), [&]() -> Matcher {
-      return [parsed = device::NodeSelectorTermFromApi(term)](Value node) {
-        return IsMatch(parsed, node);
-      };
-    });
+    const NodeSet& matching =
+        matches_.Find(StrCat("?", api::WriteJson(term)), [&]() -> NodeMatches::Matcher {
+          return [parsed = device::NodeSelectorTermFromApi(term)](Value node) {
+            return IsMatch(parsed, node);
+          };
+        });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (matching.Contains(nodes[i])) scores[i] += points;
     }
@@ -130,29 +98,9 @@ void NodeAffinity::AddPoints(Value preferred, std::span<const NodeIndex> nodes,
 }
 
 const NodeSet& NodeAffinity::MatchingTerms(Value required) {
-  return Matching(StrCat("+", api::WriteJson(required)), [&]() -> Matcher {
+  return matches_.Find(StrCat("+", api::WriteJson(required)), [&]() -> NodeMatches::Matcher {
     return [selector = ReadSelector(required)](Value node) { return IsMatch(selector, node); };
   });
-}
-
-const NodeSet& NodeAffinity::Matching(const std::string& text,
-                                      const std::function<Matcher()>& make) {
-  auto found = remembered_.find(text);
-  if (found == remembered_.end()) {
-    if (remembered_.size() >= kMaxRemembered) remembered_.clear();
-    found = remembered_.emplace(text, Remembered{.matcher = make()}).first;
-  }
-  Remembered& entry = found->second;
-  entry.matching.Resize(nodes_.size());
-  if (entry.version == nodes_.label_version()) return entry.matching;
-  const std::vector<std::uint64_t>& versions = nodes_.label_versions();
-  for (NodeIndex node = 0; node < versions.size(); ++node) {
-    if (versions[node] <= entry.version) continue;
-    entry.matching.Put(node,
-                       nodes_.known().Contains(node) && entry.matcher(nodes_.object(node)->root()));
-  }
-  entry.version = nodes_.label_version();
-  return entry.matching;
 }
 
 }  // namespace drakkar::scheduler

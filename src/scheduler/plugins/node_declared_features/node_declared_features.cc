@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "claims/claim.h"
 #include "features/declared.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::scheduler {
 
@@ -27,6 +28,12 @@ bool Uses(const PodInfo& pod, const api::ObjectPtr& claim) {
 
 }  // namespace
 
+NodeDeclaredFeatures::NodeDeclaredFeatures(const PluginContext& context)
+    : NodeDeclaredFeatures(Options{.nodes = context.nodes,
+                                   .claims = context.claims,
+                                   .framework = context.declared_features,
+                                   .version = features::VersionOf(context.gates.emulated())}) {}
+
 Result<features::FeatureSet> NodeDeclaredFeatures::Infer(const PodInfo& pod) const {
   features::PodInfo info = features::PodInfoOf(pod.pod->root());
   for (const PodClaim& each : pod.claims) {
@@ -43,7 +50,7 @@ bool NodeDeclaredFeatures::MayHelp(const PodInfo& pod, const ClusterEvent& event
       return true;
     case EventKind::kNodeDeclaredFeatures: {
       const Result<features::FeatureSet> required = Infer(pod);
-      // What cannot be inferred is tried again, where the reason is told.
+      // If inference fails, another attempt reports the reason.
       if (!required.ok()) return true;
       const features::Framework& framework = options_.framework;
       return features::ComesToSatisfy(*required, framework.MapNodeFeatures(event.before->root()),
@@ -73,7 +80,7 @@ Status NodeDeclaredFeatures::PreFilter(Cycle& cycle) {
   if (required->IsEmpty()) return Status::Skip();
   auto state = std::make_unique<Required>();
   state->features = std::move(*required);
-  cycle.states[id] = std::move(state);
+  cycle.states[id()] = std::move(state);
   return Status::Success();
 }
 
@@ -134,13 +141,13 @@ void NodeDeclaredFeatures::RefreshGroups() {
     if (nodes.known().Contains(node)) Join(node);
   }
   seen_version_ = nodes.declared_version();
-  // Not at the same number, so that one declaration more or less does not do this each time.
+  // With hysteresis, so that one declaration more or less does not trigger this every time.
   if (!has_sets_ && group_by_set_.size() <= kFewGroups / 2) Regroup();
 }
 
 Status NodeDeclaredFeatures::Filter(Cycle& cycle, NodeSet& nodes) {
   RefreshGroups();
-  const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id]).features;
+  const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id()]).features;
   if (has_sets_) {
     for (const Group& group : groups_) {
       if (group.node_count > 0 && !required.IsSubsetOf(group.features))
@@ -164,7 +171,7 @@ Status NodeDeclaredFeatures::Filter(Cycle& cycle, NodeSet& nodes) {
 }
 
 void NodeDeclaredFeatures::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
-  const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id]).features;
+  const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id()]).features;
   by_group_.assign(groups_.size(), 0);
   rejected.ForEach([&](NodeIndex node) { ++by_group_[group_of_[node]]; });
   for (std::size_t i = 0; i < groups_.size(); ++i) {

@@ -9,14 +9,15 @@
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
 
-// Pods go only to nodes that declare every feature they need (KEP-5328). What a pod needs is
-// inferred once, in PreFilter, from its spec, its status and its allocated claims; nodes that
-// declare the same are one group, and Filter is one bitmap test for each group.
+// Places pods only on nodes that declare every feature they need (KEP-5328). A pod's needs are
+// inferred once, in PreFilter, from its spec, its status and its allocated claims. Nodes with equal
+// declarations form a group, and Filter does one bitmap test per group.
 //
-// Knows no feature itself: that is the framework's matter.
+// The features themselves are defined in src/features.
 class NodeDeclaredFeatures final : public Plugin {
  public:
   struct Options {
@@ -26,13 +27,12 @@ class NodeDeclaredFeatures final : public Plugin {
     features::Version version;  // of this scheduler, the emulated one
   };
   explicit NodeDeclaredFeatures(Options options) : options_(std::move(options)) {}
+  explicit NodeDeclaredFeatures(const PluginContext& context);
 
-  std::string_view name() const override { return "NodeDeclaredFeatures"; }
-  Points points() const override { return Point::kPreFilter | Point::kFilter; }
   Code refusal() const override { return Code::kUnresolvable; }
 
-  // A new node; a node that comes to satisfy the pod; a pod whose requirement changed; a claim of
-  // the pod that was allocated or deallocated.
+  // A new node; a node that now satisfies the pod; a pod whose needs changed; a claim of the pod
+  // that was allocated or deallocated.
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeDeclaredFeatures,
                   EventKind::kTargetPodChange, EventKind::kClaimAdd, EventKind::kClaimUpdate,
@@ -44,30 +44,30 @@ class NodeDeclaredFeatures final : public Plugin {
   Status Filter(Cycle& cycle, NodeSet& nodes) override;
   void Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) override;
 
-  // How many different declarations the nodes make: the cost of Filter.
+  // Number of distinct declarations, which determines the cost of Filter.
   std::size_t group_count() const { return group_by_set_.size(); }
 
  private:
   struct Required : PluginState {
     features::FeatureSet features;
   };
-  // Nodes that declare the same. A group that lost its nodes is used again for the next new
-  // declaration, so that there are never more groups than nodes.
+  // Nodes with equal declarations. Groups without nodes are reused, so there are never more groups
+  // than nodes.
   struct Group {
     features::FeatureSet features;
     NodeSet nodes;  // while has_sets_
     std::size_t node_count = 0;
   };
-  // With more groups than this their nodes are looked at one by one: a set of nodes for each group
-  // would cost more, in time and in memory.
+  // With more groups than this, nodes are tested one by one: a NodeSet per group would cost more
+  // time and memory.
   static constexpr std::size_t kFewGroups = 64;
 
   Result<features::FeatureSet> Infer(const PodInfo& pod) const;
-  // Takes over what nodes declare that have changed since the last call.
+  // Applies the declarations that changed since the last call.
   void RefreshGroups();
   void Join(NodeIndex node);
   void Leave(NodeIndex node);
-  // Begins anew, with sets of nodes.
+  // Rebuilds the groups, with a NodeSet each.
   void Regroup();
 
   const Options options_;

@@ -343,7 +343,7 @@ TEST(NodeDeclaredFeaturesHints, NothingElseIsOfInterest) {
 // The steps themselves, over a table of nodes.
 struct Steps : Hints {
   Steps() {
-    plugin.id = 3;
+    plugin.Register({.name = "NodeDeclaredFeatures", .id = 3});
     cycle.pod = pod;
   }
   std::string Filter() {
@@ -474,6 +474,8 @@ TEST(NodeDeclaredFeaturesSteps, ARefusalCannotBeResolvedByRemovingPods) {
                                     .claims = s.claims,
                                     .framework = features::DefaultFramework(),
                                     .version = features::VersionOf(kOurVersion)}));
+  plugins.back()->Register(
+      {.name = "NodeDeclaredFeatures", .points = PointsOf<NodeDeclaredFeatures>()});
   SeededLoop loop(1);
   Framework framework(loop, s.nodes, plugins, nullptr);
   Cycle cycle;

@@ -1,16 +1,14 @@
 #pragma once
 
-#include "scheduler/cache/node_table.h"
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
 
-// A pod that names its node goes nowhere else.
+// Restricts a pod with spec.nodeName to that node.
 class NodeName final : public Plugin {
  public:
-  explicit NodeName(const NodeTable& nodes) : nodes_(nodes) {}
-  std::string_view name() const override { return "NodeName"; }
-  Points points() const override { return Point::kPreFilter | Point::kFilter; }
+  explicit NodeName(const PluginContext& context) : nodes_(context.nodes) {}
   EventMask events() const override { return MaskOf(EventKind::kNodeAdd); }
   bool MayHelp(const PodInfo& pod, const ClusterEvent& event) override;
   Status PreFilter(Cycle& cycle) override;

@@ -53,7 +53,7 @@ void NodePorts::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagno
   std::size_t kept = 0;
   rejected.ForEach([&](NodeIndex node) {
     if (Conflict(pod.host_ports, nodes_.ports(node))) return;
-    ++kept;  // free, and only kept for somebody
+    ++kept;  // free, but kept for a nominated pod
     keepers.AddOf(nodes_, node, pod);
   });
   const std::size_t used = rejected.Count() - kept;

@@ -1,16 +1,14 @@
 #pragma once
 
-#include "scheduler/cache/node_table.h"
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
 
-// No two pods of a node use the same host port.
+// Rejects nodes on which a host port of the pod is in use.
 class NodePorts final : public Plugin {
  public:
-  explicit NodePorts(const NodeTable& nodes) : nodes_(nodes) {}
-  std::string_view name() const override { return "NodePorts"; }
-  Points points() const override { return Point::kPreFilter | Point::kFilter; }
+  explicit NodePorts(const PluginContext& context) : nodes_(context.nodes) {}
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kBoundPodRemove);
   }

@@ -1,7 +1,6 @@
 #include "scheduler/plugins/node_resources/node_resources_fit.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -56,7 +55,7 @@ void NodeResourcesFit::FindMissing(const PodInfo& pod, NodeIndex node, Nominated
     }
   }
   if (nodes_.free_pods()[node] < pods) report("Too many pods");
-  // A resource that the pod itself does not ask for may be overcommitted.
+  // A resource that the pod itself does not request may be overcommitted.
   const ResourceAmounts& own = pod.requests;
   if (own.milli_cpu > 0 && wanted.milli_cpu > nodes_.free_cpu()[node]) report("Insufficient cpu");
   if (own.memory > 0 && wanted.memory > nodes_.free_memory()[node]) report("Insufficient memory");
@@ -90,10 +89,12 @@ Status NodeResourcesFit::Filter(Cycle& cycle, NodeSet& nodes) {
 
 void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
   const PodInfo& pod = *cycle.pod;
-  // Room that is only kept is told apart from room that is used: whoever wonders why a node that
-  // looks empty takes no pods is to see for whom. First the names, so that equal reasons are one.
+  // Distinguishes kept from used resources and names the pods they are kept for: otherwise nobody
+  // could tell why a node that looks empty takes no pods. The names come first, so that equal
+  // reasons are counted together.
   RoomKeepers keepers;
-  std::map<NodeIndex, std::set<std::string>> kept;  // what is missing only because it is kept
+  std::map<NodeIndex, std::set<std::string>>
+      kept;  // resources that are missing only because they are kept
   if (nodes_.has_nominated()) {
     rejected.ForEach([&](NodeIndex node) {
       if (nodes_.FindNominated(node) == nullptr) return;
@@ -115,8 +116,9 @@ void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
         return;
       }
       constexpr std::string_view kInsufficient = "Insufficient ";
-      if (options_.comes_from_devices && reason.starts_with(kInsufficient) &&
-          options_.comes_from_devices(reason.substr(kInsufficient.size()))) {
+      // Extended resources of device classes are not supported; mentioned only if one is missing.
+      if (reason.starts_with(kInsufficient) &&
+          devices_.StandForResource(reason.substr(kInsufficient.size()))) {
         diagnosis.Count(StrCat(reason,
                                " (extendedResourceName of a DeviceClass is not supported by "
                                "this scheduler)"));
@@ -130,7 +132,7 @@ void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
 bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   const ResourceAmounts& wanted = pod.requests;
   switch (event.kind) {
-    case EventKind::kBoundPodRemove:  // it held a slot at least
+    case EventKind::kBoundPodRemove:  // it used at least a pod slot
     case EventKind::kBoundPodShrink:
       return true;
     case EventKind::kNodeAdd:
@@ -157,18 +159,18 @@ bool NodeResourcesFit::IsIgnored(std::string_view resource) const {
   const auto has = [](const std::vector<std::string>& list, std::string_view name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
-  if (options_.ignored_resources.empty() && options_.ignored_groups.empty()) return false;
-  return has(options_.ignored_resources, resource) ||
-         has(options_.ignored_groups, resource.substr(0, resource.find('/')));
+  if (args_.ignored_resources.empty() && args_.ignored_groups.empty()) return false;
+  return has(args_.ignored_resources, resource) ||
+         has(args_.ignored_groups, resource.substr(0, resource.find('/')));
 }
 
-bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIndex> nodes,
-                                      std::span<std::int64_t> scores) const {
+bool NodeResourcesFit::ScoreByArgs(const PodInfo& pod, std::span<const NodeIndex> nodes,
+                                   std::span<std::int64_t> scores) const {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeIndex node = nodes[i];
     std::int64_t sum = 0;
     std::int64_t weights = 0;
-    for (const auto& [name, factor] : options_.scoring.resources) {
+    for (const auto& [name, factor] : args_.scoring.resources) {
       const std::int64_t capacity = nodes_.AllocatableOf(node, name);
       std::int64_t used = 0;
       if (name == "cpu") {
@@ -176,7 +178,7 @@ bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIn
       } else if (name == "memory") {
         used = nodes_.scored_memory()[node] + pod.scoring_requests.memory;
       } else {
-        // A resource that the pod does not ask for says nothing about where it should go.
+        // A resource that the pod does not request does not affect its score.
         const std::int64_t more = pod.requests.Get(name);
         if (more == 0) continue;
         const std::int64_t free = name == "ephemeral-storage" ? nodes_.free_storage()[node]
@@ -184,23 +186,23 @@ bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIn
         used = capacity - free + more;
       }
       if (capacity <= 0) continue;
-      if (!options_.scoring.shape.empty()) {
+      if (!args_.scoring.shape.empty()) {
         // As in Kubernetes, a resource without points does not count at all.
         const std::int64_t points =
-            At(options_.scoring.shape, used > capacity ? 100 : used * 100 / capacity);
+            At(args_.scoring.shape, used > capacity ? 100 : used * 100 / capacity);
         if (points == 0) continue;
         weights += factor;
         sum += factor * points;
         continue;
       }
       weights += factor;
-      if (options_.scoring.most_allocated) {
+      if (args_.scoring.most_allocated) {
         sum += factor * (std::min(used, capacity) * 100 / capacity);
       } else if (used <= capacity) {
         sum += factor * ((capacity - used) * 100 / capacity);
       }
     }
-    if (!options_.scoring.shape.empty()) sum += weights / 2;  // rounded, where the others cut off
+    if (!args_.scoring.shape.empty()) sum += weights / 2;  // rounded; the other strategies truncate
     scores[i] = weights == 0 ? 0 : sum / weights;
   }
   return true;
@@ -209,7 +211,7 @@ bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIn
 bool NodeResourcesFit::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                              std::span<std::int64_t> scores) {
   static const FitScoring kDefault;
-  if (options_.scoring != kDefault) return ScoreByOptions(*cycle.pod, nodes, scores);
+  if (args_.scoring != kDefault) return ScoreByArgs(*cycle.pod, nodes, scores);
   const ResourceAmounts& pod = cycle.pod->scoring_requests;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeIndex node = nodes[i];
@@ -223,27 +225,6 @@ bool NodeResourcesFit::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
     add(nodes_.allocatable_cpu()[node], nodes_.scored_cpu()[node] + pod.milli_cpu);
     add(nodes_.allocatable_memory()[node], nodes_.scored_memory()[node] + pod.memory);
     scores[i] = weights == 0 ? 0 : sum / weights;
-  }
-  return true;
-}
-
-bool NodeResourcesBalanced::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
-                                  std::span<std::int64_t> scores) {
-  const ResourceAmounts& pod = cycle.pod->requests;
-  if (pod.milli_cpu == 0 && pod.memory == 0) return false;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const NodeIndex node = nodes[i];
-    const auto fraction = [](std::int64_t capacity, std::int64_t free, std::int64_t more) {
-      if (capacity <= 0) return 0.0;
-      return std::min(1.0,
-                      static_cast<double>(capacity - free + more) / static_cast<double>(capacity));
-    };
-    const double cpu =
-        fraction(nodes_.allocatable_cpu()[node], nodes_.free_cpu()[node], pod.milli_cpu);
-    const double memory =
-        fraction(nodes_.allocatable_memory()[node], nodes_.free_memory()[node], pod.memory);
-    // The standard deviation of two values is half their distance.
-    scores[i] = static_cast<std::int64_t>((1 - std::fabs(cpu - memory) / 2) * 100);
   }
   return true;
 }

@@ -1,32 +1,21 @@
 #pragma once
 
-#include <functional>
-
-#include "scheduler/cache/node_table.h"
-#include "scheduler/config/profile.h"
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
+#include "scheduler/plugins/node_resources/node_resources_args.h"
 
 namespace drakkar::scheduler {
 
-// A node has room for what the pod requests, pod slots included; emptier nodes (or, if so
-// configured, fuller ones) are preferred, by default with cpu and memory alike.
+// Rejects nodes without enough free resources or pod slots. Prefers emptier nodes or, if so
+// configured, fuller ones; by default cpu and memory have the same weight.
 //
-// Reads the free-amount columns, only of resources that the pod asks for. A pod without requests
-// costs one set operation.
+// Reads only the columns of requested resources. A pod without requests costs one set operation.
 class NodeResourcesFit final : public Plugin {
  public:
-  struct Options {
-    FitScoring scoring;
-    std::vector<std::string> ignored_resources;
-    std::vector<std::string> ignored_groups;
-    // Whether devices of some class stand for an extended resource, which we do not honour: only
-    // said when it is missing. May be null.
-    std::function<bool(std::string_view resource)> comes_from_devices;
-  };
-  explicit NodeResourcesFit(const NodeTable& nodes, Options options = {})
-      : nodes_(nodes), options_(std::move(options)) {}
-  std::string_view name() const override { return "NodeResourcesFit"; }
-  Points points() const override { return Point::kFilter | Point::kScore; }
+  using Args = NodeResourcesFitArgs;
+
+  explicit NodeResourcesFit(const PluginContext& context, Args args = {})
+      : nodes_(context.nodes), devices_(context.devices), args_(std::move(args)) {}
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeAllocatable, EventKind::kBoundPodRemove,
                   EventKind::kBoundPodShrink, EventKind::kTargetPodChange);
@@ -38,31 +27,19 @@ class NodeResourcesFit final : public Plugin {
              std::span<std::int64_t> scores) override;
 
  private:
-  // Whether nominated pods that come before the pod count as if they were there.
+  // Whether nominated pods that take precedence over the pod count as placed.
   enum class Nominated { kCount, kIgnore };
-  // What is missing on one node, as reasons; nothing if it fits.
+  // Reports what is missing on one node; nothing if the pod fits.
   template <typename Report>
   void FindMissing(const PodInfo& pod, NodeIndex node, Nominated nominated_pods,
                    Report report) const;
   bool IsIgnored(std::string_view resource) const;
-  bool ScoreByOptions(const PodInfo& pod, std::span<const NodeIndex> nodes,
-                      std::span<std::int64_t> scores) const;
+  bool ScoreByArgs(const PodInfo& pod, std::span<const NodeIndex> nodes,
+                   std::span<std::int64_t> scores) const;
 
   const NodeTable& nodes_;
-  const Options options_;
-};
-
-// Prefers nodes on which cpu and memory would be used in the same proportion.
-class NodeResourcesBalanced final : public Plugin {
- public:
-  explicit NodeResourcesBalanced(const NodeTable& nodes) : nodes_(nodes) {}
-  std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
-  Points points() const override { return Point::kScore | Points{0}; }
-  bool Score(Cycle& cycle, std::span<const NodeIndex> nodes,
-             std::span<std::int64_t> scores) override;
-
- private:
-  const NodeTable& nodes_;
+  const DeviceState& devices_;
+  const Args args_;
 };
 
 }  // namespace drakkar::scheduler

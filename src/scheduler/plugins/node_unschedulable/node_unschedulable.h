@@ -1,16 +1,14 @@
 #pragma once
 
-#include "scheduler/cache/node_table.h"
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
 
-// Nodes marked unschedulable take only pods that tolerate it.
+// Rejects cordoned nodes unless the pod tolerates them.
 class NodeUnschedulable final : public Plugin {
  public:
-  explicit NodeUnschedulable(const NodeTable& nodes) : nodes_(nodes) {}
-  std::string_view name() const override { return "NodeUnschedulable"; }
-  Points points() const override { return Point::kFilter | Points{0}; }
+  explicit NodeUnschedulable(const PluginContext& context) : nodes_(context.nodes) {}
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeTaint, EventKind::kTargetPodChange);
   }

@@ -2,18 +2,16 @@
 
 #include <vector>
 
-#include "scheduler/cache/node_table.h"
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
 
-// Nodes with taints take only pods that tolerate them (NoSchedule, NoExecute) or are chosen last
-// (PreferNoSchedule). Asked once per group of equally tainted nodes.
+// Rejects nodes with untolerated taints (NoSchedule, NoExecute) or scores them lower
+// (PreferNoSchedule). Evaluated once per group of equally tainted nodes.
 class TaintToleration final : public Plugin {
  public:
-  explicit TaintToleration(const NodeTable& nodes) : nodes_(nodes) {}
-  std::string_view name() const override { return "TaintToleration"; }
-  Points points() const override { return Point::kFilter | Point::kScore; }
+  explicit TaintToleration(const PluginContext& context) : nodes_(context.nodes) {}
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeTaint, EventKind::kTargetPodChange);
   }

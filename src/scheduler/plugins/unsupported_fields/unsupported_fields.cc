@@ -24,7 +24,7 @@ std::string FindUnsupportedField(const PodInfo& pod) {
   }
   index = 0;
   for (Value volume : spec["volumes"].elements()) {
-    // Some must be bound first, the others may not be in two places at once.
+    // The first two need volume binding; the others must not be attached to two nodes.
     for (const api::FieldName kind :
          api::FieldNames{"persistentVolumeClaim", "ephemeral", "awsElasticBlockStore",
                          "gcePersistentDisk", "iscsi", "rbd"}) {

@@ -1,15 +1,15 @@
 #pragma once
 
 #include "scheduler/framework/plugin.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
 
-// Refuses pods that ask for something we do not honour yet, so that none is placed as if it had not
-// asked. Preferences that we do not know are not refused: a preference may be missed.
+// Rejects pods with requirements that are not supported, instead of ignoring them. Unsupported
+// preferences are ignored, because a preference need not be met.
 class UnsupportedFields final : public Plugin {
  public:
-  std::string_view name() const override { return "UnsupportedFields"; }
-  Points points() const override { return Point::kPreFilter | Points{0}; }
+  explicit UnsupportedFields(const PluginContext&) {}
   EventMask events() const override { return MaskOf(EventKind::kTargetPodChange); }
   Status PreFilter(Cycle& cycle) override;
 };

@@ -1,9 +1,9 @@
-#include "scheduler/config/node_affinity_args.h"
+#include "scheduler/plugins/node_affinity/node_affinity_args.h"
 
 #include <vector>
 
 #include "base/text/text.h"
-#include "scheduler/config/fields.h"
+#include "scheduler/args/fields.h"
 
 namespace drakkar::scheduler {
 namespace {
@@ -46,8 +46,6 @@ Result<void> CheckTerm(Value term, const std::string& path) {
   return fields.Finish();
 }
 
-}  // namespace
-
 Result<void> CheckNodeAffinity(Value affinity, const std::string& path) {
   Fields fields(affinity, path);
   constexpr char kRequired[] = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -73,6 +71,22 @@ Result<void> CheckNodeAffinity(Value affinity, const std::string& path) {
     fields.Take(inner.Finish());
   }
   return fields.Finish();
+}
+
+}  // namespace
+
+PluginArgsPtr NodeAffinityArgs::Read(Fields& fields, const FeatureGates&) {
+  auto args = std::make_shared<NodeAffinityArgs>();
+  if (const Value added = fields.Get("addedAffinity"); added.has_value()) {
+    const Result<void> checked = CheckNodeAffinity(added, fields.PathOf("addedAffinity"));
+    fields.Take(checked);
+    if (checked.ok()) args->added_affinity = api::Draft(added).Freeze();
+  }
+  return args;
+}
+
+void NodeAffinityArgs::Write(api::Draft& args) const {
+  if (added_affinity != nullptr) args["addedAffinity"] = api::Draft(added_affinity);
 }
 
 }  // namespace drakkar::scheduler

@@ -1,4 +1,4 @@
-#include "scheduler/config/fields.h"
+#include "scheduler/args/fields.h"
 
 #include "api/meta/time.h"
 #include "base/text/text.h"
@@ -31,7 +31,7 @@ api::Value Fields::Get(api::FieldName name) {
 void Fields::Text(api::FieldName name, std::string& out) {
   const api::Value value = Get(name);
   if (!value.has_value()) return;
-  if (!value.is_string()) return Refuse(name, "must be a text");
+  if (!value.is_string()) return Refuse(name, "must be a string");
   out = std::string(value.str());
 }
 
@@ -63,10 +63,10 @@ void Fields::Time(api::FieldName name, Duration& out) {
 void Fields::Texts(api::FieldName name, std::vector<std::string>& out) {
   const api::Value value = Get(name);
   if (!value.has_value()) return;
-  if (!value.is_array()) return Refuse(name, "must be a list of texts");
+  if (!value.is_array()) return Refuse(name, "must be a list of strings");
   out.clear();
   for (api::Value each : value.elements()) {
-    if (!each.is_string()) return Refuse(name, "must be a list of texts");
+    if (!each.is_string()) return Refuse(name, "must be a list of strings");
     out.emplace_back(each.str());
   }
 }

@@ -11,28 +11,28 @@
 
 namespace drakkar::scheduler {
 
-// Reads the members of one object of a configuration file and knows, at the end, which were not
-// asked for. The first thing that is wrong is kept.
+// Reads the fields of one object of a configuration file. Keeps the first error and, in Finish,
+// rejects fields that were never read.
 class Fields {
  public:
   Fields(api::Value object, std::string path);
 
-  // Each leaves `out` alone if the field is absent or null.
+  // Each leaves `out` unchanged if the field is absent or null.
   void Text(api::FieldName name, std::string& out);
   void Bool(api::FieldName name, bool& out);
   void Int(api::FieldName name, std::int64_t& out, std::int64_t least, std::int64_t most);
   void Time(api::FieldName name, Duration& out);
   void Texts(api::FieldName name, std::vector<std::string>& out);
-  // Known and without effect.
+  // Accepts a field that has no effect.
   void Ignore(api::FieldName name) { asked_.insert(std::string(name)); }
-  // The member itself, for nested objects and lists; absent: a missing value.
+  // The field itself, for nested objects and lists; an absent value if it is missing.
   api::Value Get(api::FieldName name);
   std::string PathOf(std::string_view name) const;
 
   void Refuse(api::FieldName name, std::string_view why);
-  // Keeps the error of something nested.
+  // Keeps the error of a nested object.
   void Take(const Result<void>& nested);
-  // Refuses members that nobody asked for.
+  // Rejects fields that were never read.
   Result<void> Finish();
 
  private:

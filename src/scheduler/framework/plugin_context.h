@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/exec/event_loop.h"
+#include "scheduler/cache/claim_cache.h"
+#include "scheduler/cache/device_state.h"
+#include "scheduler/cache/node_table.h"
+#include "scheduler/cache/placements.h"
+#include "scheduler/framework/cluster_event.h"
+
+namespace drakkar {
+class FeatureGates;
+class Random;
+}  // namespace drakkar
+namespace drakkar::client {
+class Client;
+class EventRecorder;
+}  // namespace drakkar::client
+namespace drakkar::features {
+class Framework;
+}
+
+namespace drakkar::scheduler {
+
+struct SchedulerMetrics;
+
+// What a plugin may see of the cluster and do to it; every plugin of a profile is made with the
+// same one, which outlives them. All of it belongs to the scheduler's loop.
+struct PluginContext {
+  EventLoop& loop;  // and its clock
+  Random& random;
+  client::Client& client;
+  client::EventRecorder& events;
+
+  const NodeTable& nodes;
+  const Placements& placements;  // which pods are on which node, with their labels
+  ClaimCache& claims;
+  DeviceState& devices;  // slices, classes and the allocator
+
+  const FeatureGates& gates;
+  // What nodes may declare and pods may need (KEP-5328).
+  const features::Framework& declared_features;
+  SchedulerMetrics& metrics;
+
+  // Something happened that other pods may profit from.
+  std::function<void(const ClusterEvent&)> notify;
+  // The pod is expected on the node and waits: shown as status.nominatedNodeName.
+  std::function<void(const PodInfo& pod, const std::string& node_name)> nominate;
+  // A pod in PreBind has nothing left to write and waits: others may write.
+  std::function<void()> on_wait_began;
+  // Whether the pod runs, or may for all we know.
+  std::function<bool(std::string_view pod_uid)> is_bound;
+
+  const Clock& clock() const { return loop.clock(); }
+};
+
+}  // namespace drakkar::scheduler
