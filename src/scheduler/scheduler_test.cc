@@ -174,13 +174,15 @@ TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
-  cluster.CreatePod("spread", R"(,"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone",
-    "whenUnsatisfiable":"DoNotSchedule"}])");
+  cluster.CreatePod(
+      "affine", R"(,"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":)"
+                R"([{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}]}})");
   cluster.Settle();
-  EXPECT_EQ(cluster.NodeOf("spread"), "");
-  EXPECT_THAT(cluster.Events("spread", "FailedScheduling"),
-              ElementsAre("0/1 nodes are available: spec.topologySpreadConstraints[0] is not "
-                          "supported by this scheduler."));
+  EXPECT_EQ(cluster.NodeOf("affine"), "");
+  EXPECT_THAT(cluster.Events("affine", "FailedScheduling"),
+              ElementsAre("0/1 nodes are available: spec.affinity.podAffinity."
+                          "requiredDuringSchedulingIgnoredDuringExecution is not supported by this "
+                          "scheduler."));
 }
 
 TEST(Scheduler, SaysThatAnExtendedResourceOfADeviceClassIsNotSupported) {

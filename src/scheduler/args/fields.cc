@@ -19,6 +19,11 @@ void Fields::Refuse(api::FieldName name, std::string_view why) {
   if (result_.ok()) result_ = InvalidArgument(StrCat(PathOf(name), " ", why));
 }
 
+void Fields::Ignore(api::FieldName name, std::string_view why) {
+  if (!Get(name).has_value()) return;
+  remarks_.push_back(StrCat(PathOf(name), " has no effect: ", why));
+}
+
 void Fields::Take(const Result<void>& nested) {
   if (result_.ok() && !nested.ok()) result_ = nested.error();
 }

@@ -23,8 +23,8 @@ class Fields {
   void Int(api::FieldName name, std::int64_t& out, std::int64_t least, std::int64_t most);
   void Time(api::FieldName name, Duration& out);
   void Texts(api::FieldName name, std::vector<std::string>& out);
-  // Accepts a field that has no effect.
-  void Ignore(api::FieldName name) { asked_.insert(std::string(name)); }
+  // Accepts a field that has no effect, and says so if it is set.
+  void Ignore(api::FieldName name, std::string_view why);
   // The field itself, for nested objects and lists; an absent value if it is missing.
   api::Value Get(api::FieldName name);
   std::string PathOf(std::string_view name) const;
@@ -34,12 +34,15 @@ class Fields {
   void Take(const Result<void>& nested);
   // Rejects fields that were never read.
   Result<void> Finish();
+  // One sentence for each field that is set and has no effect.
+  const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
   const api::Value object_;
   const std::string path_;
   std::set<std::string, std::less<>> asked_;
   Result<void> result_ = Ok();
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace drakkar::scheduler

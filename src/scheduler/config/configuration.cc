@@ -40,6 +40,7 @@ Result<void> ReadArguments(Value entry, const std::string& path, const FeatureGa
     Fields read(args, inner);
     CheckKind(read, StrCat(name, "Args"), false);
     profile.args[name] = row->read_args(read, gates);
+    remarks.insert(remarks.end(), read.remarks().begin(), read.remarks().end());
     return read.Finish();
   }
   if (IsForeignPlugin(name)) {

@@ -5,6 +5,7 @@
 
 #include "api/json/writer.h"
 #include "base/text/text.h"
+#include "scheduler/framework/plugin.h"
 #include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
 #include "scheduler/plugins/node_resources/node_resources_args.h"
 #include "scheduler/scheduler.h"
@@ -63,7 +64,9 @@ profiles:
       ignoredResourceGroups: [vendor.io]
       scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 3}, {name: memory}]}
   - name: PodTopologySpread
-    args: {defaultingType: List}
+    args: {defaultingType: List, defaultConstraints: [{maxSkew: 1}]}
+  - name: InterPodAffinity
+    args: {hardPodAffinityWeight: 1}
 )");
   EXPECT_EQ(configuration.first_backoff, seconds(2));
   EXPECT_EQ(configuration.longest_backoff, seconds(20));
@@ -81,7 +84,8 @@ profiles:
   const auto fit = packing.ArgsOf<NodeResourcesFitArgs>("NodeResourcesFit");
   EXPECT_TRUE(fit.scoring.most_allocated);
   EXPECT_EQ(fit.scoring.resources[0], (std::pair<std::string, std::int64_t>("cpu", 3)));
-  EXPECT_EQ(configuration.remarks.size(), 3u) << "qps, burst and a plugin we do not have";
+  EXPECT_EQ(configuration.remarks.size(), 4u)
+      << "qps, burst, defaultConstraints and an unsupported plugin";
 }
 
 TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
@@ -102,6 +106,8 @@ TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
        "reserve and preBind, or at none of them"},
       {"profiles: [{plugins: {bind: {disabled: [{name: '*'}]}}}]",
        "profiles[0].plugins.bind: at least one plugin that binds pods must be enabled"},
+      {"profiles: [{pluginConfig: [{name: PodTopologySpread, args: {defaultingType: Own}}]}]",
+       "profiles[0].pluginConfig[0].args.defaultingType must be System or List, not \"Own\""},
       {"profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 500ms}}]}]",
        "profiles[0].pluginConfig[0].args.bindingTimeout must be at least 1 second"},
       {"profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: -1s}}]}]",
@@ -214,16 +220,16 @@ TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
   };
   const std::string ours =
       "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
-      "NodeDeclaredFeatures DynamicResources";
+      "PodTopologySpread NodeDeclaredFeatures DynamicResources";
   EXPECT_EQ(filters("{}"), ours);
   EXPECT_EQ(filters("{multiPoint: {enabled: [{name: DynamicResources}]}}"), ours)
       << "one that is enabled anyway keeps its place";
   EXPECT_EQ(filters("{multiPoint: {disabled: [{name: NodeName}], enabled: [{name: NodeName}]}}"),
             "NodeUnschedulable TaintToleration NodeAffinity NodePorts NodeResourcesFit "
-            "NodeDeclaredFeatures DynamicResources NodeName");
+            "PodTopologySpread NodeDeclaredFeatures DynamicResources NodeName");
   EXPECT_EQ(filters("{filter: {enabled: [{name: NodeResourcesFit}, {name: NodeName}]}}"),
             "NodeResourcesFit NodeName NodeUnschedulable TaintToleration NodeAffinity NodePorts "
-            "NodeDeclaredFeatures DynamicResources");
+            "PodTopologySpread NodeDeclaredFeatures DynamicResources");
   EXPECT_EQ(
       filters(
           "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, "
@@ -352,6 +358,26 @@ TEST(Profiles, EachHasItsNameItsPluginsAndItsArguments) {
     EXPECT_THAT(metrics, HasSubstr(StrCat("scheduler_schedule_attempts_total{profile=\"", profile,
                                           "\",result=\"scheduled\"}")));
   }
+}
+
+TEST(Profiles, APluginMayScoreWithoutFiltering) {
+  constexpr Points kScoreOnly = Point::kScore | Point::kPrefer;
+  TestCluster cluster;
+  cluster.profiles[0].plugins["DynamicResources"] = {
+      .points = kScoreOnly, .weight = 0, .places = {}};
+  cluster.profiles[0].plugins["PodTopologySpread"] = {
+      .points = kScoreOnly, .weight = 0, .places = {}};
+  cluster.CreateNode("n1", R"({"zone":"a"})");
+  cluster.CreateNode("n2", R"({"zone":"b"})");
+  cluster.CreateClass();
+  cluster.CreateClaim("c");
+  cluster.StartScheduler();
+  cluster.CreatePodWithClaims(
+      "p", {"c"},
+      R"(,"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":)"
+      R"("ScheduleAnyway","labelSelector":{"matchLabels":{"app":"web"}}}])");
+  cluster.Settle();
+  EXPECT_NE(cluster.NodeOf("p"), "");
 }
 
 TEST(Profiles, ShareTheDevicesOfTheCluster) {

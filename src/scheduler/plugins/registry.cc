@@ -14,6 +14,7 @@
 #include "scheduler/plugins/node_resources/node_resources_balanced.h"
 #include "scheduler/plugins/node_resources/node_resources_fit.h"
 #include "scheduler/plugins/node_unschedulable/node_unschedulable.h"
+#include "scheduler/plugins/pod_topology_spread/pod_topology_spread.h"
 #include "scheduler/plugins/scheduling_gates/scheduling_gates.h"
 #include "scheduler/plugins/taint_toleration/taint_toleration.h"
 #include "scheduler/plugins/unsupported_fields/unsupported_fields.h"
@@ -60,6 +61,7 @@ constexpr PluginRow kPlugins[] = {
     Row<NodeAffinity>("NodeAffinity", {.weight = 2}),
     Row<NodePorts>("NodePorts"),
     Row<NodeResourcesFit>("NodeResourcesFit"),
+    Row<PodTopologySpread>("PodTopologySpread", {.weight = 2}),
     Row<NodeDeclaredFeatures>("NodeDeclaredFeatures", {.gate = Gate::kNodeDeclaredFeatures}),
     Row<DynamicResources>("DynamicResources", {.weight = 2}),
     Row<NodeResourcesBalanced>("NodeResourcesBalancedAllocation"),
@@ -68,10 +70,9 @@ constexpr PluginRow kPlugins[] = {
 static_assert(std::size(kPlugins) <= kMaxPlugins);
 
 constexpr std::string_view kForeign[] = {
-    "DefaultPreemption", "GangScheduling",        "ImageLocality",   "InterPodAffinity",
-    "NodeVolumeLimits",  "PodTopologySpread",     "VolumeBinding",   "VolumeRestrictions",
-    "VolumeZone",        "DeferredPodScheduling", "AzureDiskLimits", "EBSLimits",
-    "GCEPDLimits",
+    "DefaultPreemption",     "GangScheduling",  "ImageLocality",      "InterPodAffinity",
+    "NodeVolumeLimits",      "VolumeBinding",   "VolumeRestrictions", "VolumeZone",
+    "DeferredPodScheduling", "AzureDiskLimits", "EBSLimits",          "GCEPDLimits",
 };
 
 }  // namespace

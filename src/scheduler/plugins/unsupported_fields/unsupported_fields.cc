@@ -15,14 +15,6 @@ std::string FindUnsupportedField(const PodInfo& pod) {
     }
   }
   std::size_t index = 0;
-  for (Value constraint : spec["topologySpreadConstraints"].elements()) {
-    // Absent means the same as DoNotSchedule.
-    if (constraint["whenUnsatisfiable"].str() != "ScheduleAnyway") {
-      return StrCat("spec.topologySpreadConstraints[", index, "]");
-    }
-    ++index;
-  }
-  index = 0;
   for (Value volume : spec["volumes"].elements()) {
     // The first two need volume binding; the others must not be attached to two nodes.
     for (const api::FieldName kind :

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/cache/node_table.h"
+#include "scheduler/cache/placements.h"
+#include "scheduler/plugins/pod_topology_spread/spread_constraint.h"
+
+namespace drakkar::scheduler {
+
+// The domain of every node under one topology key.
+struct TopologyDomains {
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::vector<std::uint32_t> of_node;  // by index; kNone: the node has no such label
+  NodeSet nodes;                       // those that have it
+  std::size_t count = 0;               // domains are numbered below it; some may have no node
+};
+
+// How many pods that a constraint counts each node has, and which domain it belongs to. Both are
+// remembered, so that asking again costs only the nodes that changed since.
+//
+// Bounds: kMaxKeys topology keys and kMaxSelectors selectors, each with a number per node; past
+// that all are dropped.
+class TopologyCounts {
+ public:
+  static constexpr std::size_t kMaxKeys = 64;
+  static constexpr std::size_t kMaxSelectors = 128;
+
+  TopologyCounts(const NodeTable& nodes, const Placements& placements)
+      : nodes_(nodes), placements_(placements) {}
+
+  // Valid until the next call.
+  const TopologyDomains& DomainsOf(const std::string& topology_key);
+  // By node index. Valid until the next call.
+  const std::vector<std::int64_t>& PodsPerNode(const SpreadConstraint& constraint,
+                                               std::string_view ns);
+
+ private:
+  struct Key {
+    TopologyDomains domains;
+    std::map<std::string, std::uint32_t, std::less<>> numbers;  // by value
+    std::uint64_t version = 0;
+  };
+  struct Selector {
+    std::vector<std::int64_t> counts;
+    std::uint64_t version = 0;
+  };
+
+  const NodeTable& nodes_;
+  const Placements& placements_;
+  std::map<std::string, Key, std::less<>> keys_;
+  std::map<std::string, Selector> selectors_;  // by namespace and text
+};
+
+}  // namespace drakkar::scheduler
