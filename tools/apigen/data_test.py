@@ -201,6 +201,8 @@ class AgainstTheData(unittest.TestCase):
         for kind in self.schema.kinds:
             with self.subTest(f"{kind.group}/{kind.version} {kind.kind}"):
                 base = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+                if base + "/" not in self.paths:
+                    continue  # its document is not among the published ones
                 whole = base + ("/namespaces/{namespace}/" if kind.namespaced else "/") + kind.plural
                 self.assertIn(whole, self.paths)
                 verbs = {actions.get(v["action"], v["action"]) for p in (whole, whole + "/{name}")

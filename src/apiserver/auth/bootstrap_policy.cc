@@ -114,6 +114,9 @@ std::vector<RoleText> UserRoles() {
          "configmaps events persistentvolumeclaims replicationcontrollers "
          "replicationcontrollers/scale secrets serviceaccounts services services/proxy"},
         {kWrite, "apps", kWorkloadsWritten},
+        {kWrite, "autoscaling", "horizontalpodautoscalers"},
+        {kWrite, "batch", "cronjobs jobs"},
+        {kWrite, "networking.k8s.io", "ingresses networkpolicies"},
         {kWrite, "policy", "poddisruptionbudgets"},
         {kWrite, "coordination.k8s.io", "leases"},
         {kWrite, "resource.k8s.io", "resourceclaims resourceclaimtemplates"}},
@@ -128,6 +131,10 @@ std::vector<RoleText> UserRoles() {
          "bindings events limitranges namespaces namespaces/status pods/log pods/status "
          "replicationcontrollers/status resourcequotas resourcequotas/status"},
         {kRead, "apps", kWorkloads},
+        {kRead, "autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status"},
+        {kRead, "batch", "cronjobs cronjobs/status jobs jobs/status"},
+        {kRead, "discovery.k8s.io", "endpointslices"},
+        {kRead, "networking.k8s.io", "ingresses ingresses/status networkpolicies"},
         {kRead, "policy", "poddisruptionbudgets poddisruptionbudgets/status"},
         {kRead, "coordination.k8s.io", "leases"},
         {kRead, "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"}},

@@ -124,8 +124,9 @@ void Cells::AddCreated() {
 CellWriter FindCellWriter(std::string_view group, std::string_view kind) {
   static const std::vector<CellWriterEntry> entries = [] {
     std::vector<CellWriterEntry> all;
-    for (auto list : {PodCellWriters(), ClusterCellWriters(), ResourceCellWriters(),
-                      WorkloadCellWriters(), StorageCellWriters()}) {
+    for (auto list :
+         {PodCellWriters(), ClusterCellWriters(), ResourceCellWriters(), WorkloadCellWriters(),
+          StorageCellWriters(), BatchCellWriters(), NetworkCellWriters()}) {
       all.insert(all.end(), list.begin(), list.end());
     }
     return all;

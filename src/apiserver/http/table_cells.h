@@ -62,6 +62,8 @@ std::vector<CellWriterEntry> ClusterCellWriters();
 std::vector<CellWriterEntry> ResourceCellWriters();
 std::vector<CellWriterEntry> WorkloadCellWriters();
 std::vector<CellWriterEntry> StorageCellWriters();
+std::vector<CellWriterEntry> BatchCellWriters();
+std::vector<CellWriterEntry> NetworkCellWriters();
 
 // Shared by several kinds.
 std::string JoinTexts(api::Value list, std::string_view separator);

@@ -7,6 +7,8 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/registry/cluster_strategies.h"
 #include "apiserver/registry/config_strategies.h"
+#include "apiserver/registry/job_strategies.h"
+#include "apiserver/registry/network_strategies.h"
 #include "apiserver/registry/pod_strategy.h"
 #include "apiserver/registry/rbac_strategy.h"
 #include "apiserver/registry/resource_strategies.h"
@@ -46,7 +48,11 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   if (kind.group == "resource.k8s.io") {
     if (const Strategy* strategy = ResourceStrategyFor(kind.kind)) return *strategy;
   }
+  if (kind.group == "batch") {
+    if (const Strategy* strategy = BatchStrategyFor(kind.kind)) return *strategy;
+  }
   if (const Strategy* strategy = WorkloadStrategyFor(kind.group, kind.kind)) return *strategy;
+  if (const Strategy* strategy = NetworkStrategyFor(kind.group, kind.kind)) return *strategy;
   auto found = table.find({kind.group, kind.kind});
   return found == table.end() ? static_cast<const Strategy&>(generic) : *found->second;
 }

@@ -44,6 +44,8 @@ bool NamesRuntimeClass(Value pod) {
 constexpr std::string_view kApps = "apps";
 constexpr std::string_view kResource = "resource.k8s.io";
 constexpr std::string_view kStorage = "storage.k8s.io";
+constexpr std::string_view kNetworking = "networking.k8s.io";
+constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
 
 // In the order of schema/kinds.schema.
 constexpr std::array kTable = {
@@ -66,9 +68,6 @@ constexpr std::array kTable = {
     Unattended{"", "PersistentVolumeClaim", nullptr,
                "the PersistentVolumeClaim is stored, but nothing provisions or binds a volume for "
                "it, and pods that use it stay pending"},
-    Unattended{"", "ReplicationController", nullptr,
-               "the ReplicationController is stored, but nothing creates its pods; an attached "
-               "kube-controller-manager does"},
     Unattended{"", "LimitRange", nullptr,
                "the LimitRange is stored, but nothing applies its defaults or enforces its limits"},
     Unattended{"", "ResourceQuota", nullptr,
@@ -107,6 +106,26 @@ constexpr std::array kTable = {
     Unattended{kApps, "DaemonSet", nullptr,
                "the DaemonSet is stored, but nothing creates its pods; an attached "
                "kube-controller-manager does"},
+    Unattended{"autoscaling", "HorizontalPodAutoscaler", nullptr,
+               "the HorizontalPodAutoscaler is stored, but nothing scales its target; an attached "
+               "kube-controller-manager with a metrics server does"},
+    Unattended{"discovery.k8s.io", "EndpointSlice", nullptr,
+               "the EndpointSlice is stored, but nothing forwards traffic to it; kube-proxy does"},
+    Unattended{kNetworking, "Ingress", nullptr,
+               "the Ingress is stored, but Drakkar has no ingress controller"},
+    Unattended{kNetworking, "IngressClass", nullptr,
+               "the IngressClass is stored, but Drakkar has no ingress controller"},
+    Unattended{kNetworking, "NetworkPolicy", nullptr,
+               "the NetworkPolicy is stored, but nothing enforces it"},
+    Unattended{kNetworking, "IPAddress", nullptr,
+               "the IPAddress is stored, but cluster IPs are not allocated from it"},
+    Unattended{kNetworking, "ServiceCIDR", nullptr,
+               "the ServiceCIDR is stored, but cluster IPs are not allocated from it"},
+    Unattended{kFlowControl, "FlowSchema", nullptr,
+               "the FlowSchema is stored, but requests are not queued by priority"},
+    Unattended{kFlowControl, "PriorityLevelConfiguration", nullptr,
+               "the PriorityLevelConfiguration is stored, but requests are not queued by "
+               "priority"},
 };
 
 }  // namespace

@@ -163,6 +163,44 @@ class ControllerRevisionStrategy final : public Strategy {
   }
 };
 
+class ReplicationControllerStrategy final : public WorkloadStrategy {
+ public:
+  // Older than owner references: its pods stay unless the deletion says otherwise.
+  std::string_view DefaultPropagation() const override { return "Orphan"; }
+  void Default(Draft& object, const StrategyContext& context) const override {
+    WorkloadStrategy::Default(object, context);
+    Draft& labels = object["spec"]["template"]["metadata"]["labels"];
+    if (labels.size() == 0) return;
+    if (object["spec"]["selector"].size() == 0) object["spec"]["selector"] = labels;
+    if (object["metadata"]["labels"].size() == 0) object["metadata"]["labels"] = labels;
+  }
+
+ private:
+  FieldErrors Check(Value object, Value, const StrategyContext& context) const override {
+    FieldErrors errors;
+    const Value spec = object["spec"];
+    if (spec["selector"].empty()) errors.push_back(Required("spec.selector"));
+    if (!spec["template"].has_value()) {
+      errors.push_back(Required("spec.template"));
+      return errors;
+    }
+    const Value labels = spec["template"]["metadata"]["labels"];
+    for (const auto& [key, name, value] : spec["selector"].members()) {
+      if (labels.Entry(name).exists() && labels.Entry(name).str() == value.str()) continue;
+      errors.push_back(Invalid("spec.template.metadata.labels", labels,
+                               "`selector` does not match template `labels`"));
+      break;
+    }
+    CheckWorkloadTemplate(errors, spec["template"], "ReplicationController", context);
+    return errors;
+  }
+  void CheckStatus(FieldErrors& errors, Value status, Value) const override {
+    CheckNotGreater(errors, status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"},
+                    "replicas", "status.replicas");
+    CheckNotGreater(errors, status, {"availableReplicas"}, "readyReplicas", "readyReplicas");
+  }
+};
+
 class PodTemplateStrategy final : public Strategy {
  public:
   void Default(Draft& object, const StrategyContext&) const override {
@@ -187,7 +225,9 @@ const Strategy* WorkloadStrategyFor(std::string_view group, std::string_view kin
   static const DaemonSetStrategy daemon_set;
   static const StatefulSetStrategy stateful_set;
   static const ControllerRevisionStrategy revision;
+  static const ReplicationControllerStrategy replication_controller;
   static const PodTemplateStrategy pod_template;
+  if (group.empty() && kind == "ReplicationController") return &replication_controller;
   if (group.empty()) return kind == "PodTemplate" ? &pod_template : nullptr;
   if (group != "apps") return nullptr;
   if (kind == "Deployment") return &deployment;

@@ -126,6 +126,18 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed.root(),
                        options_.loop.clock().Now(), object);
   }
+  object["metadata"]["uid"] = NewUuid(options_.random);
+  object["metadata"]["creationTimestamp"] = api::FormatTime(options_.loop.clock().Now());
+  const std::string generate_name(object["metadata"]["generateName"].str());
+  const bool generated = object["metadata"]["name"].str().empty() && !generate_name.empty();
+  std::string name(object["metadata"]["name"].str());
+  if (generated) {
+    for (int i = 0; i < kMaxGeneratedNames; ++i) {
+      name = GenerateName(generate_name, options_.random);
+      if (resource.cache.Find(KeyOf(request.namespace_, name)) == nullptr) break;
+    }
+    object["metadata"]["name"] = name;
+  }
   if (HasSubresource(*resource.kind, "status") && !resource.strategy->TakesStatusOnCreate()) {
     object.Remove("status");
     ApplySchemaDefaults(object, *resource.kind->schema, "status");
@@ -133,8 +145,6 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
   resource.strategy->PrepareForCreate(object, context);
   api::Draft& metadata = object["metadata"];
   if (resource.kind->has_generation) metadata["generation"] = 1;
-  metadata["uid"] = NewUuid(options_.random);
-  metadata["creationTimestamp"] = api::FormatTime(options_.loop.clock().Now());
 
   if (resource.kind->namespaced) {
     api::ObjectPtr home = Find("", "namespaces", request.namespace_);
@@ -156,16 +166,6 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     }
   }
 
-  const std::string generate_name(object["metadata"]["generateName"].str());
-  const bool generated = object["metadata"]["name"].str().empty() && !generate_name.empty();
-  std::string name(object["metadata"]["name"].str());
-  if (generated) {
-    for (int i = 0; i < kMaxGeneratedNames; ++i) {
-      name = GenerateName(generate_name, options_.random);
-      if (resource.cache.Find(KeyOf(request.namespace_, name)) == nullptr) break;
-    }
-    object["metadata"]["name"] = name;
-  }
   const std::string asked_name = std::exchange(request.name, name);
   if (std::optional<Failure> failure = Admit(request, &object, api::Value())) {
     if (std::optional<std::string> awaited =

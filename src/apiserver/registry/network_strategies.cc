@@ -1,0 +1,96 @@
+#include "apiserver/registry/network_strategies.h"
+
+#include "apiserver/validation/cause.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+using api::FieldErrors;
+using api::Value;
+
+class NetworkPolicyStrategy final : public Strategy {
+ public:
+  void Default(Draft& object, const StrategyContext&) const override {
+    Draft& spec = object["spec"];
+    if (!spec.is_object() || spec["policyTypes"].size() > 0) return;
+    spec["policyTypes"] = Draft::Array();
+    spec["policyTypes"].Append("Ingress");
+    if (spec["egress"].size() > 0) spec["policyTypes"].Append("Egress");
+  }
+};
+
+class IngressStrategy final : public Strategy {
+ public:
+  FieldErrors Validate(Value object, const StrategyContext&) const override {
+    const Value spec = object["spec"];
+    if (!spec["rules"].empty() || spec["defaultBackend"].has_value()) return {};
+    return {Invalid("spec", spec, "either `defaultBackend` or `rules` must be specified")};
+  }
+  FieldErrors ValidateUpdate(Value object, Value, std::string_view subresource,
+                             const StrategyContext& context) const override {
+    return subresource == "status" ? FieldErrors() : Validate(object, context);
+  }
+};
+
+class AutoscalerStrategy final : public Strategy {
+ public:
+  void Default(Draft& object, const StrategyContext&) const override {
+    Draft& spec = object["spec"];
+    if (!spec.is_object()) return;
+    if (spec["metrics"].size() == 0) {
+      constexpr int kUtilization = 80;
+      spec["metrics"] = Draft::Array();
+      spec["metrics"].Append(
+          {{"type", "Resource"},
+           {"resource",
+            {{"name", "cpu"},
+             {"target", {{"type", "Utilization"}, {"averageUtilization", kUtilization}}}}}});
+    }
+    Draft* behavior = spec.Find("behavior");
+    if (behavior == nullptr || !behavior->is_object()) return;
+    DefaultRules((*behavior)["scaleUp"], true);
+    DefaultRules((*behavior)["scaleDown"], false);
+  }
+  FieldErrors Validate(Value object, const StrategyContext&) const override {
+    const Value spec = object["spec"];
+    if (spec["maxReplicas"].integer() >= spec["minReplicas"].integer()) return {};
+    return {Invalid("spec.maxReplicas", spec["maxReplicas"].integer(),
+                    "must be greater than or equal to `minReplicas`")};
+  }
+  FieldErrors ValidateUpdate(Value object, Value, std::string_view subresource,
+                             const StrategyContext& context) const override {
+    return subresource == "status" ? FieldErrors() : Validate(object, context);
+  }
+
+ private:
+  static void DefaultRules(Draft& rules, bool up) {
+    constexpr int kPeriodSeconds = 15;
+    if (up && !rules["stabilizationWindowSeconds"].has_value()) {
+      rules["stabilizationWindowSeconds"] = 0;
+    }
+    if (!rules["selectPolicy"].has_value()) rules["selectPolicy"] = "Max";
+    if (rules["policies"].has_value()) return;
+    rules["policies"] = Draft::Array();
+    if (up) {
+      rules["policies"].Append({{"type", "Pods"}, {"value", 4}, {"periodSeconds", kPeriodSeconds}});
+    }
+    rules["policies"].Append(
+        {{"type", "Percent"}, {"value", 100}, {"periodSeconds", kPeriodSeconds}});
+  }
+};
+
+}  // namespace
+
+const Strategy* NetworkStrategyFor(std::string_view group, std::string_view kind) {
+  static const NetworkPolicyStrategy policy;
+  static const IngressStrategy ingress;
+  static const AutoscalerStrategy autoscaler;
+  if (group == "autoscaling" && kind == "HorizontalPodAutoscaler") return &autoscaler;
+  if (group != "networking.k8s.io") return nullptr;
+  if (kind == "NetworkPolicy") return &policy;
+  if (kind == "Ingress") return &ingress;
+  return nullptr;
+}
+
+}  // namespace drakkar::apiserver

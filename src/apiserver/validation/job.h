@@ -1,0 +1,18 @@
+#pragma once
+
+#include "api/meta/field_error.h"
+#include "apiserver/request/strategy_context.h"
+
+// Jobs and CronJobs: what relates several fields. Rules that a field can state alone are in
+// schema/.
+namespace drakkar::apiserver {
+
+api::FieldErrors ValidateJob(api::Value job, const StrategyContext& context);
+api::FieldErrors ValidateJobUpdate(api::Value job, api::Value before,
+                                   const StrategyContext& context);
+api::FieldErrors ValidateJobStatusUpdate(api::Value job, api::Value before);
+
+api::FieldErrors ValidateCronJob(api::Value cron_job, api::Value before,
+                                 const StrategyContext& context);
+
+}  // namespace drakkar::apiserver
