@@ -6,13 +6,16 @@
 #include "api/scheme/scheme.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
+#include "controllers/cron_job/controller.h"
 #include "controllers/deployment/controller.h"
 #include "controllers/garbage_collector/controller.h"
+#include "controllers/job/controller.h"
 #include "controllers/namespace/controller.h"
 #include "controllers/pod_gc/controller.h"
 #include "controllers/replica_set/controller.h"
 #include "controllers/resource_claim/controller.h"
 #include "controllers/service_account/controller.h"
+#include "controllers/ttl_after_finished/controller.h"
 #include "controllers/workload/owned_index.h"
 
 namespace drakkar::controllers {
@@ -53,8 +56,13 @@ struct Controllers::Impl {
                   All("resource.k8s.io", "ResourceClaimTemplate")),
         deployments(options.loop, options.random, options.client, All("apps", "Deployment")),
         replica_sets(options.loop, options.random, options.client, All("apps", "ReplicaSet")),
+        replication_controllers(options.loop, options.random, options.client,
+                                All("", "ReplicationController")),
+        jobs(options.loop, options.random, options.client, All("batch", "Job")),
+        cron_jobs(options.loop, options.random, options.client, All("batch", "CronJob")),
         pods_by_owner(pods),
-        sets_by_owner(replica_sets) {
+        sets_by_owner(replica_sets),
+        jobs_by_owner(jobs) {
     if (Runs("resourceclaim-controller")) {
       Actor& actor = As("resource-claim-controller", "resource_claim");
       auto warn = options.warn;
@@ -100,12 +108,49 @@ struct Controllers::Impl {
                                                        .sets = sets_by_owner,
                                                        .pods = pods_by_owner});
     }
+    if (Runs("replicationcontroller-controller")) {
+      Actor& actor = As("replication-controller", "replication-controller");
+      replication_controller.emplace(ReplicaSetController::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client = actor.client,
+          .events = actor.events,
+          .sets = replication_controllers,
+          .pods = pods_by_owner,
+          .kind = ReplicaSetController::Kind::kReplicationController});
+    }
+    if (Runs("job-controller")) {
+      Actor& actor = As("job-controller", "job-controller");
+      job.emplace(JobController::Options{.loop = options.loop,
+                                         .random = options.random,
+                                         .client = actor.client,
+                                         .events = actor.events,
+                                         .jobs = jobs,
+                                         .pods = pods_by_owner});
+    }
+    if (Runs("cronjob-controller")) {
+      Actor& actor = As("cronjob-controller", "cronjob-controller");
+      cron_job.emplace(CronJobController::Options{.loop = options.loop,
+                                                  .random = options.random,
+                                                  .client = actor.client,
+                                                  .events = actor.events,
+                                                  .cron_jobs = cron_jobs,
+                                                  .jobs = jobs_by_owner});
+    }
+    if (Runs("ttl-after-finished-controller")) {
+      ttl_after_finished.emplace(TtlAfterFinishedController::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client = As("ttl-after-finished-controller", "ttl-after-finished-controller").client,
+          .jobs = jobs});
+    }
     if (Runs("garbage-collector-controller")) {
       garbage_collector.emplace(
           options.loop, options.random,
           As("generic-garbage-collector", "garbage-collector-controller").client,
           std::vector<client::Informer*>{&pods, &nodes, &namespaces, &accounts, &claims, &templates,
-                                         &deployments, &replica_sets});
+                                         &deployments, &replica_sets, &replication_controllers,
+                                         &jobs, &cron_jobs});
     }
   }
 
@@ -120,14 +165,15 @@ struct Controllers::Impl {
   // In the order they are started: owners before what they own.
   std::vector<client::Informer*> Informers() {
     return {&nodes,  &accounts,    &authorities,  &namespaces, &templates,
-            &claims, &deployments, &replica_sets, &pods};
+            &claims, &deployments, &replica_sets, &cron_jobs,  &replication_controllers,
+            &jobs,   &pods};
   }
 
   const Options options;
   // Informers and indexes first: they outlive the controllers that use them.
   client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates;
-  client::Informer deployments, replica_sets;
-  OwnedIndex pods_by_owner, sets_by_owner;
+  client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
+  OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner;
   std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
   std::optional<ResourceClaimController> resource_claim;
   std::optional<PodGarbageCollector> pod_gc;
@@ -135,6 +181,10 @@ struct Controllers::Impl {
   std::optional<ServiceAccountController> service_account;
   std::optional<ReplicaSetController> replica_set;
   std::optional<DeploymentController> deployment;
+  std::optional<ReplicaSetController> replication_controller;
+  std::optional<JobController> job;
+  std::optional<CronJobController> cron_job;
+  std::optional<TtlAfterFinishedController> ttl_after_finished;
   std::optional<GarbageCollector> garbage_collector;
 };
 

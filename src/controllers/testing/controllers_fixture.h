@@ -73,6 +73,19 @@ class ControllersFixture : public ::testing::Test {
     Settle();
   }
 
+  void Bind(const api::ObjectPtr& pod, std::string_view node) {
+    api::Draft binding = {{"apiVersion", "v1"}, {"kind", "Binding"}};
+    binding["metadata"]["name"] = pod->name();
+    binding["target"] = api::Draft{{"kind", "Node"}, {"name", node}};
+    std::optional<client::Reply> reply;
+    server_.client().Create({testing::KindNamed("Pod"), std::string(pod->namespace_()),
+                             std::string(pod->name()), "binding"},
+                            binding.Freeze(), {},
+                            [&](client::Reply answer) { reply = std::move(answer); });
+    Settle();
+    ASSERT_TRUE(reply && reply->ok()) << (reply ? reply->error->message : "no answer");
+  }
+
   // What scheduler and node do with a pod.
   void SetPod(const api::ObjectPtr& pod, std::string_view phase, bool ready) {
     Change("Pod", pod->qualified_name(), "status", [&](api::Draft& draft) {
