@@ -236,6 +236,10 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
   }
   Search asking(problem, shapes_, space, options_.features, budget);
   CHECK(asking.CheckRequests() != Search::End::kFatal);
+  // A device that is given up brings its counters back.
+  Search if_free(problem, shapes_, space, options_.features, budget,
+                 Only(Rule::kInUse) | Only(Rule::kCounters) | Only(Rule::kCompatibilityGroups));
+  CHECK(if_free.CheckRequests() != Search::End::kFatal);
   const auto& claims = problem.plan->claims();
   for (std::size_t c = 0; c < claims.size(); ++c) {
     ClaimExplanation& claim = explanation.claims.emplace_back();
@@ -261,6 +265,11 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
           if (refusal.count++ == 0) refusal.first = i;
           if (refusal.examples.size() < Refusal::kMaxExamples) {
             refusal.examples.push_back(space.devices[i].id());
+          }
+          if (**asked != Rule::kInUse) continue;
+          if (asked = if_free.Ask(c, r, a, i); !asked.ok() || asked->has_value()) continue;
+          if (explained.held_count++ < RequestExplanation::kMaxHeld) {
+            explained.held.push_back(space.devices[i].id());
           }
         }
         for (Refusal& refusal : refusals) {

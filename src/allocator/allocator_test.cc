@@ -308,6 +308,8 @@ TEST(Explain, CountsRejectionsPerRuleAndNamesTheClosestMiss) {
     cluster.allocated.AddExclusive({kTestDriver, NodeName(0), device});
   }
   const Explanation explanation = cluster.Explain(MakeClaim({ExactRequest("gpu", 4)}));
+  EXPECT_EQ(explanation.claims[0].requests[0].held_count, 2u) << "they would do if they were free";
+  EXPECT_EQ(explanation.claims[0].requests[0].held.size(), 2u);
   EXPECT_FALSE(explanation.fits);
   const RequestExplanation& request = explanation.claims.at(0).requests.at(0);
   EXPECT_EQ(request.candidates, 3u);
@@ -334,6 +336,15 @@ TEST(Explain, CountsRejectionsPerRuleAndNamesTheClosestMiss) {
       "   ├─ change claim default/claim: spec.devices.requests[0].exactly.count: 4 with 3 free\n"
       "   └─ or claim default/claim: spec.devices.requests[0].exactly.tolerations: "
       "broken:NoExecute of test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5\n");
+}
+
+TEST(Explain, CountsOfTheHeldDevicesOnlyThoseThatWouldDo) {
+  Cluster cluster(1);
+  cluster.allocated.AddExclusive({kTestDriver, NodeName(0), "basic-device-0"});
+  const Explanation explanation = cluster.Explain(MakeClaim(
+      {ExactRequest("gpu", 1, "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"none\"")}));
+  EXPECT_EQ(explanation.claims[0].requests[0].refusals[0].rule, Rule::kInUse);
+  EXPECT_EQ(explanation.claims[0].requests[0].held_count, 0u);
 }
 
 TEST(Explain, ReportsHowManyDevicesExistIfMoreAreRequested) {

@@ -5,7 +5,6 @@ namespace drakkar::cli {
 void AddClusterCommands(App& app) {
   app.Add(GetCommand());
   app.Add(DescribeCommand());
-  app.Add(ExplainCommand());
   app.Add(ApplyCommand());
   app.Add(CreateCommand());
   app.Add(DeleteCommand());
@@ -13,9 +12,11 @@ void AddClusterCommands(App& app) {
   app.Add(ExecCommand());
   app.Add(WaitCommand());
   app.Add(ForgetDriverCommand());
+  app.Add(WhyCommand());
   app.Add(FreeCommand());
   app.Add(WhoCommand());
   app.Add(TopDevicesCommand());
+  app.Add(ExplainCommand());
 }
 
 void AddOtherCommands(App& app) {

@@ -21,6 +21,7 @@ Command ForgetDriverCommand();
 Command FreeCommand();
 Command TopDevicesCommand();
 Command WhoCommand();
+Command WhyCommand();
 Command LogsCommand();
 Command ExecCommand();
 Command WaitCommand();

@@ -13,8 +13,8 @@ class Client;
 
 namespace drakkar::scheduler {
 
-// The settings of the active scheduler, which it publishes as a ConfigMap, so that `drakkar
-// explain` need not guess them.
+// How the active scheduler of a cluster is set up, as it publishes it: a ConfigMap, so that whoever
+// explains its decisions from outside (`drakkar why`) does not have to guess.
 inline constexpr char kSettingsNamespace[] = "kube-system";
 inline constexpr char kSettingsName[] = "drakkar-scheduler";
 

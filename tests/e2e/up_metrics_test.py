@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`drakkar up` serves the metrics of scheduler and controllers that the proposals' monitoring sections
-expect, to clients that the API server authorizes; and `drakkar explain` agrees with this scheduler.
+expect, to clients that the API server authorizes; and `drakkar why` agrees with this scheduler.
 No node agent and no containers: the pod waits for a device that never becomes ready."""
 import json
 import socket
@@ -40,8 +40,8 @@ class Up(World):
         wait_until("the scheduler is ready",
                    lambda: self.fetch(f"https://127.0.0.1:{self.scheduler}/readyz")[0] == 200, 60)
 
-    def explain(self):
-        answer = subprocess.run([DRAKKAR, "explain", "pod", "p"], capture_output=True, text=True, check=False,
+    def why(self):
+        answer = subprocess.run([DRAKKAR, "why", "pod", "p"], capture_output=True, text=True, check=False,
                                 env={"KUBECONFIG": str(self.kubeconfig)})
         return answer.returncode, answer.stdout + answer.stderr
 
@@ -67,12 +67,12 @@ def main():
         for name in ("scheduler_dra_bindingconditions_prebind_duration_seconds_bucket", "scheduler_pending_pods{",
                      "scheduler_plugin_execution_duration_seconds_count"):
             assert name in text, name
-        code, told = world.explain()
-        assert code == 0 and "waits for condition attached of device d.example.com/n1/dev-0" in told, (code, told)
+        code, told = world.why()
+        assert code == 0 and "waits for condition attached of device d.example.com/n1/dev-0" in " ".join(told.split()), told
         assert world.end("up") == 0
 
         world.up("--feature-gates=DRADeviceBindingConditions=false")
-        wait_until("explain uses the gates of the scheduler that runs now", lambda: world.explain()[0] == 1)
+        wait_until("why uses the gates of the scheduler that runs now", lambda: world.why()[0] == 1)
         assert world.end("up") == 0
 
         # If a port given by flag is in use, the start fails.
@@ -83,7 +83,7 @@ def main():
                                   f"--scheduler-port={holder.getsockname()[1]}", "--controllers-port=0")
             assert process.wait(timeout=30) != 0
             del world.processes["taken"]
-    print("ok: who sees which metrics of `up`, and explain with the scheduler's gates")
+    print("ok: who sees which metrics of `up`, and why with the scheduler's gates")
 
 
 if __name__ == "__main__":

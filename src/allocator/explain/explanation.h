@@ -24,8 +24,12 @@ struct RequestExplanation {
   std::string name;  // "request" or "request/subrequest"
   std::size_t wanted = 0;
   bool wants_all = false;
-  std::size_t candidates = 0;     // devices that no rule rejects by itself
-  std::vector<Refusal> refusals;  // in the order in which rules are checked
+  std::size_t candidates = 0;     // devices that no rule refuses by itself
+  std::vector<Refusal> refusals;  // in the order in which rules are asked
+  // Devices that others hold and that would be candidates if they did not; at most kMaxHeld ids.
+  static constexpr std::size_t kMaxHeld = 128;
+  std::size_t held_count = 0;
+  std::vector<device::DeviceId> held;
 };
 
 struct ClaimExplanation {

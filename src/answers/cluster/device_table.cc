@@ -8,7 +8,6 @@
 #include "base/text/text.h"
 #include "claims/claim.h"
 #include "device/from_api.h"
-#include "scheduler/binding/binding_conditions.h"
 
 namespace drakkar::answers {
 namespace {
@@ -20,26 +19,6 @@ constexpr std::size_t kMaxNotes = 5;
 
 void AddNote(std::vector<std::string>& notes, std::string note) {
   if (notes.size() < kMaxNotes) notes.push_back(std::move(note));
-}
-
-// When the claim got its devices: the allocation says so on newer servers, else the pod was
-// scheduled at that moment, else it was not before the claim was made.
-std::string SinceOf(const ClaimUse& use) {
-  if (!use.allocation.allocation_timestamp.empty()) return use.allocation.allocation_timestamp;
-  std::string first;
-  for (const Consumer& consumer : use.consumers) {
-    if (consumer.pod == nullptr) continue;
-    const Value status = (*consumer.pod)["status"];
-    std::string since(status["startTime"].str());
-    for (Value condition : status["conditions"].elements()) {
-      if (condition["type"].str() != "PodScheduled" || condition["status"].str() != "True")
-        continue;
-      since = condition["lastTransitionTime"].str(since);
-    }
-    if (!since.empty() && (first.empty() || since < first)) first = since;
-  }
-  if (!first.empty()) return first;
-  return std::string((*use.claim)["metadata"]["creationTimestamp"].str());
 }
 
 std::vector<device::TaintRule> ReadRules(const Snapshot& snapshot,
@@ -63,10 +42,6 @@ bool SelectsAnyRule(const std::vector<device::TaintRule>& rules, const device::P
 }
 
 }  // namespace
-
-std::string Consumer::qualified_name() const {
-  return StrCat(namespace_, "/", name);
-}
 
 bool PreventsAllocation(const device::Taint& taint) {
   return taint.effect == "NoSchedule" || taint.effect == "NoExecute";
@@ -118,21 +93,6 @@ std::string_view DeviceEntry::State() const {
   if (IsWaiting()) return "Waiting";
   if (IsHeld()) return "Held";
   return IsFree() ? "Free" : "Unusable";
-}
-
-std::string OwnerOf(const api::Object& object) {
-  for (Value owner : object["metadata"]["ownerReferences"].elements()) {
-    if (!owner["controller"].boolean()) continue;
-    std::string_view name = owner["name"].str();
-    // A Deployment names its ReplicaSets after itself and the hash that it puts on their pods.
-    const std::string_view hash = object["metadata"]["labels"].Entry("pod-template-hash").str();
-    if (owner["kind"].str() == "ReplicaSet" && !hash.empty() && name.size() > hash.size() + 1 &&
-        name.ends_with(hash) && name[name.size() - hash.size() - 1] == '-') {
-      return StrCat("Deployment/", name.substr(0, name.size() - hash.size() - 1));
-    }
-    return StrCat(owner["kind"].str(), "/", name);
-  }
-  return {};
 }
 
 std::string DescribeNodeProblem(const api::Object& node, const api::Object* lease, WallTime now) {
@@ -237,49 +197,27 @@ DeviceEntry& DeviceTable::EntryFor(const device::DeviceId& id) {
 }
 
 void DeviceTable::AddClaims(const Snapshot& snapshot) {
-  for (const api::ObjectPtr& pod : snapshot.pods) pods_by_uid_[std::string(pod->uid())] = pod;
+  const PodsByUid pods = IndexPods(snapshot.pods);
   for (std::size_t i = 0; i < devices_.size(); ++i) index_[devices_[i].id.ToString()] = i;
   std::vector<const api::ObjectPtr*> allocated;
   for (const api::ObjectPtr& claim : snapshot.claims) {
-    if ((*claim)["status"]["allocation"].has_value()) allocated.push_back(&claim);
+    if (claims::IsAllocated(claim->root())) allocated.push_back(&claim);
   }
   std::sort(allocated.begin(), allocated.end(),
             [](const api::ObjectPtr* a, const api::ObjectPtr* b) {
               return (*a)->qualified_name() < (*b)->qualified_name();
             });
-  for (const api::ObjectPtr* claim : allocated) AddClaim(*claim);
-}
-
-void DeviceTable::AddClaim(const api::ObjectPtr& claim) {
-  const Value status = (*claim)["status"];
-  Result<device::AllocationResult> allocation = device::AllocationFromApi(status["allocation"]);
-  if (!allocation.ok()) {
-    AddNote(notes_, StrCat("the allocation of ResourceClaim ", claim->qualified_name(),
-                           " cannot be read: ", allocation.error().message));
-    return;
-  }
-  claims_.push_back(std::make_unique<ClaimUse>());
-  ClaimUse& use = *claims_.back();
-  use.claim = claim;
-  use.allocation = std::move(*allocation);
-  for (Value each : status["reservedFor"].elements()) {
-    Consumer consumer;
-    consumer.namespace_ = claim->namespace_();
-    consumer.name = each["name"].str();
-    consumer.uid = each["uid"].str();
-    consumer.is_pod = claims::IsPod(each);
-    if (const auto pod = pods_by_uid_.find(consumer.uid); pod != pods_by_uid_.end()) {
-      consumer.pod = pod->second;
-      consumer.owner = OwnerOf(*consumer.pod);
+  for (const api::ObjectPtr* claim : allocated) {
+    Result<ClaimUse> use = ReadClaimUse(*claim, pods);
+    if (!use.ok()) {
+      AddNote(notes_, StrCat("the allocation of ResourceClaim ", (*claim)->qualified_name(),
+                             " cannot be read: ", use.error().message));
+      continue;
     }
-    use.consumers.push_back(std::move(consumer));
-  }
-  use.since = SinceOf(use);
-  const scheduler::BindingState state = scheduler::EvaluateBinding(*claim, use.allocation);
-  use.waiting = state.kind == scheduler::BindingState::Kind::kWaiting ||
-                state.kind == scheduler::BindingState::Kind::kFailed;
-  for (const device::DeviceResult& result : use.allocation.results) {
-    EntryFor(result.id).holds.push_back({&use, &result});
+    claims_.push_back(std::make_unique<ClaimUse>(std::move(*use)));
+    for (const device::DeviceResult& result : claims_.back()->allocation.results) {
+      EntryFor(result.id).holds.push_back({claims_.back().get(), &result});
+    }
   }
 }
 

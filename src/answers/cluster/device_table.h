@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "answers/cluster/claim_use.h"
 #include "answers/cluster/snapshot.h"
 #include "device/allocation.h"
 #include "device/expression.h"
@@ -15,27 +16,6 @@
 #include "device/taint_rule.h"
 
 namespace drakkar::answers {
-
-// A pod, or something else, that a claim is reserved for.
-struct Consumer {
-  std::string namespace_;
-  std::string name;
-  std::string uid;
-  bool is_pod = true;
-  api::ObjectPtr pod;  // null: not in the snapshot
-  std::string owner;   // what controls the pod: "Job/train"; empty: nothing
-
-  std::string qualified_name() const;  // "namespace/name"
-};
-
-// A claim with devices.
-struct ClaimUse {
-  api::ObjectPtr claim;
-  device::AllocationResult allocation;
-  std::vector<Consumer> consumers;
-  std::string since;     // when it got them, as exactly as the API says; RFC 3339
-  bool waiting = false;  // some binding condition of its devices is not True yet
-};
 
 // One result of an allocation.
 struct Hold {
@@ -117,7 +97,6 @@ class DeviceTable {
   void AddSlices(const Snapshot& snapshot);
   void AddPool(PoolEntry& pool, const std::vector<device::TaintRule>& rules);
   void AddClaims(const Snapshot& snapshot);
-  void AddClaim(const api::ObjectPtr& claim);
   void FindCounters(PoolEntry& pool);
   void FindUnusable(const Snapshot& snapshot);
   void FindClasses(const Snapshot& snapshot, device::ExpressionCompiler& compiler);
@@ -129,13 +108,8 @@ class DeviceTable {
   std::vector<std::unique_ptr<ClaimUse>> claims_;  // by namespace and name
   std::vector<std::string> classes_;
   std::vector<std::string> notes_;
-  std::unordered_map<std::string, api::ObjectPtr> pods_by_uid_;  // looked up only
-  std::unordered_map<std::string, std::size_t> index_;           // by id; looked up only
+  std::unordered_map<std::string, std::size_t> index_;  // by id; looked up only
 };
-
-// What controls a pod: "Job/train". The Deployment for a pod of a ReplicaSet that carries its hash.
-// Empty: nothing.
-std::string OwnerOf(const api::Object& object);
 
 // Whether the taint prevents allocation.
 bool PreventsAllocation(const device::Taint& taint);

@@ -35,6 +35,7 @@ struct Snapshot {
   Objects classes;
   Objects taint_rules;
   Objects leases;  // of nodes
+  Objects events;  // about the object that is asked about
 
   // All lists are of one resource version. Otherwise the server could not list them that way.
   bool consistent = true;

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "api/json/json_writer.h"
+
 namespace drakkar::answers {
 
-// Writes JSON as it goes, indented by two spaces, or on one line.
+// api::JsonWriter with a word for each kind of field that answers have.
 //
 //   JsonOut json;
 //   json.BeginObject();
@@ -17,17 +19,18 @@ namespace drakkar::answers {
 //   json.EndObject();
 class JsonOut {
  public:
-  explicit JsonOut(bool indented = true) : indented_(indented) {}
+  // Indented by two spaces with a final newline, or on one line.
+  explicit JsonOut(bool indented = true)
+      : writer_({.indent = indented ? 2 : 0, .escape_html = false, .final_newline = indented}) {}
 
-  JsonOut& BeginObject() { return Begin('{'); }
-  JsonOut& EndObject() { return End('}'); }
-  JsonOut& BeginArray() { return Begin('['); }
-  JsonOut& EndArray() { return End(']'); }
-  JsonOut& Key(std::string_view name);
-
-  JsonOut& Text(std::string_view text);
-  JsonOut& Number(std::int64_t value);
-  JsonOut& Bool(bool value);
+  JsonOut& BeginObject() { return Do(writer_.BeginObject()); }
+  JsonOut& EndObject() { return Do(writer_.EndObject()); }
+  JsonOut& BeginArray() { return Do(writer_.BeginArray()); }
+  JsonOut& EndArray() { return Do(writer_.EndArray()); }
+  JsonOut& Key(std::string_view name) { return Do(writer_.Key(name)); }
+  JsonOut& Text(std::string_view text) { return Do(writer_.String(text)); }
+  JsonOut& Number(std::int64_t value) { return Do(writer_.Integer(value)); }
+  JsonOut& Bool(bool value) { return Do(writer_.Bool(value)); }
 
   JsonOut& Field(std::string_view name, std::string_view text) { return Key(name).Text(text); }
   JsonOut& Field(std::string_view name, const char* text) { return Key(name).Text(text); }
@@ -45,21 +48,16 @@ class JsonOut {
   JsonOut& FieldIfAny(std::string_view name, std::string_view text) {
     return text.empty() ? *this : Field(name, text);
   }
-  JsonOut& Texts(std::string_view name, const std::vector<std::string>& texts);
+  JsonOut& Texts(std::string_view name, const std::vector<std::string>& texts) {
+    return Do(writer_.Array(name, texts));
+  }
 
-  // The whole, with a line feed at its end if indented.
-  std::string Take();
+  std::string Take() { return writer_.Take(); }
 
  private:
-  JsonOut& Begin(char bracket);
-  JsonOut& End(char bracket);
-  void BeforeValue();
-  void NewLine();
+  JsonOut& Do(api::JsonWriter&) { return *this; }
 
-  const bool indented_;
-  std::string out_;
-  std::vector<bool> has_elements_;  // of the open objects and arrays
-  bool after_key_ = false;
+  api::JsonWriter writer_;
 };
 
 }  // namespace drakkar::answers

@@ -376,7 +376,7 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
     binding["subjects"].Append(Draft({{"kind", "User"}, {"apiGroup", kGroup}, {"name", user}}));
   }
   binding["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "Role"}, {"name", kReader}});
-  // What the scheduler publishes for `drakkar explain`. Permission to create cannot be limited to a
+  // What the scheduler publishes for `drakkar why`. Permission to create cannot be limited to a
   // name.
   constexpr std::string_view kPublisher = "drakkar:scheduler-settings";
   Draft publisher({{"apiVersion", "rbac.authorization.k8s.io/v1"},

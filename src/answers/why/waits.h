@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "answers/why/why.h"
+#include "api/meta/object.h"
+
+namespace drakkar::answers {
+
+// The binding conditions of an allocated claim that are not True yet, and failure conditions that
+// are. `timeout` counts from the allocation.
+std::vector<ConditionWait> FindConditionWaits(const api::Object& claim, Duration timeout);
+
+// Why an object that is being deleted is still there; nothing if it is not being deleted. One for
+// each finalizer.
+std::vector<DeletionWait> FindDeletionWaits(std::string_view what, const api::Object& object,
+                                            const Snapshot& snapshot);
+
+// Claims of a pod that has a node but no running container. `events` are those of the pod.
+std::vector<PreparationWait> FindPreparationWaits(const api::Object& pod, const Objects& claims,
+                                                  const Objects& events);
+
+}  // namespace drakkar::answers

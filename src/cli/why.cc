@@ -1,0 +1,157 @@
+// drakkar why (also: explain): why a pod or a claim has its devices, waits for them or cannot get
+// them. It reads the cluster and asks the scheduler's own code; nothing is written.
+#include "answers/why/why.h"
+
+#include "answers/render/why.h"
+#include "answers/why/summary.h"
+#include "api/json/reader.h"
+#include "base/env/random.h"
+#include "base/exec/uv_loop.h"
+#include "base/text/text.h"
+#include "cli/answer.h"
+#include "cli/commands.h"
+#include "device/cel_expressions.h"
+#include "net/http/url.h"
+
+namespace drakkar::cli {
+namespace {
+
+using answers::WhyAnswer;
+using answers::WhySubject;
+
+// 0: it fits; 1: it does not; 2: no answer.
+constexpr int kExitDoesNotFit = 1;
+constexpr int kExitNoAnswer = 2;
+
+std::optional<WhySubject::Kind> FindKind(std::string_view type) {
+  for (const char* each : {"pod", "pods", "po"}) {
+    if (type == each) return WhySubject::Kind::kPod;
+  }
+  for (const char* each : {"claim", "claims", "resourceclaim", "resourceclaims"}) {
+    if (type == each) return WhySubject::Kind::kClaim;
+  }
+  return std::nullopt;
+}
+
+// `pod NAME`, `pod/NAME`, or a NAME alone: a pod.
+Result<WhySubject> ParseSubject(const std::vector<std::string>& words) {
+  std::string type = "pod";
+  std::string name = words[0];
+  if (words.size() == 2) {
+    type = words[0];
+    name = words[1];
+  } else if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
+    type = name.substr(0, slash);
+    name = name.substr(slash + 1);
+  }
+  const std::optional<WhySubject::Kind> kind = FindKind(ToLower(type));
+  if (!kind || name.empty() || name.find('/') != std::string::npos) {
+    return InvalidArgument(
+        StrCat("why takes a pod or a claim (pod NAME, claim NAME), not ", Quote(Join(words, " "))));
+  }
+  return WhySubject{*kind, {}, std::move(name)};
+}
+
+// What was reported about the subject. Without it only the last error of a driver is missing.
+answers::Objects ReadEvents(Session& session, const WhySubject& subject) {
+  const std::string selector =
+      StrCat("involvedObject.name=", subject.name, ",involvedObject.kind=Pod");
+  const Result<api::TreePtr> list =
+      session.GetPath(StrCat("/api/v1/namespaces/", net::PercentEncode(subject.namespace_),
+                             "/events", QueryText({{"fieldSelector", selector}})));
+  return list.ok() ? answers::ItemsOf(*list) : answers::Objects();
+}
+
+Result<WhyAnswer> AskHere(Session& session, const WhySubject& subject, const std::string& node,
+                          bool verbose) {
+  ASSIGN_OR_RETURN(answers::Snapshot snapshot, ReadSnapshot(session, answers::kEveryKind));
+  if (subject.kind == WhySubject::Kind::kPod) snapshot.events = ReadEvents(session, subject);
+  std::string note;
+  const scheduler::Settings settings = ReadSchedulerSettings(session, note);
+  if (!note.empty()) snapshot.notes.push_back(note);
+  UvLoop loop;  // for its clock
+  device::CelExpressions compiler;
+  ASSIGN_OR_RETURN(WhyAnswer answer, answers::ExplainWhy(snapshot, subject,
+                                                         {.loop = loop,
+                                                          .random = RealRandom(),
+                                                          .compiler = compiler,
+                                                          .settings = settings,
+                                                          .with_nodes = verbose,
+                                                          .node = node}));
+  answers::Summarize(answer, snapshot.now);
+  return answer;
+}
+
+int Run(const Arguments& arguments, Console& console) {
+  const Result<AnswerFormat> format = ParseAnswerFormat(arguments.Text("output"));
+  Result<WhySubject> subject = ParseSubject(arguments.positionals());
+  if (!format.ok() || !subject.ok()) {
+    console.Error(!format.ok() ? format.error().message : subject.error().message);
+    return kExitUsage;
+  }
+  Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
+  if (!session.ok()) {
+    Report(console, session.error());
+    return kExitNoAnswer;
+  }
+  subject->namespace_ = (*session)->namespace_();
+  const Result<WhyAnswer> answer =
+      AskHere(**session, *subject, arguments.Text("node"), arguments.Bool("verbose"));
+  if (!answer.ok()) {
+    Report(console, answer.error());
+    return kExitNoAnswer;
+  }
+  if (*format == AnswerFormat::kJson || *format == AnswerFormat::kYaml) {
+    PrintJson(console, *format, answers::WhyToJson(*answer));
+  } else {
+    console.Out(
+        answers::RenderWhy(*answer, RenderOptionsFor(**session, console, arguments, *format)));
+  }
+  return answer->fits ? kExitOk : kExitDoesNotFit;
+}
+
+Command MakeCommand(std::string name, std::string summary) {
+  return {
+      .name = std::move(name),
+      .arguments = "pod|claim NAME",
+      .summary = std::move(summary),
+      .help =
+          "Says in one sentence why a pod or a claim fits, waits or does not fit, then groups "
+          "the nodes by reason, names the pods that hold what is missing and what would help: "
+          "each suggestion was checked with the scheduler's own code. For waits it shows "
+          "conditions with age and deadline, for deletions the finalizer and who removes it, "
+          "for claims that are not prepared the driver and its last error. A claim is explained "
+          "like a pod that asks for nothing else. Nothing is changed.\n\n"
+          "The exit code is 0 if it fits, 1 if it does not, 2 if there is no answer.",
+      .examples =
+          "  drakkar why pod train-0\n"
+          "  drakkar why claim gpu -n team --node worker-3\n"
+          "  drakkar why pod/train-0 --verbose -o json\n",
+      .flags = {{.name = "node", .help = "Only this node, in detail.", .placeholder = "NAME"},
+                {.name = "verbose",
+                 .type = FlagType::kBool,
+                 .help = "Every node in detail: plugin by plugin, rule by rule.",
+                 .default_value = "false"},
+                {.name = "no-headers",
+                 .type = FlagType::kBool,
+                 .help = "Tables without the line of column names.",
+                 .default_value = "false"},
+                AnswerFormatFlag()},
+      .min_arguments = 1,
+      .max_arguments = 2,
+      .group = FlagGroup::kCluster,
+      .section = "Devices",
+      .run = Run};
+}
+
+}  // namespace
+
+Command WhyCommand() {
+  return MakeCommand("why", "Say why a pod or a claim fits, waits or does not fit");
+}
+
+Command ExplainCommand() {
+  return MakeCommand("explain", "The same as why");
+}
+
+}  // namespace drakkar::cli
