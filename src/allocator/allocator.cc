@@ -236,10 +236,10 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
   }
   Search asking(problem, shapes_, space, options_.features, budget);
   CHECK(asking.CheckRequests() != Search::End::kFatal);
-  // A device that is given up brings its counters back.
-  Search if_free(problem, shapes_, space, options_.features, budget,
-                 Only(Rule::kInUse) | Only(Rule::kCounters) | Only(Rule::kCompatibilityGroups));
-  CHECK(if_free.CheckRequests() != Search::End::kFatal);
+  // A device that its holder gives up returns its counters as well.
+  WhatIfSearch if_free(problem, shapes_, space, options_.features, budget,
+                       {Rule::kInUse, Rule::kCounters, Rule::kCompatibilityGroups});
+  CHECK(if_free.CheckRequests() != SearchEnd::kFatal);
   const auto& claims = problem.plan->claims();
   for (std::size_t c = 0; c < claims.size(); ++c) {
     ClaimExplanation& claim = explanation.claims.emplace_back();

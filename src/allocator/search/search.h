@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,9 +24,18 @@ namespace drakkar::allocator {
 struct EveryRule {
   static constexpr bool Asks(Rule) { return true; }
 };
-struct EveryRuleBut {
-  Rule ignored;
-  bool Asks(Rule rule) const { return rule != ignored; }
+class EveryRuleBut {
+ public:
+  EveryRuleBut(std::initializer_list<Rule> ignored) {
+    for (const Rule rule : ignored) ignored_ |= Bit(rule);
+  }
+  bool Asks(Rule rule) const { return (ignored_ & Bit(rule)) == 0; }
+
+ private:
+  static std::uint32_t Bit(Rule rule) { return std::uint32_t{1} << static_cast<unsigned>(rule); }
+  static_assert(kRuleCount <= 32);
+
+  std::uint32_t ignored_ = 0;
 };
 
 enum class SearchEnd { kFound, kNone, kOutOfBudget, kFatal };
@@ -164,7 +174,7 @@ extern template class BasicSearch<EveryRule>;
 extern template class BasicSearch<EveryRuleBut>;
 
 using Search = BasicSearch<EveryRule>;
-// "What if the devices need not obey this rule?", for explanations.
+// "What if the devices need not obey these rules?", for explanations.
 using WhatIfSearch = BasicSearch<EveryRuleBut>;
 
 }  // namespace drakkar::allocator
