@@ -16,6 +16,7 @@
 #include "claims/claim.h"
 #include "claims/pod_claims.h"
 #include "scheduler/cache/pod_info.h"
+#include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
 
 namespace drakkar::answers {
 namespace {
@@ -90,6 +91,10 @@ std::vector<Holder> FindHolders(const Snapshot& snapshot,
   return enough;
 }
 
+Duration BindingTimeout(const scheduler::ProfileConfig& profile) {
+  return profile.ArgsOf<scheduler::DynamicResourcesArgs>("DynamicResources").binding_timeout;
+}
+
 class Explainer {
  public:
   Explainer(const Snapshot& snapshot, const WhySubject& subject, const WhyOptions& options)
@@ -147,7 +152,7 @@ class Explainer {
         FindProfile((*pod)["spec"]["schedulerName"].str("default-scheduler"));
     if (profile == nullptr) return Ok();
     for (const api::ObjectPtr& claim : claims_) {
-      Append(answer_.conditions, FindConditionWaits(*claim, profile->binding_timeout));
+      Append(answer_.conditions, FindConditionWaits(*claim, BindingTimeout(*profile)));
     }
     answer_.node = info->nominated_node;
     return AskScheduler(pod, *profile);
@@ -163,7 +168,7 @@ class Explainer {
     if (claims::IsAllocated(claim->root())) {
       answer_.fits = true;
       TakeAllocation();
-      Append(answer_.conditions, FindConditionWaits(*claim, profile->binding_timeout));
+      Append(answer_.conditions, FindConditionWaits(*claim, BindingTimeout(*profile)));
       return Ok();
     }
     NoteUsers(*claim);
