@@ -96,7 +96,7 @@ TEST_F(WhyCommandTest, ExplainsAPodWithWhatThePluginsOfTheSchedulerSay) {
 
 TEST_F(WhyCommandTest, UsesTheSettingsThatTheSchedulerPublishes) {
   CreateClaim("c", 1, 5);
-  EXPECT_THAT(Run("why claim c").out, HasSubstr("its defaults are assumed"));
+  EXPECT_THAT(Run("why claim c").out, HasSubstr("assuming the defaults"));
   Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system}\n");
   scheduler::Configuration configuration;
   configuration.profiles[0].name = "other";
