@@ -89,7 +89,7 @@ struct PreparationWait {
 // A change that would let the pod in, checked against the scheduler's own code.
 struct Help {
   enum class Kind : std::uint8_t {
-    kFree,      // let go of what `holders` hold on `node`
+    kFree,      // release what `holders` hold on `node`
     kCount,     // ask for `count` devices in `what`
     kUncordon,  // `node`
     kChange,    // `what`, a field or setting
