@@ -16,9 +16,9 @@ constexpr std::string_view kGroups = R"({"kind":"APIGroupDiscoveryList","items":
     {"version":"v1beta2","freshness":"Current","resources":[
       {"resource":"devicetaintrules","responseKind":{"kind":"DeviceTaintRule"},"scope":"Cluster",
        "verbs":["list","watch","delete"]}]}]},
-  {"metadata":{"name":"batch"},"versions":[
+  {"metadata":{"name":"shipyard.example.com"},"versions":[
     {"version":"v1","freshness":"Current","resources":[
-      {"resource":"jobs","responseKind":{"kind":"Job"},"scope":"Namespaced","singularResource":"job",
+      {"resource":"hulls","responseKind":{"kind":"Hull"},"scope":"Namespaced","singularResource":"hull",
        "verbs":["list","watch","delete","deletecollection"]}]}]},
   {"metadata":{"name":"metrics.example.com"},"versions":[
     {"version":"v1beta1","freshness":"Stale","resources":[]}]}]})";
@@ -36,17 +36,17 @@ TEST(DiscoveryTest, AKindOutsideTheSchemaIsDescribedOnlyOnce) {
   KindCatalog catalog;
   ServedKinds served;
   ASSERT_TRUE(catalog.Read((*api::ParseJson(kGroups))->root(), served).ok());
-  const api::KindSchema& job = *served.kinds[1];
-  EXPECT_EQ(job.group, "batch");
-  EXPECT_EQ(job.version, "v1");
-  EXPECT_EQ(job.kind, "Job");
-  EXPECT_EQ(job.plural, "jobs");
-  EXPECT_TRUE(job.namespaced);
-  ASSERT_EQ(job.verbs.size(), 4u);
-  EXPECT_EQ(job.verbs[3], "deletecollection");
+  const api::KindSchema& hull = *served.kinds[1];
+  EXPECT_EQ(hull.group, "shipyard.example.com");
+  EXPECT_EQ(hull.version, "v1");
+  EXPECT_EQ(hull.kind, "Hull");
+  EXPECT_EQ(hull.plural, "hulls");
+  EXPECT_TRUE(hull.namespaced);
+  ASSERT_EQ(hull.verbs.size(), 4u);
+  EXPECT_EQ(hull.verbs[3], "deletecollection");
   ServedKinds again;
   ASSERT_TRUE(catalog.Read((*api::ParseJson(kGroups))->root(), again).ok());
-  EXPECT_EQ(again.kinds[1], &job);
+  EXPECT_EQ(again.kinds[1], &hull);
 }
 
 TEST(DiscoveryTest, ResourcesWithoutANameOrVersionAreSkipped) {
