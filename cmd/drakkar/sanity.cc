@@ -296,6 +296,8 @@ class SanityRun {
         [&] {
           const auto names = RealFileSystem().ListDirectory(registry);
           for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+            // A driver may bind a hidden name and rename it once it accepts connections.
+            if (name.starts_with('.')) continue;
             const auto info = RealFileSystem().Stat(JoinPath(registry, name));
             const std::string path = JoinPath(registry, name);
             if (info.ok() && info->type == FileType::kSocket && path != known) found = path;

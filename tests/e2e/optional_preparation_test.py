@@ -117,11 +117,11 @@ def scenario_2_1(parts):
     devices = parts.run("get", "devices")
     held = [line.split() for line in devices.splitlines() if "default/p" in line]
     assert len(held) == 1 and held[0][0] == "n1" and held[0][4] == "Healthy", devices
-    assert devices.split()[:8] == ["NODE", "DRIVER", "POOL", "DEVICE", "HEALTH", "SINCE", "CLAIM", "POD"], devices
+    assert devices.split()[:8] == ["NODE", "DRIVER", "DEVICE", "STATE", "HEALTH", "SINCE", "CLAIM", "POD"], devices
     wait_until("health in describe", lambda: "Healthy" in parts.run("describe", "pod", "p"))
     container = parts.get("pod", "p")["status"]["containerStatuses"][0]["containerID"]
     for state, message in (("Unhealthy", "too hot"), ("Healthy", "")):
-        driver.stdin.write(f"health {held[0][3]} {state} {message}".strip().encode() + b"\n")
+        driver.stdin.write(f"health {held[0][2]} {state} {message}".strip().encode() + b"\n")
         driver.stdin.flush()
         wait_until(f"{state} in the status", lambda s=state, m=message: health_row(parts, "p") == (s, m))
     assert "too hot" in parts.events("DeviceUnhealthy", "p")[0], parts.run("get", "events")

@@ -46,7 +46,7 @@ def in_a_cluster(drakkar):
         registration = f"--driver-socket={plugins / 'plugins_registry/sim.drakkar.io-reg.sock'}"
 
         ambiguous = sanity(drakkar, *flags, registration)
-        assert ambiguous.returncode == 1 and "slices of several nodes (n1, n2)" in ambiguous.stdout, ambiguous
+        assert ambiguous.returncode == 1 and "slices for several nodes (n1, n2)" in ambiguous.stdout, ambiguous
         for socket in (registration, f"--driver-socket={plugins / 'plugins/sim.drakkar.io/dra.sock'}"):
             result = sanity(drakkar, *flags, "--node-name=n1", "--driver-name=sim.drakkar.io", socket)
             assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
