@@ -157,7 +157,7 @@ class Test:
 
     def health_changes(self):
         wait_until("healthy", lambda: self.health(self.a) == [("Healthy", "")])
-        held = [line.split()[2] for line in self.parts.run("get", "devices").splitlines() if f"default/{self.a}" in line]
+        held = [line.split()[3] for line in self.parts.run("get", "devices", "-o", "wide").splitlines() if f"default/{self.a}" in line]
         assert len(held) == 1, held
         self.driver.tell(f"health {held[0]} Unhealthy too hot")
         wait_until("unhealthy", lambda: self.health(self.a) == [("Unhealthy", "too hot")])
