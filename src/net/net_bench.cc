@@ -1,4 +1,5 @@
-// Requests per second over loopback, client included: server and client on a loop thread each.
+// Requests per second over loopback, including the client; server and client have a loop thread
+// each.
 #include <benchmark/benchmark.h>
 
 #include <future>
@@ -34,7 +35,7 @@ struct Certificates {
   }
 };
 
-// Keeps `depth` requests under way on each of `connections` connections until `total` are done.
+// Keeps `depth` requests in flight on each of `connections` connections until `total` are done.
 class Load {
  public:
   Load(UvLoop& loop, const HttpClientOptions& options, std::string url, int connections, int depth)

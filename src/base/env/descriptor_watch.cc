@@ -20,7 +20,7 @@ struct PollNode {
     node->running = true;
     node->on_event();
     node->running = false;
-    // The callback may have destroyed the watch: its own captures are released only now.
+    // The callback may have destroyed the watch; release its captures only now.
     if (node->closed) node->on_event = nullptr;
   }
   static void OnClose(uv_handle_t* handle) { delete static_cast<PollNode*>(handle->data); }
@@ -46,7 +46,7 @@ std::unique_ptr<DescriptorWatch> Watch(UvLoop& loop, int descriptor, int events,
   if (uv_poll_init(loop.native(), &node->poll, descriptor) != 0) return nullptr;
   node->poll.data = node.get();
   node->on_event = std::move(on_event);
-  PollNode* raw = node.release();  // from here on freed by OnClose
+  PollNode* raw = node.release();  // OnClose frees it
   auto watch = std::make_unique<UvDescriptorWatch>(raw);
   if (uv_poll_start(&raw->poll, events, &PollNode::OnEvent) != 0) {
     return nullptr;

@@ -17,8 +17,8 @@ constexpr std::uint32_t kMask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DEL
                                 IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF |
                                 IN_ONLYDIR;
 
-// The kernel hands out one descriptor per directory and instance, so watches of the same directory
-// share one entry.
+// The kernel returns one watch descriptor per directory and instance, so watches of the same
+// directory share one entry.
 struct Subscriber {
   int watch_descriptor = -1;
   std::function<void(const FileEvent&)> on_event;
@@ -45,7 +45,7 @@ struct State {
   void Deliver(int watch_descriptor, const FileEvent& event) {
     auto found = subscribers.find(watch_descriptor);
     if (found == subscribers.end()) return;
-    // A copy: a callback may end its own watch or others, which empties their on_event.
+    // Copied, because a callback may end its own watch or others, which clears their on_event.
     const auto receivers = found->second;
     for (const auto& receiver : receivers) {
       if (!receiver->on_event) continue;
@@ -111,12 +111,12 @@ class InotifyWatcher final : public FileWatcher {
  public:
   InotifyWatcher(UvLoop& loop, FileWatcherOptions options, std::shared_ptr<State> state)
       : loop_(loop), options_(options), state_(std::move(state)) {
-    // The state must survive a callback that destroys the watcher itself.
+    // The state must survive a callback that destroys the watcher.
     poll_ = WatchReadable(loop_, state_->inotify, [state = std::weak_ptr<State>(state_)] {
       if (auto alive = state.lock()) ReadEvents(alive);
     });
   }
-  // The poll must end before the descriptor closes.
+  // The poll must end before the descriptor is closed.
   ~InotifyWatcher() override { poll_.reset(); }
 
   bool ok() const { return poll_ != nullptr; }

@@ -33,8 +33,8 @@ class InotifyWatch final : public ChangeWatch {
   }
 
   void Wait(Duration limit) override {
-    // A signal ends it early: callers look at the clock anyway. What happened is not read: whoever
-    // waited looks at the files again and makes a new watch.
+    // A signal ends the wait early, which is fine because callers check the clock. The event itself
+    // is not read: the caller looks at the files again and creates a new watch.
     pollfd events = {.fd = descriptor_, .events = POLLIN, .revents = 0};
     ::poll(&events, 1, Milliseconds(limit));
   }
@@ -46,7 +46,7 @@ class InotifyWatch final : public ChangeWatch {
 class MachinePause final : public Pause {
  public:
   void For(Duration duration) override {
-    // A signal ends it early, too.
+    // A signal ends this early too.
     ::poll(nullptr, 0, Milliseconds(duration));
   }
 

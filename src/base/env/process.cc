@@ -11,7 +11,8 @@
 namespace drakkar {
 namespace {
 
-// One running child and its pipes. Freed when the exit was reported and every libuv handle closed.
+// A running child and its pipes. Freed when the exit has been reported and all libuv handles are
+// closed.
 struct Child {
   uv_process_t process{};
   uv_pipe_t in{}, out{}, err{};
@@ -23,7 +24,7 @@ struct Child {
   int open_handles = 0;  // handles whose close callback has not run
   int pending = 0;       // what must finish before the exit is reported: process and outputs
   bool running = false;
-  bool detached = false;  // the Process object is gone: report nothing
+  bool detached = false;  // the Process object is destroyed, so report nothing
   Lifetime lifetime;      // ends before the exit is reported
 
   void Finish() {
@@ -46,7 +47,7 @@ struct Child {
 
 void Keep(std::string& kept, const char* data, std::size_t size) {
   kept.append(data, size);
-  // Keep the tail; cutting in larger pieces keeps the copying linear.
+  // Keep the tail; erasing in large pieces keeps the copying linear.
   if (kept.size() > 2 * kMaxProcessOutput) kept.erase(0, kept.size() - kMaxProcessOutput);
 }
 

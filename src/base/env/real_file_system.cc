@@ -61,8 +61,7 @@ class MachineFileSystem final : public FileSystem {
 
   Result<std::string> ReadFileRange(const std::string& path, std::uint64_t offset,
                                     std::size_t max_bytes) override {
-    // Containers write such files, logs for one: a link or a fifo in their place leads nowhere and
-    // holds nobody up.
+    // Containers write such files (logs, for example), so do not follow links or block on a FIFO.
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd.ok()) return ErrnoError(errno, "open " + path);
     std::string content(max_bytes, '\0');
@@ -130,11 +129,11 @@ class MachineFileSystem final : public FileSystem {
   Result<void> MakeDirectories(const std::string& path, std::uint32_t mode) override {
     if (path.empty()) return InvalidArgument("make directory: empty path");
     struct stat st;
-    // Mostly it is there, or only its last part is missing: asking for each part costs more.
+    // Usually the directory exists or only its last part is missing; checking each part costs more.
     if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return Ok();
     if (::mkdir(path.c_str(), mode) == 0) return Ok();
     if (errno == ENOENT) {
-      // Up to a parent that is there: mostly the next one.
+      // Create the parent first; usually it exists.
       const std::string parent = DirectoryName(path);
       if (parent != path) RETURN_IF_ERROR(MakeDirectories(parent, mode));
       if (::mkdir(path.c_str(), mode) == 0) return Ok();
@@ -155,7 +154,7 @@ class MachineFileSystem final : public FileSystem {
       if (name != "." && name != "..") names.emplace_back(name);
       errno = 0;
     }
-    const int reason = errno;  // a part of the names is worse than none
+    const int reason = errno;  // fail instead of returning a partial list
     ::closedir(directory);
     if (reason != 0) return ErrnoError(reason, "list directory " + path);
     std::sort(names.begin(), names.end());
@@ -206,7 +205,7 @@ class MachineFileSystem final : public FileSystem {
   }
 
  protected:
-  // As the default, with the file opened once.
+  // Like the default, but opens the file only once.
   Result<void> WriteTemporary(const std::string& path, std::string_view content, std::uint32_t mode,
                               bool sync) override {
     Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
@@ -288,7 +287,7 @@ Result<void> FileSystem::EnsureFile(const std::string& path, std::string_view co
   if (!now.ok() && now.error().code != ErrorCode::kNotFound) return std::move(now).error();
   Result<void> written = WriteFileAtomically(path, content, mode, /*sync=*/false);
   if (written.ok() || written.error().code != ErrorCode::kNotFound) return written;
-  // Mostly the directory is there, so it is not asked for before.
+  // Usually the directory exists, so create it only after the first attempt failed.
   RETURN_IF_ERROR(MakeDirectories(DirectoryName(path), 0755));
   return WriteFileAtomically(path, content, mode, /*sync=*/false);
 }

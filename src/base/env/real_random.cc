@@ -23,7 +23,7 @@ class KernelRandom final : public Random {
   }
 
  private:
-  // 256 bytes is what the kernel guarantees to deliver whole.
+  // The kernel delivers up to 256 bytes in one piece.
   static constexpr std::size_t kBuffered = 32;
   std::mutex mutex_;
   std::uint64_t buffer_[kBuffered] = {};
@@ -34,7 +34,7 @@ class KernelRandom final : public Random {
 
 std::uint64_t Random::Below(std::uint64_t bound) {
   CHECK(bound != 0);
-  // Rejecting the tail keeps the distribution even; it almost never loops.
+  // Rejecting the tail keeps the distribution uniform; it almost never loops.
   const std::uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
   std::uint64_t value = Next();
   while (value >= limit) value = Next();

@@ -19,11 +19,11 @@ constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 struct Level {
   struct stat info {};
-  std::string name;                // in the level above
-  std::vector<std::string> below;  // directories not walked yet
+  std::string name;                // in its parent
+  std::vector<std::string> below;  // subdirectories not visited yet
 };
 
-// EXDEV: something is mounted there.
+// EXDEV means that it is a mount point.
 Descriptor OpenDirectory(int parent, const std::string& name) {
   open_how how{};
   how.flags = kDirectoryFlags;
@@ -32,7 +32,7 @@ Descriptor OpenDirectory(int parent, const std::string& name) {
       static_cast<int>(::syscall(SYS_openat2, parent, name.c_str(), &how, sizeof(how))));
 }
 
-// Reports what is no directory and notes what is.
+// Reports everything but directories, and records those.
 Result<void> ReadLevel(int fd, const TreeCallbacks& callbacks, Level& level) {
   const int own = ::openat(fd, ".", kDirectoryFlags);
   DIR* directory = own < 0 ? nullptr : ::fdopendir(own);
@@ -81,7 +81,8 @@ Result<void> WalkTree(const std::string& path, const TreeCallbacks& callbacks) {
       Descriptor child = OpenDirectory(current.get(), next.name);
       if (!child.ok()) {
         const bool is_mount = errno == EXDEV;
-        if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) continue;  // just replaced
+        // replaced in the meantime
+        if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) continue;
         if (is_mount && callbacks.skip_mounts) continue;
         if (is_mount) return FailedPrecondition("something is mounted on " + next.name);
         return ErrnoError(errno, "open directory " + next.name);
@@ -100,7 +101,7 @@ Result<void> WalkTree(const std::string& path, const TreeCallbacks& callbacks) {
     if (!parent.ok() || ::fstat(parent.get(), &info) != 0) {
       return ErrnoError(errno, "return from " + done.name);
     }
-    // Whoever moves a directory elsewhere while we are in it must not lead us there.
+    // A directory that is moved while we are in it must not lead us elsewhere.
     if (info.st_ino != levels.back().info.st_ino || info.st_dev != levels.back().info.st_dev) {
       return Error{ErrorCode::kConflict, "directory " + done.name + " was moved away"};
     }
@@ -126,7 +127,7 @@ Result<std::uint64_t> TreeUsage(const std::string& path) {
                return Ok();
              },
              .skip_mounts = true});
-  // Whoever keeps moving directories is not excused from what was seen.
+  // If directories keep moving, use what was counted so far.
   if (!walked.ok() && walked.error().code != ErrorCode::kConflict) return std::move(walked).error();
   return blocks * kBlockBytes;
 }

@@ -26,20 +26,20 @@ void EventLoop::CheckInLoop() const {
 
 namespace {
 
-// A wake-up costs both sides a system call and often a switch of threads. A loop's thread therefore
-// wakes the other loops it has posted to when it is about to wait, or after this many of its own
-// tasks, or when this many tasks wait at the other loop.
+// A wake-up costs both sides a system call and often a context switch. A loop's thread therefore
+// wakes the other loops it has posted to only when it is about to wait, after this many of its own
+// tasks, or when this many tasks are queued at the other loop.
 constexpr std::size_t kTasksPerWake = 16;
-// How often in a row a loop runs what its tasks posted to itself before it looks at its sockets.
+// How many times in a row a loop runs tasks that its tasks posted to itself before it polls its
+// sockets.
 constexpr int kRoundsPerTurn = 8;
-// How many new pieces of work a loop begins at a time: when nothing else waits, or after
-// kTasksPerWake other tasks. Requests from outside come in bursts; begun all at once, they would
-// all be in the same step, and whoever does the next step would have nothing to do meanwhile.
+// How many new pieces of work a loop starts at a time: when nothing else is queued, or after
+// kTasksPerWake other tasks. Requests from outside come in bursts. Started all at once, they would
+// go through their steps together, and the next component would be idle in the meantime.
 constexpr std::size_t kNewAtATime = 4;
 
-// Wakes a loop, which may be gone by then. Not a uv_async_t: the woken thread often takes the
-// waker's place on its processor at once, and libuv then waits there for the waker to get to the
-// end of its call.
+// Wakes a loop, which may have been destroyed. Not a uv_async_t: the woken thread often preempts
+// the waker, and libuv then spins until the waker returns from its call.
 class Waker {
  public:
   Waker() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) { CHECK(event_.ok()); }
@@ -48,7 +48,7 @@ class Waker {
     const std::uint64_t one = 1;
     CHECK(::write(event_.get(), &one, sizeof one) == sizeof one);
   }
-  // By the loop, before it looks for what it was woken for.
+  // The loop calls it before it looks for work.
   void Arrived() {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t taken = ::read(event_.get(), &count, sizeof count);
@@ -61,8 +61,8 @@ class Waker {
   std::atomic<bool> on_its_way_{false};
 };
 
-// The loops that this thread has posted to and not woken yet; null on threads that run no loop,
-// which wake at once.
+// The loops that this thread has posted to but not woken yet; null on threads that run no loop,
+// which wake immediately.
 thread_local std::vector<std::shared_ptr<Waker>>* to_wake = nullptr;
 
 void WakeOthers() {
@@ -80,10 +80,10 @@ struct UvLoop::Impl {
   const std::shared_ptr<Waker> waker = std::make_shared<Waker>();
   std::mutex mutex;
   std::vector<Task> posted;        // guarded by mutex
-  std::deque<Task> fresh;          // guarded by mutex: what PostNew was given
+  std::deque<Task> fresh;          // guarded by mutex; from PostNew
   bool stopping = false;           // guarded by mutex
   bool stopped = false;            // guarded by mutex
-  bool in_turn = false;            // guarded by mutex: OnWake looks at `posted` again
+  bool in_turn = false;            // guarded by mutex; OnWake will check `posted` again
   std::size_t run_since_wake = 0;  // tasks, up to kTasksPerWake
   std::atomic<std::thread::id> thread{};
 
@@ -93,14 +93,14 @@ struct UvLoop::Impl {
     for (int round = 1; true; ++round) {
       std::vector<Task> tasks;
       bool stop = false;
-      bool are_new = false;  // the tasks: others that are new come after them
+      bool are_new = false;  // these tasks are from PostNew; more of them may follow
       {
         std::lock_guard lock(self->mutex);
         tasks.swap(self->posted);
         stop = self->stopping;
         are_new = tasks.empty() || stop;
         if (are_new) self->TakeNew(stop ? SIZE_MAX : kNewAtATime, tasks);
-        // What comes from now on needs a wake-up once this is the last round.
+        // In the last round, later tasks need a wake-up.
         self->in_turn = round < kRoundsPerTurn && !tasks.empty() && !stop;
       }
       for (Task& task : tasks) {
@@ -120,7 +120,7 @@ struct UvLoop::Impl {
     }
   }
 
-  // `mutex` is held.
+  // Requires `mutex`.
   void TakeNew(std::size_t at_most, std::vector<Task>& tasks) {
     for (; at_most > 0 && !fresh.empty(); --at_most) {
       tasks.push_back(std::move(fresh.front()));
@@ -128,7 +128,7 @@ struct UvLoop::Impl {
     }
   }
 
-  // New work gets its share however much else there is.
+  // Gives new work its share, however much else is queued.
   void BeginSome() {
     std::vector<Task> tasks;
     {
@@ -146,7 +146,7 @@ struct UvLoop::Impl {
     std::size_t waiting = 0;
     {
       std::lock_guard lock(mutex);
-      if (stopped) return;  // the task goes with it, outside the lock
+      if (stopped) return;  // the task is destroyed outside the lock
       queue.push_back(std::move(task));
       if (in_turn) return;
       waiting = queue.size();
@@ -154,7 +154,7 @@ struct UvLoop::Impl {
     if (to_wake == nullptr || waiting == kTasksPerWake) {
       waker->Wake();
     } else if (std::find(to_wake->begin(), to_wake->end(), waker) == to_wake->end()) {
-      // Even if another thread is about to: that one may be busy with its task for long.
+      // Even if another thread is about to wake it: that thread may be busy with a long task.
       to_wake->push_back(waker);
     }
   }
@@ -173,7 +173,7 @@ struct UvTimerNode {
 
   static void OnFire(uv_timer_t* handle) {
     auto* node = static_cast<UvTimerNode*>(handle->data);
-    // The task may destroy its own handle; keep it alive until it returns.
+    // The task may destroy its own handle, so keep it alive until it returns.
     Task task = std::move(node->task);
     task();
   }
@@ -219,8 +219,8 @@ UvLoop::UvLoop() : impl_(std::make_unique<Impl>()) {
   CHECK(uv_poll_init(&impl_->loop, &impl_->wake, impl_->waker->descriptor()) == 0);
   impl_->wake.data = impl_.get();
   CHECK(uv_poll_start(&impl_->wake, UV_READABLE, &Impl::OnWake) == 0);
-  // Started before any other handle of its kind: libuv runs the latest first, so this is the last
-  // to run before the loop waits, and what the others post is not left behind.
+  // Started before all other prepare handles: libuv runs the latest first, so this one runs last
+  // before the loop waits and sees what the others posted.
   CHECK(uv_prepare_init(&impl_->loop, &impl_->before_wait) == 0);
   CHECK(uv_prepare_start(&impl_->before_wait, &Impl::BeforeWait) == 0);
   uv_unref(reinterpret_cast<uv_handle_t*>(&impl_->before_wait));
@@ -237,7 +237,7 @@ UvLoop::~UvLoop() {
     dropped.swap(impl_->posted);
     impl_->TakeNew(SIZE_MAX, dropped);
   }
-  // Destroying a task may destroy handles that live on this loop: we are the last user, so this
+  // Destroying a task may destroy handles that live on this loop. We are the last user, so this
   // thread counts as the loop's.
   impl_->thread = std::this_thread::get_id();
   dropped.clear();
@@ -261,7 +261,7 @@ TimerHandle UvLoop::RunAfter(Duration delay, Task task) {
   node->task = std::move(task);
   CHECK(uv_timer_init(&impl_->loop, &node->timer) == 0);
   node->timer.data = node;
-  // Round up: firing early would make a deadline check see time left and arm again at once.
+  // Round up: if a timer fired early, a deadline check would see time left and re-arm immediately.
   const std::int64_t ns = std::max<std::int64_t>(delay.count(), 0);
   uv_update_time(&impl_->loop);
   uv_timer_start(&node->timer, &UvTimerNode::OnFire,
@@ -290,7 +290,7 @@ void UvLoop::Run() {
     std::lock_guard lock(impl_->mutex);
     rest.swap(impl_->posted);
     impl_->TakeNew(SIZE_MAX, rest);
-    // It may be run again; what is posted until then, or never run, waits for that or for the end.
+    // The loop may run again. Tasks posted until then wait for that run, or for the end.
     impl_->stopping = false;
   }
   for (Task& task : rest) {

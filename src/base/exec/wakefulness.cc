@@ -11,7 +11,7 @@
 namespace drakkar {
 namespace {
 
-// How long waking up may take, in microseconds, as the device wants it.
+// The wake-up latency in microseconds, in the device's format.
 constexpr std::int32_t kAwake = 0;
 constexpr std::int32_t kAnyTime = 2'000'000'000;
 
@@ -30,7 +30,7 @@ struct Wakefulness::State {
 
   void Ask(std::int32_t microseconds) const {
     if (!device.ok()) return;
-    // A wish: whether it is granted changes nothing but the time things take.
+    // Best effort: failure only affects latency.
     [[maybe_unused]] const ssize_t written =
         ::pwrite(device.get(), &microseconds, sizeof microseconds, 0);
   }

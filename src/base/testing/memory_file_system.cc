@@ -140,8 +140,8 @@ Result<void> MemoryFileSystem::MakeDirectories(const std::string& path, std::uin
       inode = std::make_shared<Inode>();
       inode->type = FileType::kDirectory;
       inode->mode = mode;
-      // A directory that vanishes in a crash would only take its synced files with it; keeping it
-      // models the usual order of journals and keeps tests about files.
+      // A directory lost in a crash would only take its synced files with it. Keeping it models the
+      // usual order of journals and keeps tests about files.
       durable_names_[part] = inode;
     } else if (inode->type != FileType::kDirectory) {
       return ErrnoError(ENOTDIR, "make directory " + part);
@@ -202,7 +202,7 @@ void MemoryFileSystem::FailCall(std::size_t calls_from_now) {
 void MemoryFileSystem::Crash() {
   names_ = durable_names_;
   for (auto& [name, inode] : names_) {
-    // A fresh inode: handles of before the crash must not leak into the time after it.
+    // A new inode, so that handles from before the crash do not leak into the time after it.
     auto survivor = std::make_shared<Inode>(*inode);
     survivor->content = survivor->durable_content;
     inode = survivor;

@@ -26,7 +26,7 @@ void MemoryFileWatcher::Emit(const std::string& directory, FileChange change,
     auto entry = weak.lock();
     if (!entry || entry->directory != directory) continue;
     loop_.Post([weak, event = FileEvent{change, name}] {
-      // Ended in between: silent, as with the real one.
+      // Ended in the meantime: no event, as with the real watcher.
       if (auto alive = weak.lock()) alive->on_event(event);
     });
   }

@@ -19,7 +19,7 @@ class SeededTimer final : public Timer {
  public:
   SeededTimer(SeededLoop* loop, SeededLoop::TimerKey key) : loop_(loop), key_(key) {}
   ~SeededTimer() override {
-    // Move out first: destroying the task may destroy other timers of this loop.
+    // Move it out first: destroying the task may destroy other timers of this loop.
     auto found = loop_->timers_.find(key_);
     if (found == loop_->timers_.end()) return;
     Task task = std::move(found->second);
@@ -60,7 +60,7 @@ EventLoop& SeededLoop::NewLane() {
 }
 
 void SeededLoop::DropLane(EventLoop& lane) {
-  CHECK(shuffle_);  // else its tasks are among all others
+  CHECK(shuffle_);  // otherwise its tasks are mixed with all others
   for (const auto& each : lanes_) {
     if (each.get() != &lane) continue;
     each->dropped = true;
@@ -71,7 +71,7 @@ void SeededLoop::DropLane(EventLoop& lane) {
 SeededLoop::SeededLoop(std::uint64_t seed, bool shuffle) : random_(seed), shuffle_(shuffle) {}
 
 SeededLoop::~SeededLoop() {
-  // Destroying a task may post or cancel: drain until nothing is left.
+  // Destroying a task may post or cancel others, so repeat until nothing is left.
   const auto any_lane = [this] {
     return std::any_of(lanes_.begin(), lanes_.end(),
                        [](const auto& lane) { return !lane->ready.empty(); });
@@ -99,7 +99,7 @@ TimerHandle SeededLoop::RunAfter(Duration delay, Task task) {
 }
 
 bool SeededLoop::RunShuffled() {
-  // Lane 0 is the loop's own.
+  // Lane 0 is the loop itself.
   std::size_t ways = next_ready_ < ready_.size() ? 1 : 0;
   const bool due = !timers_.empty() && timers_.begin()->first.first <= clock_.Monotonic();
   for (const auto& lane : lanes_) ways += lane->ready.empty() ? 0 : 1;

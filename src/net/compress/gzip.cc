@@ -7,7 +7,7 @@
 namespace drakkar::net {
 namespace {
 
-constexpr int kGzip = 16;  // added to the window's bits: a gzip header instead of zlib's
+constexpr int kGzip = 16;  // added to the window bits to select gzip instead of zlib
 constexpr int kWindowBits = 15;
 constexpr int kMemory = 8;
 constexpr std::size_t kChunk = 64 << 10;

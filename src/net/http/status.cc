@@ -8,7 +8,7 @@ struct Row {
   int status;
 };
 
-// The first row of a code gives its status, the first row of a status its code.
+// The first row with a code gives its status, the first row with a status its code.
 constexpr Row kRows[] = {
     {ErrorCode::kInvalidArgument, 400},   {ErrorCode::kUnauthenticated, 401},
     {ErrorCode::kForbidden, 403},         {ErrorCode::kNotFound, 404},

@@ -1,4 +1,4 @@
-// Feeds the same bytes whole and one by one: the answers must be equal.
+// Feeds the same bytes at once and one by one; the output must be equal.
 #include <cstddef>
 #include <cstdint>
 #include <string>

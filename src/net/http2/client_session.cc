@@ -92,7 +92,7 @@ class Session final : public ClientSession, private Nghttp2Session {
       ResetStream(stream.id, NGHTTP2_ENHANCE_YOUR_CALM);
       return;
     }
-    if (stream.status < 200) {  // interim; the answer is still to come
+    if (stream.status < 200) {  // interim; the final response follows
       stream.headers = Headers();
       stream.header_bytes = 0;
       return;
@@ -107,7 +107,7 @@ class Session final : public ClientSession, private Nghttp2Session {
 
   void OnRemoteEnd(Stream& stream) override {
     if (stream.silent) return;
-    // The answer is complete even if the server does not want the rest of the request.
+    // The response is complete even if the server does not want the rest of the request.
     stream.silent = true;
     if (stream.head_done) {
       events_.OnStreamEnd(stream.id, nullptr, false);

@@ -216,7 +216,7 @@ FieldList::FieldList(const Headers& headers, bool skip_host) {
   std::size_t name_bytes = 0;
   for (const auto& [name, value] : headers) name_bytes += name.size();
   names_.reserve(name_bytes);
-  pairs_.reserve(headers.size() + 5);  // and pseudo fields and a length
+  pairs_.reserve(headers.size() + 5);  // plus pseudo fields and a length
   for (const auto& [name, value] : headers) {
     if (!IsToken(name) || IsConnectionHeader(name)) continue;
     if (skip_host && EqualsIgnoreCase(name, "host")) continue;

@@ -62,7 +62,7 @@ struct HttpServer::Impl final : server::ConnectionOwner {
     if (stopping && connections.empty()) FinishStop();
   }
 
-  // Often enough that no timeout is overrun by more than a quarter.
+  // Often enough that a timeout is exceeded by at most a quarter.
   void ArmSweep() {
     const Duration shortest = std::min({options.handshake_timeout, options.request_timeout,
                                         options.idle_timeout, options.stall_timeout});

@@ -5,7 +5,7 @@
 namespace drakkar::net {
 namespace {
 
-// Connections of one member: added to where they are accepted, taken off where they close.
+// Connections of one member: incremented where they are accepted, decremented where they close.
 using Count = std::atomic<std::size_t>;
 
 // Held by a connection as long as it is open.
@@ -41,7 +41,7 @@ struct ServerGroup::Impl : std::enable_shared_from_this<ServerGroup::Impl> {
     }
   }
 
-  // Runs `task` on a member's loop: at once where that is ours.
+  // Runs `task` on a member's loop; directly if that is ours.
   void On(Served& member, Task task) {
     if (&member.loop == &loop) return task();
     member.loop.Post([self = shared_from_this(), task = std::move(task)]() mutable { task(); });
@@ -78,8 +78,8 @@ struct ServerGroup::Impl : std::enable_shared_from_this<ServerGroup::Impl> {
   const HttpServerOptions options;
   std::vector<std::unique_ptr<Served>> members;
   std::unique_ptr<Listener> listener;
-  std::size_t next = 0;      // who is looked at first
-  std::size_t stopping = 0;  // members that have not said that they are done
+  std::size_t next = 0;      // where the search for the least loaded member starts
+  std::size_t stopping = 0;  // members that have not finished stopping
   std::vector<std::function<void()>> on_stopped;
 };
 

@@ -12,7 +12,7 @@
 namespace drakkar::net {
 namespace {
 
-// IPv4 as "::ffff:a.b.c.d", so that there is one form to compare.
+// IPv4 as "::ffff:a.b.c.d", so that only one form needs to be compared.
 using Bytes = std::array<std::uint8_t, 16>;
 constexpr std::array<std::uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -44,7 +44,7 @@ bool IsIpv4(const Bytes& bytes) {
 AddressKind KindOf(const Bytes& bytes) {
   if (IsIpv4(bytes)) {
     const std::uint8_t first = bytes[12];
-    if (first == 0) return AddressKind::kUnspecified;  // "this network": none that answers
+    if (first == 0) return AddressKind::kUnspecified;  // "this network", which nothing answers
     if (first == 127) return AddressKind::kLoopback;
     if (first == 169 && bytes[13] == 254) return AddressKind::kLinkLocal;
     return first >= 224 ? AddressKind::kMulticast : AddressKind::kOther;
@@ -69,7 +69,7 @@ bool IsThisMachine(const std::string& text) {
   const AddressKind kind = KindOf(*wanted);
   if (kind == AddressKind::kLoopback || kind == AddressKind::kUnspecified) return true;
   ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return true;  // not known: rather too careful
+  if (::getifaddrs(&first) != 0) return true;  // unknown; err on the safe side
   bool found = false;
   for (const ifaddrs* each = first; each != nullptr && !found; each = each->ifa_next) {
     if (each->ifa_addr == nullptr) continue;

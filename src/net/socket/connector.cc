@@ -6,9 +6,9 @@
 
 namespace drakkar::net {
 
-// Kept alive by the requests under way; the Connector only marks it cancelled.
+// Kept alive by requests in flight; the Connector only marks it cancelled.
 struct Connector::Attempt : std::enable_shared_from_this<Attempt> {
-  struct Pending {  // what a libuv request holds on to
+  struct Pending {  // what a libuv request holds
     std::shared_ptr<Attempt> attempt;
     uv_getaddrinfo_t resolve;
     uv_connect_t connect;

@@ -11,8 +11,8 @@ namespace drakkar::net {
 
 namespace {
 
-// A hidden name in the same directory; plugin watchers skip those. Where it would be too long for a
-// socket address, the name itself: such a socket is visible a moment before it accepts.
+// A hidden name in the same directory, which plugin watchers skip. If that is too long for a socket
+// address, the name itself: such a socket is visible a moment before it accepts.
 std::string TemporaryPath(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
@@ -34,21 +34,21 @@ struct Listener::Node {
   bool is_tcp = false;
   AcceptCallback on_accept;
   std::string bound_path;  // of a unix socket, until it is published
-  std::string unix_path;   // once it is published
+  std::string unix_path;   // after it is published
 
   Node() {}   // NOLINT: the union is initialised by libuv
   ~Node() {}  // NOLINT
 
   void Close() {
     on_accept = nullptr;
-    // libuv removes only the name that it has bound.
+    // libuv removes only the name that it bound.
     if (!unix_path.empty()) unlink(unix_path.c_str());
     uv_close(&handle, [](uv_handle_t* closed) { delete static_cast<Node*>(closed->data); });
   }
 
   static void OnConnection(uv_stream_t* server, int status) {
     auto* self = static_cast<Node*>(server->data);
-    // A failed accept (out of descriptors, peer already gone) concerns that connection alone.
+    // A failed accept (out of descriptors, peer already gone) affects only that connection.
     if (status < 0) return;
     Socket::Node* node = Socket::Node::Create(server->loop, self->is_tcp);
     if (uv_accept(server, &node->stream) != 0 || !self->on_accept) {
@@ -85,15 +85,15 @@ struct Listener::Node {
     if (lstat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) return UV_EADDRINUSE;
     bound_path = TemporaryPath(path);
     unlink(bound_path.c_str());
-    // The file must never be open to others, not even between bind and chmod.
+    // The file must never be accessible to others, not even between bind and chmod.
     const mode_t old_mask = umask(0177);
     const int code = uv_pipe_bind(&pipe, bound_path.c_str());
     umask(old_mask);
     return code;
   }
 
-  // Gives the socket its name, now that it accepts connections: whoever watches the directory may
-  // connect at once. Replaces a socket that was there.
+  // Renames the socket into place now that it accepts connections, so that watchers of the
+  // directory can connect immediately. Replaces an existing socket.
   int Publish(const std::string& path) {
     if (bound_path != path && rename(bound_path.c_str(), path.c_str()) != 0) return -errno;
     unix_path = path;

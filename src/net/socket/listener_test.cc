@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A directory that tells which names appeared in it, and how.
+// A directory that reports which names appeared in it, and how.
 class WatchedDirectory {
  public:
   WatchedDirectory() : path_(::testing::TempDir() + "listenerXXXXXX") {
@@ -32,8 +32,7 @@ class WatchedDirectory {
   }
 
   std::string Path(const std::string& name) const { return path_ + "/" + name; }
-  // "created NAME", "renamed NAME", "deleted NAME"; names that begin with a dot are left out, as
-  // those who watch for plugins do.
+  // "created NAME", "renamed NAME", "deleted NAME"; ignores hidden names, as plugin watchers do.
   std::vector<std::string> TakeEvents() {
     std::vector<std::string> events;
     alignas(inotify_event) char buffer[4096];
@@ -97,7 +96,7 @@ TEST(Listener, AStaleSocketIsReplacedAndAnotherFileIsNot) {
   WatchedDirectory directory;
   auto first = Listen(thread, directory.Path("a.sock"));
   ASSERT_TRUE(first.ok());
-  // What a process that was killed leaves behind.
+  // Left behind by a killed process.
   ASSERT_EQ(link(directory.Path("a.sock").c_str(), directory.Path("stale.sock").c_str()), 0);
   thread.RunSync([&] { first->reset(); });
   EXPECT_EQ(ConnectTo(directory.Path("stale.sock")), ECONNREFUSED);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64 * 1024;
 
-// One buffer per loop thread: libuv fills it and the read callback consumes it before the next.
+// One buffer per loop thread: libuv fills it, and the read callback consumes it before the next
+// read.
 void Allocate(uv_handle_t*, std::size_t, uv_buf_t* buffer) {
   thread_local std::unique_ptr<char[]> bytes = std::make_unique<char[]>(kReadBytes);
   *buffer = uv_buf_init(bytes.get(), static_cast<unsigned int>(kReadBytes));
@@ -122,7 +123,7 @@ DetachedSocket::~DetachedSocket() {
 Result<DetachedSocket> Socket::Detach(std::unique_ptr<Socket> socket) {
   uv_os_fd_t own = -1;
   if (const int code = uv_fileno(&socket->node_->handle, &own); code != 0) return UvError(code, "");
-  // libuv closes its descriptor with the handle, so the connection goes on under another.
+  // libuv closes the descriptor with the handle, so duplicate it.
   DetachedSocket detached(fcntl(own, F_DUPFD_CLOEXEC, 0), socket->node_->is_tcp);
   if (detached.fd < 0) return UvError(-errno, "");
   return detached;
@@ -131,7 +132,7 @@ Result<DetachedSocket> Socket::Detach(std::unique_ptr<Socket> socket) {
 Result<std::unique_ptr<Socket>> Socket::Attach(UvLoop& loop, DetachedSocket detached) {
   loop.AssertInLoop();
   Node* node = Node::Create(loop.native(), detached.is_tcp);
-  // The handle closes the descriptor it was given.
+  // The handle takes ownership of the descriptor.
   const int fd = detached.fd;
   const int code = detached.is_tcp ? uv_tcp_open(&node->tcp, fd) : uv_pipe_open(&node->pipe, fd);
   if (code != 0) {
@@ -165,7 +166,7 @@ void Socket::Write(std::string& bytes) {
     if (code > 0) written = static_cast<std::size_t>(code);
   }
   if (written < bytes.size()) {
-    // An error of the attempt above shows again here and is reported from the loop.
+    // An error of the attempt above occurs again here and is reported on the loop.
     auto* request = new WriteRequest;
     request->request.data = request;
     request->bytes = std::move(bytes);

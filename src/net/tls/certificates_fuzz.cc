@@ -1,5 +1,5 @@
-// Certificates, requests and keys in PEM, and compressed bodies: read within their bounds or
-// refused.
+// Certificates, requests and keys in PEM, and compressed bodies, are read within their limits or
+// rejected.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

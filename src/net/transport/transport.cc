@@ -26,7 +26,7 @@ void Transport::Write(std::string& plain) {
     socket_->Write(plain);
     return;
   }
-  // A failure here shows as a failure of the connection on the next read.
+  // A failure here shows up as a failure of the connection at the next read.
   (void)tls_->Send(plain);
   plain.clear();
   WriteTlsOutput();
@@ -69,7 +69,7 @@ void Transport::OnSocketData(std::string_view bytes) {
   });
   if (!self.alive() || !handler_) return;
   if (!received.ok() && !tls_->is_ready() && received.error().message == "TLS: http request") {
-    // What a browser or curl shows when someone forgets the s of https.
+    // Shown by browsers and curl when someone uses http instead of https.
     std::string answer =
         "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
     tls_->output().clear();
@@ -87,8 +87,8 @@ void Transport::OnSocketData(std::string_view bytes) {
   }
 }
 
-// The handshake is done: sends the last of it to the peer and tells the handler. False if the
-// handler has destroyed this transport or closed it.
+// The handshake is complete: sends the rest of it and notifies the handler. Returns false if the
+// handler has destroyed or closed this transport.
 bool Transport::BecomeReady() {
   const Lifetime::Observer self = lifetime_.Observe();
   WriteTlsOutput();

@@ -25,7 +25,7 @@ std::uint8_t ByteAt(std::string_view bytes, std::size_t at) {
   return static_cast<std::uint8_t>(bytes[at]);
 }
 
-// How long the header is, as far as its bytes so far tell.
+// The length of the header, as far as the bytes so far determine it.
 std::size_t HeaderSize(std::string_view header) {
   if (header.size() < 2) return 2;
   const std::uint8_t length = ByteAt(header, 1) & 0x7f;
@@ -36,7 +36,7 @@ std::size_t HeaderSize(std::string_view header) {
          ((ByteAt(header, 1) & kMaskBit) != 0 ? 4u : 0u);
 }
 
-// Codes that may stand in a frame (section 7.4): defined ones that are not for internal use, and
+// Codes that are allowed in a frame (section 7.4): defined ones that are not for internal use, and
 // those of libraries and applications.
 bool IsCloseCode(std::uint16_t code) {
   if (code >= 3000 && code <= 4999) return true;
@@ -173,7 +173,7 @@ void Session::Close(std::uint16_t code, std::string_view reason) {
   if (sent_close_) return;
   sent_close_ = true;
   const char bytes[2] = {static_cast<char>(code >> 8), static_cast<char>(code & 0xff)};
-  // Cut where a character begins.
+  // Cut at a character boundary.
   std::size_t size = std::min(reason.size(), kMaxControlBytes - 2);
   while (size > 0 && size < reason.size() && (ByteAt(reason, size) & 0xc0) == 0x80) --size;
   Append(kCloseFrame, std::string_view(bytes, 2), reason.substr(0, size));

@@ -1,5 +1,5 @@
-// Feeds the same bytes whole and one by one: what is heard and answered must be equal, and what is
-// answered must be readable for the other side.
+// Feeds the same bytes at once and one by one: the events and the output must be equal, and the
+// other side must be able to read the output.
 #include <cstddef>
 #include <cstdint>
 

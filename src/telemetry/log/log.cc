@@ -21,7 +21,8 @@ struct Settings {
 };
 
 Settings& settings() {
-  static Settings* instance = new Settings;  // outlives every thread that may still log at exit
+  // never destroyed, because threads may still log at exit
+  static Settings* instance = new Settings;
   return *instance;
 }
 
@@ -139,7 +140,7 @@ void Logger::Write(LogLevel level, std::string_view message,
     return;
   }
   line += '\n';
-  // One write per line: lines of several processes on one terminal do not mix.
+  // One write per line, so that lines of several processes on one terminal do not mix.
   std::size_t done = 0;
   while (done < line.size()) {
     ssize_t n = ::write(STDERR_FILENO, line.data() + done, line.size() - done);

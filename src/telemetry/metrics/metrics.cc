@@ -60,7 +60,7 @@ struct Metrics::Impl {
   std::map<std::string, FamilyEntry<prometheus::Gauge, GaugeHandle>> gauges;
   std::map<std::string, FamilyEntry<prometheus::Histogram, HistogramHandle>> histograms;
 
-  // Finds or makes a series; `make_family` and `add` differ by metric type.
+  // Finds or creates a series; `make_family` and `add` depend on the metric type.
   template <typename Entry, typename MakeFamily, typename AddSeries>
   auto& Series(Entry& entry, const MetricLabels& labels, MakeFamily make_family, AddSeries add) {
     if (entry.family == nullptr) entry.family = &make_family();

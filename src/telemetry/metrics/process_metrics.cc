@@ -14,7 +14,7 @@
 namespace drakkar {
 namespace {
 
-// Places in /proc/self/stat behind the name of the program, which may itself contain anything.
+// Positions in /proc/self/stat after the program's name, which may contain any character.
 constexpr std::size_t kUserTicks = 11;
 constexpr std::size_t kSystemTicks = 12;
 constexpr std::size_t kStartTicks = 19;
