@@ -201,7 +201,7 @@ TEST_F(NodeServerTest, RunsCommandsOverAWebSocket) {
   EXPECT_EQ(refusal("/exec/default/p/a", "command=x", handshake),
             "400 you must specify at least 1 of stdin, stdout, stderr");
   EXPECT_EQ(refusal("/exec/default/p/a", "command=x&output=1", {}),
-            "400 the request does not ask for a WebSocket");
+            "400 the request is not a WebSocket upgrade");
   EXPECT_EQ(Get("/exec/default/p/a", "command=x&output=1", false, handshake)->code, 403);
 }
 

@@ -8,7 +8,7 @@
 namespace drakkar {
 namespace {
 
-TEST(IndexedMap, FindsWhatWasPutAndWalksInOrder) {
+TEST(IndexedMap, FindsEntriesAndIteratesInOrder) {
   IndexedMap<int> map;
   map["default/b"] = 2;
   map["default/a"] = 1;
@@ -22,18 +22,18 @@ TEST(IndexedMap, FindsWhatWasPutAndWalksInOrder) {
   EXPECT_EQ(keys, "abc");
 }
 
-TEST(IndexedMap, AnErasedKeyIsGoneAndMayComeBack) {
+TEST(IndexedMap, AnErasedKeyCanBeInsertedAgain) {
   IndexedMap<std::string> map;
   const std::string key = "a key that is longer than a small string";
   map[key] = "first";
-  EXPECT_TRUE(map.Erase(map.ordered().begin()->first));  // the key lies in the entry itself
+  EXPECT_TRUE(map.Erase(map.ordered().begin()->first));  // the key is part of the entry itself
   EXPECT_FALSE(map.Erase(key));
   EXPECT_EQ(map.size(), 0u);
   EXPECT_EQ(map[key], "");
   EXPECT_EQ(map.size(), 1u);
 }
 
-TEST(IndexedMap, EntriesStayWhereTheyAreWhenTheyTakeTheirPlace) {
+TEST(IndexedMap, EntriesDoNotMoveWhenTheyAreOrdered) {
   IndexedMap<int> map;
   int* const second = &(map["b"] = 2);
   map["a"] = 1;
@@ -43,7 +43,7 @@ TEST(IndexedMap, EntriesStayWhereTheyAreWhenTheyTakeTheirPlace) {
   EXPECT_EQ(&map.ordered().find("b")->second, second);
 }
 
-TEST(IndexedMap, DoesWhatAPlainMapDoesWheneverSomebodyWalks) {
+TEST(IndexedMap, BehavesLikeStdMapWheneverItIsIterated) {
   std::mt19937 random(7);
   IndexedMap<std::size_t> map;
   std::map<std::string, std::size_t, std::less<>> model;

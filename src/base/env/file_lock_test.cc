@@ -27,7 +27,7 @@ TEST(FileLock, IsHeldByOneAtATime) {
   unlink(path.c_str());
 }
 
-TEST(FileLock, CanBeWaitedForButNotForever) {
+TEST(FileLock, WaitsUpToTheLimit) {
   const std::string path = LockPath();
   FileLock a(path), b(path);
   EXPECT_TRUE(a.LockWithin(std::chrono::milliseconds(0)).ok());
@@ -37,7 +37,7 @@ TEST(FileLock, CanBeWaitedForButNotForever) {
   unlink(path.c_str());
 }
 
-TEST(FileLock, IsGivenUpWhenItsOwnerGoes) {
+TEST(FileLock, IsReleasedWhenItsOwnerIsDestroyed) {
   const std::string path = LockPath();
   FileLock b(path);
   {
@@ -49,7 +49,7 @@ TEST(FileLock, IsGivenUpWhenItsOwnerGoes) {
   unlink(path.c_str());
 }
 
-TEST(FileLock, SaysWhichFileCannotBeOpened) {
+TEST(FileLock, NamesTheFileThatCannotBeOpened) {
   FileLock lock("/nonexistent-directory/lock");
   auto taken = lock.TryLock();
   ASSERT_FALSE(taken.ok());

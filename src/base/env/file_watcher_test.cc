@@ -26,7 +26,7 @@ class FileWatcherTest : public ::testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(RealFileSystem().RemoveTree(directory_).ok()); }
 
-  // Runs the loop until `name` was reported as `change`, and collects everything up to it.
+  // Runs the loop until `name` is reported as `change`, and collects all events up to it.
   void RunUntil(UvLoop& loop, FileChange change, std::string name) {
     until_ = {change, std::move(name)};
     loop_ = &loop;
@@ -45,7 +45,7 @@ class FileWatcherTest : public ::testing::Test {
   UvLoop* loop_ = nullptr;
 };
 
-TEST_F(FileWatcherTest, ReportsWritesToAFileThatStaysOpenWhereAsked) {
+TEST_F(FileWatcherTest, ReportsWritesToAnOpenFileIfEnabled) {
   UvLoop loop;
   const std::string path = directory_ + "/log";
   ASSERT_TRUE(RealFileSystem().WriteFile(path, "", 0644).ok());
@@ -81,7 +81,7 @@ TEST_F(FileWatcherTest, ReportsCreatedRenamedModifiedAndRemovedNames) {
                   FileEvent{FileChange::kRemoved, "b"}));
 }
 
-TEST_F(FileWatcherTest, SaysWhenTheDirectoryItselfIsGone) {
+TEST_F(FileWatcherTest, ReportsThatTheDirectoryItselfIsGone) {
   UvLoop loop;
   auto watcher = MakeFileWatcher(loop);
   ASSERT_TRUE(watcher.ok());
@@ -108,7 +108,7 @@ TEST_F(FileWatcherTest, TwoWatchesOfOneDirectoryAreIndependent) {
   EXPECT_EQ(others, 0);
 }
 
-TEST_F(FileWatcherTest, RefusesADirectoryThatIsNotThere) {
+TEST_F(FileWatcherTest, RejectsADirectoryThatDoesNotExist) {
   UvLoop loop;
   auto watcher = MakeFileWatcher(loop);
   ASSERT_TRUE(watcher.ok());
@@ -117,7 +117,7 @@ TEST_F(FileWatcherTest, RefusesADirectoryThatIsNotThere) {
   EXPECT_EQ(watch.error().code, ErrorCode::kNotFound);
 }
 
-TEST(DescriptorWatch, ReportsDataAndTheEndOfAPipeAndMayEndItself) {
+TEST(DescriptorWatch, ReportsDataAndTheEndOfAPipeAndMayBeDestroyedByItsCallback) {
   UvLoop loop;
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
@@ -141,7 +141,7 @@ TEST(DescriptorWatch, ReportsDataAndTheEndOfAPipeAndMayEndItself) {
   ::close(ends[0]);
 }
 
-TEST(MemoryFileWatcher, DeliversFromTheLoopAndOnlyWhileWatched) {
+TEST(MemoryFileWatcher, DeliversOnTheLoopAndOnlyWhileWatched) {
   SeededLoop loop;
   MemoryFileWatcher watcher(loop);
   std::vector<FileEvent> seen;

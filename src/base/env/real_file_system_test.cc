@@ -31,7 +31,7 @@ TEST_F(RealFileSystemTest, AtomicWriteReplacesAndLeavesNoTemporaryFile) {
   EXPECT_EQ(*files_.ListDirectory(root_), (std::vector<std::string>{"state"}));
 }
 
-TEST_F(RealFileSystemTest, EnsuringAFileMakesItsDirectoryAndLeavesOneThatIsRightAlone) {
+TEST_F(RealFileSystemTest, EnsureFileCreatesTheDirectoryAndDoesNotTouchAnEqualFile) {
   const std::string path = root_ + "/new/directory/state";
   ASSERT_TRUE(files_.EnsureFile(path, "one", 0644).ok());
   EXPECT_EQ(*files_.ReadFile(path), "one");
@@ -41,7 +41,7 @@ TEST_F(RealFileSystemTest, EnsuringAFileMakesItsDirectoryAndLeavesOneThatIsRight
     EXPECT_EQ(::stat(path.c_str(), &st), 0);
     return st.st_ino;
   };
-  // Held open, so that nothing new can have its number.
+  // Kept open, so that its inode number is not reused.
   const Descriptor held(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const auto first = inode();
   ASSERT_TRUE(files_.EnsureFile(path, "one", 0644).ok());
@@ -61,7 +61,7 @@ TEST_F(RealFileSystemTest, MakesAndRemovesTrees) {
   EXPECT_TRUE(files_.RemoveTree(root_ + "/a").ok());
 }
 
-TEST_F(RealFileSystemTest, ReadsAPartOfAFileAndNotWhatALinkInItsPlaceLeadsTo) {
+TEST_F(RealFileSystemTest, ReadsARangeOfAFileButDoesNotFollowALink) {
   ASSERT_TRUE(files_.WriteFile(JoinPath(root_, "f"), "0123456789", 0600).ok());
   EXPECT_EQ(*files_.ReadFileRange(JoinPath(root_, "f"), 3, 4), "3456");
   ASSERT_EQ(::symlink("f", JoinPath(root_, "link").c_str()), 0);
@@ -72,7 +72,7 @@ TEST_F(RealFileSystemTest, ReadsAPartOfAFileAndNotWhatALinkInItsPlaceLeadsTo) {
 
 TEST_F(RealFileSystemTest, OverwritesInPlaceAndNeverBeyondTheEnd) {
   const std::string path = JoinPath(root_, "slots");
-  EXPECT_FALSE(files_.OverwriteFile(path, 0, "x", false).ok()) << "it makes none";
+  EXPECT_FALSE(files_.OverwriteFile(path, 0, "x", false).ok()) << "does not create files";
   ASSERT_TRUE(files_.WriteFile(path, "0123456789", 0600).ok());
   ASSERT_TRUE(files_.OverwriteFile(path, 4, "abc", true).ok());
   EXPECT_EQ(*files_.ReadFile(path), "0123abc789");
@@ -87,7 +87,7 @@ TEST_F(RealFileSystemTest, NamesTheFileThatIsMissing) {
   EXPECT_NE(read.error().message.find("/none"), std::string::npos);
 }
 
-TEST(Paths, AreTakenApartAndJoined) {
+TEST(Paths, AreSplitAndJoined) {
   EXPECT_EQ(JoinPath("/a/", "b"), "/a/b");
   EXPECT_EQ(BaseName("/a/b"), "b");
   EXPECT_EQ(DirectoryName("/a/b"), "/a");

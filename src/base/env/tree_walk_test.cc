@@ -20,7 +20,7 @@ class TreeWalkTest : public ::testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(files_.RemoveTree(root_).ok()); }
 
-  // Deeper than a path can say: each directory is made in the one before.
+  // Deeper than the longest path: creates each directory in the previous one.
   void MakeDeep(const std::string& path, int levels) {
     ASSERT_TRUE(files_.MakeDirectories(path, 0755).ok());
     Descriptor at(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -44,7 +44,7 @@ TEST_F(TreeWalkTest, RemovesDirectoriesDeeperThanAnyPathAndAnyNumberOfDescriptor
   EXPECT_FALSE(files_.Exists(root_ + "/deep"));
 }
 
-TEST_F(TreeWalkTest, RemovesLinksAndNotWhatTheyLeadTo) {
+TEST_F(TreeWalkTest, RemovesLinksButNotTheirTargets) {
   ASSERT_TRUE(files_.MakeDirectories(root_ + "/outside", 0755).ok());
   ASSERT_TRUE(files_.WriteFile(root_ + "/outside/kept", "x", 0644).ok());
   ASSERT_TRUE(files_.MakeDirectories(root_ + "/tree/below", 0755).ok());
@@ -55,7 +55,7 @@ TEST_F(TreeWalkTest, RemovesLinksAndNotWhatTheyLeadTo) {
   EXPECT_TRUE(files_.Exists(root_ + "/outside/kept"));
 }
 
-TEST_F(TreeWalkTest, RemovesNothingThatIsMountedInTheTree) {
+TEST_F(TreeWalkTest, DoesNotRemoveMountedFiles) {
   ASSERT_TRUE(files_.MakeDirectories(root_ + "/outside", 0755).ok());
   ASSERT_TRUE(files_.WriteFile(root_ + "/outside/kept", "x", 0644).ok());
   ASSERT_TRUE(files_.MakeDirectories(root_ + "/tree/mounted", 0755).ok());
@@ -71,7 +71,7 @@ TEST_F(TreeWalkTest, RemovesNothingThatIsMountedInTheTree) {
   EXPECT_TRUE(files_.Exists(root_ + "/outside/kept"));
 }
 
-TEST_F(TreeWalkTest, CountsWhatIsOnDiskOnceAndSparseFilesByTheirBlocks) {
+TEST_F(TreeWalkTest, CountsHardLinksOnceAndSparseFilesByTheirBlocks) {
   MakeDeep(root_ + "/deep", 50);
   ASSERT_TRUE(files_.WriteFile(root_ + "/data", std::string(1 << 20, 'x'), 0644).ok());
   const std::uint64_t one = *TreeUsage(root_);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(TokenBucket, LetsABurstThroughAndThenItsRate) {
+TEST(TokenBucket, AllowsABurstAndThenItsRate) {
   TokenBucket bucket(/*per_second=*/100, /*burst=*/3);
   MonotonicTime now{1h};
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(bucket.Take(now));

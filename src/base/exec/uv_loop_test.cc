@@ -46,10 +46,10 @@ TEST(UvLoop, TasksPostedBeforeStopStillRun) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST(UvLoop, WhatWasBegunIsFinishedBeforeSomethingNew) {
+TEST(UvLoop, StartedWorkIsFinishedBeforeNewWorkBegins) {
   UvLoop loop;
   std::vector<std::string> order;
-  // Each piece of work has a second step.
+  // Each piece of work has two steps.
   for (int i = 0; i < 50; ++i) {
     loop.PostNew([&loop, &order, i] {
       order.push_back("begin " + std::to_string(i));
@@ -61,17 +61,17 @@ TEST(UvLoop, WhatWasBegunIsFinishedBeforeSomethingNew) {
   }
   loop.Run();
   ASSERT_EQ(order.size(), 100u);
-  // A few at a time are under way, never all.
+  // A few are in flight at a time, never all.
   const auto first_end = std::find(order.begin(), order.end(), "end 0");
   EXPECT_LT(first_end - order.begin(), 10);
 }
 
-TEST(UvLoop, WhatIsNewComesToItsTurnHoweverMuchElseThereIs) {
+TEST(UvLoop, NewWorkRunsHoweverMuchElseIsQueued) {
   UvLoop loop;
   int rounds = 0;
   std::function<void()> again = [&] {
     ++rounds;
-    ASSERT_LT(rounds, 1'000) << "the new task waits for ever";
+    ASSERT_LT(rounds, 1'000) << "the new task never runs";
     loop.Post(again);
   };
   loop.Post(again);
@@ -91,7 +91,7 @@ TEST(UvLoop, NewTasksKeepTheirOrderAndRunBeforeStop) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(UvLoop, MayBeRunAgainAfterItWasStopped) {
+TEST(UvLoop, CanRunAgainAfterStop) {
   UvLoop loop;
   int ran = 0;
   for (int i = 0; i < 3; ++i) {
@@ -109,7 +109,7 @@ TEST(UvLoop, NoTaskIsLostBetweenLoopsThatPostToEachOther) {
   LoopThread a("a"), b("b");
   std::atomic<int> ended = 0;
   const auto play = [&](int lane) {
-    // Each lane's ball goes back and forth.
+    // Each lane's ball goes back and forth between the loops.
     struct Ball {
       LoopThread& a;
       LoopThread& b;
@@ -139,7 +139,7 @@ TEST(UvLoop, ALoopMayWaitForAnotherThatItHasPostedTo) {
   });
 }
 
-TEST(UvLoop, WhatATaskPostsToItsOwnLoopDoesNotKeepTimersWaiting) {
+TEST(UvLoop, TasksPostedToTheOwnLoopDoNotDelayTimers) {
   UvLoop loop;
   bool fired = false;
   TimerHandle timer = loop.RunAfter(std::chrono::milliseconds(1), [&] { fired = true; });
@@ -152,7 +152,7 @@ TEST(UvLoop, WhatATaskPostsToItsOwnLoopDoesNotKeepTimersWaiting) {
   EXPECT_TRUE(fired);
 }
 
-TEST(WorkerPool, StopFinishesWhatIsQueuedAndRefusesMore) {
+TEST(WorkerPool, StopFinishesQueuedTasksAndRejectsNewOnes) {
   std::atomic<int> done{0};
   WorkerPool pool(2, 100);
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(pool.Run([&] { ++done; }));
@@ -163,7 +163,7 @@ TEST(WorkerPool, StopFinishesWhatIsQueuedAndRefusesMore) {
   EXPECT_EQ(done, 50);
 }
 
-TEST(WorkerPool, RefusesBeyondItsBoundAndFinishesWhatItTook) {
+TEST(WorkerPool, RejectsTasksBeyondItsLimitAndFinishesTheOthers) {
   std::atomic<int> ran = 0;
   std::atomic<bool> release = false;
   int accepted = 0;

@@ -11,7 +11,7 @@
 namespace drakkar {
 namespace {
 
-// A file in the device's place.
+// Uses a regular file instead of the device.
 class WakefulnessTest : public ::testing::Test {
  protected:
   WakefulnessTest() : path_(::testing::TempDir() + "wakefulness-" + std::to_string(::getpid())) {
@@ -41,19 +41,19 @@ TEST_F(WakefulnessTest, LastsUntilTheLastHoldEnds) {
   EXPECT_EQ(Asked(), kAnyTime);
 }
 
-TEST_F(WakefulnessTest, AHoldEndsByItself) {
+TEST_F(WakefulnessTest, AHoldExpires) {
   Wakefulness wakefulness(loop_, path_);
   auto slow = wakefulness.Begin();
   loop_.Advance(Wakefulness::kLimit / 2);
   auto later = wakefulness.Begin();
   loop_.Advance(Wakefulness::kLimit / 2);
-  EXPECT_EQ(Asked(), 0) << "the later one holds";
+  EXPECT_EQ(Asked(), 0) << "the later hold is active";
   loop_.Advance(Wakefulness::kLimit / 2);
   EXPECT_EQ(Asked(), kAnyTime);
   slow.reset();
   later.reset();
   auto next = wakefulness.Begin();
-  EXPECT_EQ(Asked(), 0) << "what ended by itself is not counted twice";
+  EXPECT_EQ(Asked(), 0) << "an expired hold is not counted twice";
   next.reset();
   EXPECT_EQ(Asked(), kAnyTime);
 }

@@ -22,7 +22,7 @@ TEST(Base64, RoundTripsEveryLength) {
   EXPECT_EQ(Base64UrlEncode("\xfb\xff"), "-_8");
 }
 
-TEST(Base64, RefusesWhatIsNotBase64) {
+TEST(Base64, RejectsMalformedBase64) {
   EXPECT_FALSE(Base64Decode("a").ok());
   EXPECT_FALSE(Base64Decode("YWI").ok());
   EXPECT_FALSE(Base64Decode("YW!=").ok());

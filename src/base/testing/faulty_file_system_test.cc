@@ -6,7 +6,7 @@
 namespace drakkar {
 namespace {
 
-TEST(FaultyFileSystem, FailsTheChosenCallOnceAndWithoutAnEffect) {
+TEST(FaultyFileSystem, FailsTheChosenCallOnceWithoutSideEffects) {
   MemoryFileSystem memory;
   FaultyFileSystem files(memory);
   files.FailCall(1);
@@ -19,7 +19,7 @@ TEST(FaultyFileSystem, FailsTheChosenCallOnceAndWithoutAnEffect) {
   EXPECT_EQ(*files.ReadFile("/a"), "3");
 }
 
-TEST(FaultyFileSystem, CountsThePartsOfAnAtomicWriteSingly) {
+TEST(FaultyFileSystem, CountsTheStepsOfAnAtomicWriteIndividually) {
   MemoryFileSystem memory;
   FaultyFileSystem files(memory);
   for (std::size_t call = 0; call < 5;
@@ -32,7 +32,7 @@ TEST(FaultyFileSystem, CountsThePartsOfAnAtomicWriteSingly) {
   EXPECT_TRUE(files.WriteFileAtomically("/a", "x", 0600).ok());
 }
 
-TEST(FaultyFileSystem, FailsTheNextCallThatIsNamed) {
+TEST(FaultyFileSystem, FailsTheNextMatchingCall) {
   MemoryFileSystem memory;
   FaultyFileSystem files(memory);
   ASSERT_TRUE(files.WriteFile("/a", "1", 0600).ok());

@@ -90,7 +90,7 @@ TEST(SeededLoop, WithoutShufflingLanesShareOneOrder) {
   EXPECT_EQ(order, "abc");
 }
 
-TEST(SeededLoop, ATimerThatIsDueMayComeBetweenTasks) {
+TEST(SeededLoop, ADueTimerMayRunBetweenTasks) {
   std::set<std::string> orders;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededLoop loop(seed, /*shuffle=*/true);

@@ -33,7 +33,7 @@ TEST(Text, KnowsValidUtf8) {
   EXPECT_FALSE(IsValidUtf8("\xc0\x80")) << "overlong";
   EXPECT_FALSE(IsValidUtf8("\xed\xa0\x80")) << "surrogate";
   EXPECT_FALSE(IsValidUtf8("\xf4\x90\x80\x80")) << "beyond the last code point";
-  EXPECT_FALSE(IsValidUtf8("\xc3")) << "cut off";
+  EXPECT_FALSE(IsValidUtf8("\xc3")) << "truncated";
 }
 
 }  // namespace

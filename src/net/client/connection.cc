@@ -39,7 +39,7 @@ void Connection::Start() {
   address.unix_path = options_.unix_path;
   connect_timeout_ = loop_.RunAfter(options_.connect_timeout, [this, address] {
     Close(Error{ErrorCode::kDeadlineExceeded,
-                StrCat("connect to ", address.ToText(), ": no connection within the time limit")});
+                StrCat("connect to ", address.ToText(), ": timed out")});
   });
   connector_ = Connector::Start(loop_, address, [weak](Result<std::unique_ptr<Socket>> socket) {
     const auto self = weak.lock();
@@ -91,7 +91,7 @@ void Connection::Cancel(Call& call) {
   if (calls_.erase(stream) == 0 || !session_) return;
   session_->Cancel(stream);
   room_ = true;
-  ScheduleFlush();  // and what follows from it, outside of any event of the session
+  ScheduleFlush();  // sends follow-up data outside of session events
 }
 
 void Connection::ScheduleFlush() {
@@ -120,7 +120,7 @@ void Connection::FlushOutput() {
   AfterEvents();
 }
 
-// What must not happen within an event of the session.
+// Does what must not happen inside a session event.
 void Connection::AfterEvents() {
   if (!owner_ || !session_) return;
   if (calls_.empty() && !raw_ && session_->IsFinished()) {
@@ -236,7 +236,7 @@ void Connection::Abandon() {
 void Connection::Close(const Error& error) {
   if (!owner_) return;
   const auto self = shared_from_this();
-  const Error why = error;  // may belong to what is destroyed below
+  const Error why = error;  // may belong to an object destroyed below
   ConnectionOwner* owner = std::exchange(owner_, nullptr);
   const bool was_ready = is_ready();
   auto calls = std::move(calls_);
@@ -277,7 +277,7 @@ void Connection::Check(MonotonicTime now) {
   if (!http2_) return;
   if (pinged_) {
     if (now - pinged_at_ >= options_.ping_timeout) {
-      Close(Unavailable("the server does not answer pings"));
+      Close(Unavailable("the server did not answer a ping"));
     }
   } else if (now - last_received_ >= options_.ping_after) {
     pinged_ = true;

@@ -32,7 +32,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     }
   }
 
-  // Null after reporting what is wrong with the request.
+  // Returns null after reporting an invalid request.
   CallPtr Begin(ClientRequest request, StreamSink* sink, std::unique_ptr<StreamSink> owned,
                 bool upgrade, std::function<void(std::unique_ptr<RawStream>)> on_upgrade) {
     loop_.AssertInLoop();
@@ -51,14 +51,14 @@ class HttpClient::Impl final : public client::ConnectionOwner {
       return call;
     }
     if ((*host)->queue.size() >= options_.max_queued_requests) {
-      FailLater(call, Error{ErrorCode::kResourceExhausted, "too many requests are waiting"});
+      FailLater(call, Error{ErrorCode::kResourceExhausted, "too many queued requests"});
       return call;
     }
     if (request.timeout > Duration(0)) {
       call->timeout = loop_.RunAfter(request.timeout, [weak = std::weak_ptr<Call>(call)] {
         if (CallPtr late = weak.lock()) {
           Detach(*late);
-          late->End(Error{ErrorCode::kDeadlineExceeded, "no response within the time limit"});
+          late->End(Error{ErrorCode::kDeadlineExceeded, "timed out waiting for the response"});
         }
       });
     }
@@ -84,10 +84,10 @@ class HttpClient::Impl final : public client::ConnectionOwner {
   struct Host {
     Url url;
     std::shared_ptr<const TlsContext> tls;
-    bool http1_only = false;  // for upgrades, or found out by ALPN
+    bool http1_only = false;  // for upgrades, or learned from ALPN
     bool protocol_known = false;
     std::vector<std::shared_ptr<Connection>> connections;
-    std::deque<CallPtr> queue;  // calls that are over are skipped
+    std::deque<CallPtr> queue;  // finished calls are skipped
   };
 
   FlushQueue& flush_queue() override { return flushes_; }
@@ -98,7 +98,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     call.timeout.reset();
   }
 
-  // Takes a call off its connection; in a queue it is skipped once it is over.
+  // Removes a call from its connection; a queued call is skipped once it is over.
   static void Detach(Call& call) {
     if (call.connection) call.connection->Cancel(call);
   }
@@ -107,9 +107,9 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     loop_.Post([call, error = std::move(error)] { call->End(error); });
   }
 
-  // The host of `url`; `request` gets its target and Host.
+  // The host of `url`; sets the target and Host of `request`.
   Result<Host*> Resolve(const std::string& url, bool upgrade, Request& request) {
-    // Most clients talk to one server: what its URLs begin with is not parsed each time.
+    // Most clients talk to one server, so do not parse the start of its URLs each time.
     const bool same = !upgrade && last_host_ != nullptr && url.starts_with(last_base_) &&
                       url.size() > last_base_.size() && url[last_base_.size()] == '/';
     const auto is_plain = [](char c) { return c > 0x20 && c < 0x7f && c != '#'; };
@@ -164,7 +164,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     return &hosts_.emplace(key, std::move(host)).first->second;
   }
 
-  // Entries of the map stay where they are until the connection is let go.
+  // Map entries do not move until the connection is released.
   static Host* HostOf(const Connection& connection) {
     return static_cast<Host*>(connection.pool_entry);
   }
@@ -190,7 +190,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     if (!host.queue.empty()) OpenConnections(host);
   }
 
-  // Over HTTP/2, or while the protocol is not known, one new connection at a time is enough.
+  // With HTTP/2, or while the protocol is unknown, open one connection at a time.
   void OpenConnections(Host& host) {
     std::size_t connecting = 0;
     for (const auto& connection : host.connections) connecting += connection->is_ready() ? 0 : 1;
@@ -257,9 +257,9 @@ class HttpClient::Impl final : public client::ConnectionOwner {
   std::shared_ptr<const TlsContext> tls_;
   std::shared_ptr<const TlsContext> upgrade_tls_;
   std::map<std::string, Host> hosts_;
-  std::string last_base_;       // "https://127.0.0.1:6443" of the last request
-  std::string last_authority_;  // likewise
-  Host* last_host_ = nullptr;   // likewise; null: none
+  std::string last_base_;       // of the last request: "https://127.0.0.1:6443"
+  std::string last_authority_;  // of the last request
+  Host* last_host_ = nullptr;   // of the last request, or null
   TimerHandle check_;
 };
 

@@ -48,7 +48,7 @@ TEST(HttpClient, ReportsAServerItCannotTrust) {
   EXPECT_THAT(net.Get("/").error().message, HasSubstr("TLS: certificate: "));
 }
 
-TEST(HttpClient, GivesUpAfterTheTimeLimit) {
+TEST(HttpClient, TimesOut) {
   for (const bool http2 : {false, true}) {
     HttpClientOptions client_options;
     client_options.http2_prior_knowledge = http2;
@@ -61,7 +61,7 @@ TEST(HttpClient, GivesUpAfterTheTimeLimit) {
     request.timeout = std::chrono::milliseconds(20);
     const Error error = net.Do(request).error();
     EXPECT_EQ(error.code, ErrorCode::kDeadlineExceeded);
-    EXPECT_THAT(error.message, EndsWith("no response within the time limit"));
+    EXPECT_THAT(error.message, EndsWith("timed out waiting for the response"));
     net.handler.function = Greet;
     EXPECT_EQ(net.Get("/").value().body, "hello");
   }
@@ -78,7 +78,7 @@ TEST(HttpClient, BoundsTheResponse) {
   EXPECT_EQ(net.Do(request).error().code, ErrorCode::kResourceExhausted);
 }
 
-TEST(HttpClient, RepeatsAnIdempotentRequestWhenAPooledConnectionBreaks) {
+TEST(HttpClient, RetriesAnIdempotentRequestWhenAPooledConnectionBreaks) {
   for (const bool http2 : {false, true}) {
     HttpServerOptions options;
     options.drain_timeout = std::chrono::milliseconds(1);
@@ -87,15 +87,15 @@ TEST(HttpClient, RepeatsAnIdempotentRequestWhenAPooledConnectionBreaks) {
     Loopback net(std::move(options), std::move(client_options));
     net.handler.function = Greet;
     ASSERT_EQ(net.Get("/").value().body, "hello");
-    // The first request over the pooled connection never gets an answer: the server closes instead.
+    // The first request on the pooled connection gets no response: the server closes instead.
     int calls = 0;
     net.handler.function = [&](ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
       if (++calls > 1) return Greet(std::move(request), std::move(writer));
       net.held = std::move(writer);
       net.server->Stop([&] { EXPECT_TRUE(net.server->Start().ok()); });
     };
-    // The server listens on another port after its restart, so the repeated request is refused:
-    // what matters is that it was tried on a new connection.
+    // The server listens on another port after its restart, so the retry fails. What matters is
+    // that it was tried on a new connection.
     const Result<Response> result = net.Get("/");
     ASSERT_FALSE(result.ok());
     EXPECT_THAT(result.error().message, HasSubstr("connection refused"));
@@ -103,7 +103,7 @@ TEST(HttpClient, RepeatsAnIdempotentRequestWhenAPooledConnectionBreaks) {
   }
 }
 
-TEST(HttpClient, DoesNotRepeatAPost) {
+TEST(HttpClient, DoesNotRetryAPost) {
   HttpServerOptions options;
   options.drain_timeout = std::chrono::milliseconds(1);
   Loopback net(std::move(options));
@@ -146,7 +146,7 @@ TEST(HttpClient, OpensAnotherHttp2ConnectionAtTheStreamLimit) {
   });
 }
 
-TEST(HttpClient, QueuesBeyondTheConnectionBoundAndRefusesBeyondTheQueue) {
+TEST(HttpClient, QueuesBeyondTheConnectionLimitAndRejectsBeyondTheQueueLimit) {
   HttpClientOptions client_options;
   client_options.max_connections_per_host = 2;
   client_options.max_queued_requests = 5;
@@ -166,7 +166,7 @@ TEST(HttpClient, QueuesBeyondTheConnectionBoundAndRefusesBeyondTheQueue) {
 }
 
 TEST(HttpClient, ClosesAConnectionThatDoesNotAnswerPings) {
-  // A listener that accepts, and never says a word.
+  // A listener that accepts but never sends anything.
   HttpClientOptions client_options;
   client_options.http2_prior_knowledge = true;
   client_options.ping_after = std::chrono::milliseconds(20);
@@ -185,14 +185,14 @@ TEST(HttpClient, ClosesAConnectionThatDoesNotAnswerPings) {
   });
   ClientRequest request;
   request.url = StrCat("http://127.0.0.1:", port, "/");
-  EXPECT_THAT(net.Do(request).error().message, EndsWith("the server does not answer pings"));
+  EXPECT_THAT(net.Do(request).error().message, EndsWith("the server did not answer a ping"));
   net.RunSync([&] {
     listener.reset();
     accepted.clear();
   });
 }
 
-TEST(HttpClient, MayBeDestroyedWithRequestsUnderWay) {
+TEST(HttpClient, CanBeDestroyedWithRequestsInFlight) {
   Loopback net;
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     net.writers.push_back(std::move(writer));

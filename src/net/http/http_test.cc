@@ -9,7 +9,7 @@
 namespace drakkar::net {
 namespace {
 
-TEST(Headers, FindsNamesWithoutCase) {
+TEST(Headers, NamesAreCaseInsensitive) {
   Headers headers{{"Content-Type", "a"}, {"X", "1"}, {"x", "2"}};
   EXPECT_EQ(headers.Get("content-TYPE"), "a");
   EXPECT_EQ(headers.Get("x"), "1");
@@ -45,7 +45,7 @@ TEST(Method, KnowsNamesAndIdempotence) {
   EXPECT_FALSE(IsIdempotent(Method::kPost));
 }
 
-TEST(Status, EveryErrorCodeHasAStatusAndMostComeBack) {
+TEST(Status, EveryErrorCodeHasAStatusAndMostRoundTrip) {
   for (int i = 0; i <= static_cast<int>(ErrorCode::kInternal); ++i) {
     const auto code = static_cast<ErrorCode>(i);
     EXPECT_GE(HttpStatusOf(code), 400);
@@ -57,7 +57,7 @@ TEST(Status, EveryErrorCodeHasAStatusAndMostComeBack) {
   EXPECT_EQ(StatusText(404), "Not Found");
 }
 
-TEST(Url, TakesTheUsualFormsApart) {
+TEST(Url, ParsesTheUsualForms) {
   const Url url = ParseUrl("https://example.com/a/b?c=d").value();
   EXPECT_EQ(url.scheme, "https");
   EXPECT_EQ(url.host, "example.com");
@@ -72,7 +72,7 @@ TEST(Url, TakesTheUsualFormsApart) {
   EXPECT_EQ(ip6.Authority(), "[::1]:6443");
 }
 
-TEST(Url, RefusesWhatIsNotStrictlyOne) {
+TEST(Url, RejectsMalformedUrls) {
   for (const char* text :
        {"", "ftp://h/", "https://", "https://:443/", "https://h:0/", "https://h:65536/",
         "https://h:/", "https://h:+1/", "https://user@h/", "https://h/#f", "https://[::1/",

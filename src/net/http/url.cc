@@ -54,13 +54,13 @@ Result<Url> ParseUrl(std::string_view text) {
     url.port = 80;
     text.remove_prefix(7);
   } else {
-    return bad("does not begin with http:// or https://");
+    return bad("does not start with http:// or https://");
   }
   const std::size_t end = text.find_first_of("/?#");
   std::string_view authority = text.substr(0, end);
   std::string_view rest = end == std::string_view::npos ? std::string_view() : text.substr(end);
-  if (authority.find('@') != std::string_view::npos) return bad("carries user information");
-  if (rest.find('#') != std::string_view::npos) return bad("carries a fragment");
+  if (authority.find('@') != std::string_view::npos) return bad("contains user information");
+  if (rest.find('#') != std::string_view::npos) return bad("contains a fragment");
   std::string_view port;
   bool has_port = false;
   if (authority.starts_with('[')) {
@@ -179,7 +179,7 @@ Result<Target> ParseTarget(std::string_view target) {
     return InvalidArgument("the request target has a character that must be percent-encoded");
   }
   if (target.find('#') != std::string_view::npos) {
-    return InvalidArgument("the request target carries a fragment");
+    return InvalidArgument("the request target contains a fragment");
   }
   Target parsed;
   const std::size_t question = target.find('?');

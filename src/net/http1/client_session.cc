@@ -44,7 +44,7 @@ class Session final : public ClientSession {
     while (!bytes.empty()) {
       switch (state_) {
         case State::kIdle:
-          return Fail("bytes arrived without a request");
+          return Fail("unexpected bytes without a request");
         case State::kRaw:
           events_.OnRawData(bytes);
           return Ok();
@@ -118,12 +118,12 @@ class Session final : public ClientSession {
     if (!status || *status < 100 || *status > 999) return Fail("bad status line");
     const int code = static_cast<int>(*status);
     if (code == 101) {
-      if (!asked_upgrade_) return Fail("an upgrade nobody asked for");
+      if (!asked_upgrade_) return Fail("unrequested upgrade");
       state_ = State::kRaw;
       events_.OnResponse(stream_, code, std::move(head->headers));
       return Ok();
     }
-    if (code < 200) return Ok();  // interim; the answer is still to come
+    if (code < 200) return Ok();  // interim; the final response follows
     Framing framing;
     const bool bodyless = is_head_ || code == 204 || code == 304;
     if (!bodyless) {
@@ -143,7 +143,8 @@ class Session final : public ClientSession {
   }
 
   void EndResponse() {
-    // A request whose answer arrived before all of it was sent leaves the connection unusable.
+    // If the response arrived before the request was sent completely, the connection cannot be
+    // reused.
     state_ = keep_alive_ && out_.empty() ? State::kIdle : State::kClosed;
     events_.OnStreamEnd(stream_, nullptr, false);
   }

@@ -5,11 +5,11 @@
 namespace drakkar::net::http1 {
 
 Result<bool> HeadReader::Feed(std::string_view& bytes) {
-  // RFC 9112 section 2.2: an empty line before the start line is skipped.
+  // RFC 9112 section 2.2: skip empty lines before the start line.
   while (head_.empty() && !bytes.empty() && (bytes[0] == '\r' || bytes[0] == '\n')) {
     bytes.remove_prefix(1);
   }
-  // Byte by byte only what belongs to the head: the body may follow in the same bytes.
+  // Scan only the head byte by byte: the body may follow in the same buffer.
   const std::string_view taken = bytes.substr(0, max_bytes_ + 4 - head_.size());
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const char c = taken[i];
@@ -56,7 +56,7 @@ Result<Head> ParseHead(std::string_view text) {
   bool first = true;
   while (!text.empty()) {
     const std::size_t end = text.find("\r\n");
-    if (end == std::string_view::npos) return InvalidArgument("the message head is cut off");
+    if (end == std::string_view::npos) return InvalidArgument("the message head is truncated");
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 2);
     if (line.find('\r') != std::string_view::npos) {
@@ -84,7 +84,8 @@ Result<Framing> FramingOf(const Headers& headers) {
   if (encodings > 0 && lengths > 0) {
     return InvalidArgument("both Transfer-Encoding and Content-Length are given");
   }
-  if (encodings > 1 || lengths > 1) return InvalidArgument("the body's framing is given twice");
+  if (encodings > 1 || lengths > 1)
+    return InvalidArgument("duplicate Transfer-Encoding or Content-Length");
   if (encodings == 1) {
     if (!EqualsIgnoreCase(headers.Get("transfer-encoding"), "chunked")) {
       return Error{ErrorCode::kUnimplemented, "only the chunked transfer encoding is supported"};
@@ -194,7 +195,7 @@ Result<void> BodyDecoder::Feed(std::string_view& bytes, std::string& content) {
       }
       case State::kChunkEnd:
         if (bytes[0] != (line_.empty() ? '\r' : '\n')) {
-          return InvalidArgument("a chunk is longer than its size");
+          return InvalidArgument("a chunk exceeds its size");
         }
         if (line_.empty()) {
           line_ = "\r";

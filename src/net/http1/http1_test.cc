@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Answers each request with what it saw, or holds it.
+// Echoes each request, or holds it.
 class EchoServer final : public ServerSession::Events {
  public:
   explicit EchoServer(SessionLimits limits = {}) : session(NewServerSession(limits, *this)) {}
@@ -26,7 +26,7 @@ class EchoServer final : public ServerSession::Events {
   void OnStreamClosed(StreamId, bool completed) override { closed += completed ? "+" : "-"; }
   void OnRawData(std::string_view bytes) override { raw.append(bytes); }
 
-  // Feeds in pieces of `step` bytes and collects the answer.
+  // Feeds bytes in pieces of `step` and collects the output.
   std::string Exchange(std::string_view input, std::size_t step = 1 << 20) {
     std::string out;
     for (std::size_t at = 0; at < input.size(); at += step) {
@@ -116,7 +116,7 @@ TEST(Http1Server, StreamsToHttp10UntilTheEndOfTheConnection) {
   EXPECT_TRUE(server.session->IsFinished());
 }
 
-TEST(Http1Server, SaysContinueBeforeAnExpectedBody) {
+TEST(Http1Server, SendsContinueBeforeAnExpectedBody) {
   EchoServer server;
   EXPECT_EQ(server.Exchange("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
                             "Content-Length: 2\r\n\r\n"),
@@ -142,7 +142,7 @@ struct Refusal {
 
 class Http1Refusal : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(Http1Refusal, IsAnsweredAndEndsTheConnection) {
+TEST_P(Http1Refusal, GetsAnErrorAndEndsTheConnection) {
   for (const std::size_t step : {std::size_t{1}, std::size_t{1} << 20}) {
     EchoServer server;
     const std::string out = server.Exchange(GetParam().input, step);
@@ -197,7 +197,7 @@ TEST(Http1Server, BoundsTheHeadAndChunkedBodies) {
   EXPECT_THAT(second.Exchange(body), StartsWith("HTTP/1.1 413 "));
 }
 
-TEST(Http1Server, HandsTheRawStreamOverAfterAnUpgrade) {
+TEST(Http1Server, PassesRawBytesAfterAnUpgrade) {
   EchoServer server;
   server.answer = false;
   server.Exchange(
@@ -212,14 +212,14 @@ TEST(Http1Server, HandsTheRawStreamOverAfterAnUpgrade) {
       "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nback");
 }
 
-TEST(Http1Server, RefusesAnUpgradeNobodyAskedFor) {
+TEST(Http1Server, RejectsAnUnrequestedUpgrade) {
   EchoServer server;
   server.answer = false;
   server.Exchange("GET /exec HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_FALSE(server.session->Upgrade(server.last, {}));
 }
 
-TEST(Http1Server, ShutdownLetsTheOpenRequestEnd) {
+TEST(Http1Server, ShutdownLetsTheOpenRequestFinish) {
   EchoServer server;
   server.answer = false;
   server.Exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -299,7 +299,7 @@ TEST(Http1Client, ReadsABodyUntilTheConnectionEnds) {
   EXPECT_TRUE(client.session->IsFinished());
 }
 
-TEST(Http1Client, RefusesMalformedResponses) {
+TEST(Http1Client, RejectsMalformedResponses) {
   for (std::string_view bad :
        {"garbage\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "HTTP/3 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",

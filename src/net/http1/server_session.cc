@@ -25,7 +25,7 @@ class Session final : public ServerSession {
       events_.OnRawData(bytes);
       return Ok();
     }
-    if (state_ == State::kClosing) return Ok();  // what follows a refused request is not read
+    if (state_ == State::kClosing) return Ok();  // ignore what follows a rejected request
     if (!ahead_.empty() || state_ == State::kHandling || processing_) {
       if (ahead_.size() + bytes.size() > kMaxAheadBytes) {
         Abort();
@@ -104,7 +104,7 @@ class Session final : public ServerSession {
 
   void Reset(StreamId stream) override {
     if (!IsCurrent(stream)) return;
-    // Closing before the last chunk is how HTTP/1.1 says that a body is incomplete.
+    // In HTTP/1.1, closing before the last chunk marks a body as incomplete.
     Abort();
     events_.OnStreamClosed(stream, false);
   }
@@ -176,7 +176,7 @@ class Session final : public ServerSession {
     out_.Push(kLineEnd);
   }
 
-  // Answers what is wrong with the request and ends the connection.
+  // Responds with an error and ends the connection.
   void Refuse(int status, std::string_view why) {
     std::string body = StrCat(why, "\n");
     std::string text =
@@ -239,7 +239,8 @@ class Session final : public ServerSession {
     const std::vector<std::string_view> parts = Split(head.start_line, ' ');
     if (parts.size() != 3 || !IsToken(parts[0])) return Refuse(400, "malformed request line");
     if (parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0") {
-      if (parts[2].starts_with("HTTP/")) return Refuse(505, "only HTTP/1.0 and HTTP/1.1 here");
+      if (parts[2].starts_with("HTTP/"))
+        return Refuse(505, "only HTTP/1.0 and HTTP/1.1 are supported");
       return Refuse(400, "malformed request line");
     }
     minor_version_ = parts[2].back() - '0';
@@ -268,7 +269,7 @@ class Session final : public ServerSession {
                     framing.error().message);
     }
     if (framing->kind == BodyKind::kChunked && minor_version_ == 0) {
-      return Refuse(400, "HTTP/1.0 has no transfer encodings");
+      return Refuse(400, "HTTP/1.0 does not support transfer encodings");
     }
     if (framing->kind == BodyKind::kLength && framing->length > limits_.max_body_bytes) {
       return RefuseBody();
@@ -322,7 +323,7 @@ class Session final : public ServerSession {
   HeadReader head_;
   BodyDecoder body_;
   Request request_;
-  std::string ahead_;  // pipelined bytes that wait for the answer before them
+  std::string ahead_;  // pipelined bytes that wait for the previous response
   bool processing_ = false;
   bool shutting_down_ = false;
 
@@ -333,7 +334,7 @@ class Session final : public ServerSession {
   bool is_head_ = false;
   bool upgradable_ = false;
   bool started_ = false;   // the response head is in out_
-  bool answered_ = false;  // so is its end
+  bool answered_ = false;  // the whole response is in out_
   bool bodyless_ = false;
   bool chunked_ = false;
   OutputQueue out_;

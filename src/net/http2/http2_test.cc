@@ -56,7 +56,7 @@ class Client final : public ClientSession::Events {
   std::string data;
 };
 
-// Moves bytes both ways in pieces of `step` until neither side has any.
+// Moves bytes in both directions in pieces of `step` until neither side has any.
 void Pump(Client& client, Server& server, std::size_t step = 1 << 20) {
   for (bool moved = true; moved;) {
     moved = false;
@@ -91,7 +91,7 @@ TEST(Http2, ExchangesHoweverTheBytesAreSplit) {
   }
 }
 
-TEST(Http2, StreamsAndTellsWhatIsPending) {
+TEST(Http2, StreamsAndReportsPendingBytes) {
   Server server;
   server.answer = false;
   Client client;
@@ -122,7 +122,7 @@ TEST(Http2, AClientThatDoesNotReadLeavesBytesPending) {
   server.session->Write(stream, MakeSegment(std::string(8 << 20, 'w')));
   std::string out;
   server.session->Send(out, 1 << 30);
-  // The client's window bounds what leaves; the rest is seen as pending.
+  // The client's window limits what is sent; the rest is pending.
   EXPECT_LT(out.size(), 2u << 20);
   EXPECT_GT(server.session->PendingBytes(stream), 6u << 20);
 }
@@ -151,7 +151,7 @@ TEST(Http2, ACancelledStreamIsClosedOnBothSides) {
   EXPECT_EQ(client.session->open_streams(), 0u);
 }
 
-TEST(Http2, ARequestCancelledBeforeItWasSentLeavesNothing) {
+TEST(Http2, ARequestCancelledBeforeItWasSentLeavesNoTrace) {
   Server server;
   Client client;
   const StreamId stream = client.Submit("/a");
@@ -164,7 +164,7 @@ TEST(Http2, ARequestCancelledBeforeItWasSentLeavesNothing) {
   EXPECT_EQ(server.log, "[GET /b h ]");
 }
 
-TEST(Http2, AResetByTheServerIsAFailure) {
+TEST(Http2, AResetByTheServerIsAnError) {
   Server server;
   server.answer = false;
   Client client;
@@ -194,7 +194,7 @@ TEST(Http2, RespectsTheServersStreamLimit) {
   EXPECT_TRUE(client.session->CanSubmit());
 }
 
-TEST(Http2, RefusesBodiesOverTheLimitWith413) {
+TEST(Http2, RejectsBodiesOverTheLimitWith413) {
   SessionLimits limits;
   limits.max_body_bytes = 1000;
   Server server(limits);
@@ -207,7 +207,7 @@ TEST(Http2, RefusesBodiesOverTheLimitWith413) {
   EXPECT_EQ(server.session->ReceivingStream(), 0);
 }
 
-TEST(Http2, RefusesHeadsOverTheLimitWith431) {
+TEST(Http2, RejectsHeadsOverTheLimitWith431) {
   SessionLimits limits;
   limits.max_header_bytes = 1000;
   Server server(limits);
@@ -217,7 +217,7 @@ TEST(Http2, RefusesHeadsOverTheLimitWith431) {
   EXPECT_EQ(client.log, "[1 431][1 end]");
 }
 
-TEST(Http2, ShutdownServesWhatIsOpenAndTakesNothingNew) {
+TEST(Http2, ShutdownServesOpenRequestsAndAcceptsNoNewOnes) {
   Server server;
   server.answer = false;
   Client client;
@@ -234,7 +234,7 @@ TEST(Http2, ShutdownServesWhatIsOpenAndTakesNothingNew) {
   EXPECT_TRUE(client.session->IsFinished());
 }
 
-TEST(Http2, ARequestOnItsWayDuringShutdownIsKnownToBeUnprocessed) {
+TEST(Http2, ARequestInFlightDuringShutdownIsReportedAsUnprocessed) {
   Server server;
   server.answer = false;
   Client client;

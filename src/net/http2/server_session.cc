@@ -7,7 +7,7 @@ namespace drakkar::net::http2 {
 namespace {
 
 constexpr std::int32_t kStreamWindow = 256 * 1024;
-// Of a body that was refused, before its stream is reset.
+// How much of a rejected body is dropped before its stream is reset.
 constexpr std::size_t kMaxDiscardedBytes = 1024 * 1024;
 constexpr std::int32_t kConnectionWindow = 4 * 1024 * 1024;
 
@@ -84,7 +84,8 @@ class Session final : public ServerSession, private Nghttp2Session {
   void Shutdown() override {
     if (shut_down_) return;
     shut_down_ = true;
-    // Streams the client opened before it reads this are still served up to the last one we saw.
+    // Streams that the client opened before it reads this are still served, up to the last one we
+    // saw.
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
                           nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
                           nullptr, 0);
@@ -149,8 +150,8 @@ class Session final : public ServerSession, private Nghttp2Session {
 
   void OnBody(Stream& stream, std::string_view bytes) override {
     if (stream.refused) {
-      // RFC 9113 section 8.1 lets us reset right after an early answer, but some clients then lose
-      // the answer; a sender that has read it stops by itself.
+      // RFC 9113 section 8.1 allows a reset right after an early response, but some clients then
+      // lose the response. A sender that has read it stops by itself.
       stream.discarded += bytes.size();
       if (stream.discarded > kMaxDiscardedBytes) ResetStream(stream.id, NGHTTP2_NO_ERROR);
       return;
@@ -192,7 +193,7 @@ class Session final : public ServerSession, private Nghttp2Session {
     if (stream.responded || broken_) return;
     if (++early_resets_ > limits_.max_early_resets + answered_) {
       broken_ = true;
-      broken_why_ = "too many streams were reset before their answer";
+      broken_why_ = "too many streams were reset before their response";
       nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
     }
   }
@@ -219,7 +220,7 @@ class Session final : public ServerSession, private Nghttp2Session {
 
   const SessionLimits limits_;
   Events& events_;
-  std::size_t receiving_ = 0;  // streams whose request is not complete
+  std::size_t receiving_ = 0;  // streams with an incomplete request
   std::size_t buffered_ = 0;
   std::size_t answered_ = 0;
   std::size_t early_resets_ = 0;

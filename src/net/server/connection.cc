@@ -7,7 +7,7 @@
 namespace drakkar::net::server {
 namespace {
 
-// How much one connection sends per iteration of the loop before others have their turn.
+// How much one connection sends per loop iteration before it yields to others.
 constexpr std::size_t kFlushBytes = 256 * 1024;
 constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0";
 constexpr Duration kCloseTimeout = std::chrono::seconds(2);
@@ -38,7 +38,7 @@ void Connection::Start() {
 }
 
 void Connection::OnTransportReady() {
-  if (!transport_->is_tls()) return;  // the first bytes tell the protocol
+  if (!transport_->is_tls()) return;  // detect the protocol from the first bytes
   info_->peer = transport_->tls()->peer();
   info_->peer_error = transport_->tls()->peer_error();
   MakeSession(transport_->alpn() == "h2");
@@ -250,7 +250,7 @@ void Connection::Close() {
   const auto self = shared_from_this();
   transport_.reset();
   ConnectionOwner* owner = std::exchange(owner_, nullptr);
-  // A callback may drop other writers of this connection: each then takes itself off the list.
+  // A callback may drop other writers of this connection; each then removes itself from the list.
   while (!writers_.empty()) {
     auto first = writers_.begin();
     Writer* writer = first->second;
@@ -261,8 +261,8 @@ void Connection::Close() {
   if (owner) owner->OnConnectionClosed(id_);
 }
 
-// A connection that is used keeps its buffers: making them anew costs as much as the rest of a
-// small request's TLS. One that nobody used since the last check gives them back.
+// A connection in use keeps its buffers: reallocating them costs as much as the rest of a small
+// request's TLS. One that was idle since the last check releases them.
 void Connection::ReleaseIdleBuffers() {
   if (std::exchange(active_, false)) return;
   transport_->ReleaseBuffers();
@@ -287,7 +287,7 @@ void Connection::CheckTimeouts(MonotonicTime now) {
     since_ = now;
   }
   const std::uint64_t written = transport_->total_written();
-  // What became of an upgraded connection has its own idea of a reader that pauses.
+  // An upgraded connection handles slow readers itself.
   if (transport_->pending_bytes() == 0 || written != written_before_ || raw_) stalled_since_ = now;
   written_before_ = written;
   const Duration passed = now - since_;
@@ -298,7 +298,7 @@ void Connection::CheckTimeouts(MonotonicTime now) {
                     now - stalled_since_ >= options_.stall_timeout;
   if (!over) return;
   if (phase == Phase::kIdle && !shutting_down_) {
-    Shutdown();  // GOAWAY first: a request on its way is then safe to repeat
+    Shutdown();  // GOAWAY first, so that a request in flight is safe to retry
   } else {
     Close();
   }
@@ -311,7 +311,7 @@ Writer::~Writer() {
   if (closed_) return;
   if (state_ == State::kWaiting) {
     connection->Respond(stream_, 500, Headers{{"Content-Type", "text/plain; charset=utf-8"}},
-                        Body{MakeSegment("the request was dropped without an answer\n")}, true);
+                        Body{MakeSegment("the request was dropped without a response\n")}, true);
   } else if (state_ == State::kStreaming) {
     connection->Reset(stream_);
   }

@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, HttpServerTest,
                            }
                          });
 
-TEST_P(HttpServerTest, AnswersARequestWithAllItsParts) {
+TEST_P(HttpServerTest, ParsesAllPartsOfARequest) {
   Loopback net(ServerOptions(), ClientOptions());
   bool http2 = false;
   net.handler.function = [&](ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
@@ -76,7 +76,7 @@ TEST_P(HttpServerTest, AnswersARequestWithAllItsParts) {
   EXPECT_EQ(http2, IsHttp2());
 }
 
-TEST_P(HttpServerTest, ReusesOneConnectionForRequestsInTurn) {
+TEST_P(HttpServerTest, ReusesOneConnectionForSequentialRequests) {
   Loopback net(ServerOptions(), ClientOptions());
   net.handler.function = [](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     writer->Send(200, {}, std::string("x"));
@@ -148,7 +148,7 @@ TEST_P(HttpServerTest, StreamsAResponsePieceByPiece) {
   net.RunSync([&] { handle.reset(); });
 }
 
-TEST_P(HttpServerTest, TellsTheWriterWhenTheClientCancels) {
+TEST_P(HttpServerTest, NotifiesTheWriterWhenTheClientCancels) {
   Loopback net(ServerOptions(), ClientOptions());
   std::shared_ptr<ResponseWriter>& held = net.held;
   std::promise<bool> closed;
@@ -185,13 +185,13 @@ TEST_P(HttpServerTest, AnAbortedStreamIsAnErrorAtTheClient) {
   EXPECT_FALSE(response.ok());
 }
 
-TEST_P(HttpServerTest, ADroppedRequestIsAnswered500) {
+TEST_P(HttpServerTest, ADroppedRequestGets500) {
   Loopback net(ServerOptions(), ClientOptions());
   net.handler.function = [](ServerRequest, std::shared_ptr<ResponseWriter>) {};
   EXPECT_EQ(net.Get("/").value().status, 500);
 }
 
-TEST_P(HttpServerTest, RefusesABodyOverTheLimitWith413) {
+TEST_P(HttpServerTest, RejectsABodyOverTheLimitWith413) {
   HttpServerOptions options = ServerOptions();
   options.limits.max_body_bytes = 100'000;
   Loopback net(std::move(options), ClientOptions());
@@ -210,7 +210,7 @@ TEST_P(HttpServerTest, RefusesABodyOverTheLimitWith413) {
   EXPECT_EQ(net.Get("/").value().body, "0");
 }
 
-TEST_P(HttpServerTest, AWriterSeesWhatASlowClientHasNotTaken) {
+TEST_P(HttpServerTest, AWriterSeesWhatASlowClientHasNotRead) {
   Loopback net(ServerOptions(), ClientOptions());
   std::shared_ptr<ResponseWriter>& held = net.held;
   std::promise<void> drained;
@@ -219,7 +219,7 @@ TEST_P(HttpServerTest, AWriterSeesWhatASlowClientHasNotTaken) {
     held->StartStream(200, {});
     const Segment big = MakeSegment(std::string(1 << 20, 'w'));
     for (int i = 0; i < 32; ++i) held->Write(big);
-    // Nothing can have left yet: one iteration of the loop sends a bounded part.
+    // Nothing can have been sent yet: one loop iteration sends a bounded part.
     EXPECT_GE(held->pending_bytes(), 31u << 20);
     held->OnDrained([&] { drained.set_value(); });
   };
@@ -273,7 +273,7 @@ TEST_P(HttpServerTest, StopWaitsForOpenRequestsAndThenCloses) {
   net.RunSync([&] { handle.reset(); });
 }
 
-TEST_P(HttpServerTest, StopCutsStreamsThatDoNotEndInTime) {
+TEST_P(HttpServerTest, StopAbortsStreamsThatDoNotEndInTime) {
   HttpServerOptions options = ServerOptions();
   options.drain_timeout = std::chrono::milliseconds(20);
   Loopback net(std::move(options), ClientOptions());
@@ -308,7 +308,7 @@ TEST_P(HttpServerTest, ClosesIdleConnections) {
     writer->Send(200, {}, std::string("x"));
   };
   ASSERT_EQ(net.Get("/").value().status, 200);
-  // The pool learns of it and the next request goes over a new connection.
+  // The pool notices, and the next request uses a new connection.
   std::size_t open = 1;
   const MonotonicTime deadline = RealClock().Monotonic() + std::chrono::seconds(10);
   while (open > 0 && RealClock().Monotonic() < deadline) {
@@ -361,7 +361,7 @@ TEST_P(HttpServerTest, ServesAThousandStreamsAtOnce) {
   net.RunSync([&] { handles.clear(); });
 }
 
-TEST(HttpServer, TellsWhoTheClientCertificateBelongsTo) {
+TEST(HttpServer, IdentifiesTheOwnerOfTheClientCertificate) {
   HttpServerOptions options;
   options.tls = TestServerTls();
   HttpClientOptions client_options;
@@ -377,7 +377,7 @@ TEST(HttpServer, TellsWhoTheClientCertificateBelongsTo) {
   EXPECT_EQ(peer, (PeerIdentity{"jane", {"dev", "ops"}}));
 }
 
-TEST(HttpServer, AClientCertificateOfAnotherAuthorityProvesNothing) {
+TEST(HttpServer, AClientCertificateOfAnotherAuthorityIsRejected) {
   HttpServerOptions options;
   options.tls = TestServerTls();
   HttpClientOptions client_options;
@@ -396,7 +396,7 @@ TEST(HttpServer, AClientCertificateOfAnotherAuthorityProvesNothing) {
   EXPECT_NE(error, "");
 }
 
-TEST(HttpServer, SaysInOneSentenceWhyItCannotListen) {
+TEST(HttpServer, ReportsWhyItCannotListen) {
   Loopback net;
   net.RunSync([&] {
     HttpServerOptions options;
@@ -425,7 +425,7 @@ TEST(HttpServer, SeveralServersShareAPortWithReusePort) {
   });
 }
 
-TEST(HttpServer, ClosesConnectionsBeyondTheBound) {
+TEST(HttpServer, ClosesConnectionsBeyondTheLimit) {
   HttpServerOptions options;
   options.max_connections = 0;
   Loopback net(options);
@@ -433,7 +433,7 @@ TEST(HttpServer, ClosesConnectionsBeyondTheBound) {
   net.RunSync([&] { EXPECT_GE(net.server->stats().rejected, 1u); });
 }
 
-TEST(HttpServer, UpgradesToARawStreamBothWays) {
+TEST(HttpServer, UpgradesToARawStream) {
   for (const bool tls : {false, true}) {
     HttpServerOptions options;
     if (tls) options.tls = TestServerTls();
@@ -479,7 +479,7 @@ TEST(HttpServer, UpgradesToARawStreamBothWays) {
   }
 }
 
-TEST(HttpServer, ARawStreamTellsWhatWaitsAndWhenItIsGone) {
+TEST(HttpServer, ARawStreamReportsPendingBytesAndWhenTheyAreSent) {
   Loopback net;
   constexpr std::size_t kBytes = 32u << 20;
   std::unique_ptr<RawStream> server_end, client_end;
@@ -518,7 +518,7 @@ TEST(HttpServer, ARawStreamTellsWhatWaitsAndWhenItIsGone) {
   });
 }
 
-TEST(HttpServer, ARefusedUpgradeGivesTheAnswer) {
+TEST(HttpServer, ARejectedUpgradeReturnsTheResponse) {
   Loopback net;
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     writer->Send(403, {}, std::string("not you\n"));

@@ -1,4 +1,4 @@
-// The server with peers that are not ours: raw sockets that misbehave, and curl.
+// The server with foreign peers: raw sockets that misbehave, and curl.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ using ::testing::StartsWith;
 using testing::TestCertificates;
 using testing::TestServerTls;
 
-// Sends `bytes` and returns what comes until the server closes.
+// Sends `bytes` and returns what is received until the server closes.
 std::string RawExchange(std::uint16_t port, std::string_view bytes) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -48,7 +48,7 @@ void Greet(ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
                       request.connection->is_http2 ? "2" : "1", " body ", request.body.size()));
 }
 
-TEST(BadPeers, TlsOnThePlainPortIsAnswered400) {
+TEST(BadPeers, TlsOnThePlainPortGets400) {
   Loopback net;
   net.handler.function = Greet;
   const std::string hello("\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03", 11);
@@ -56,7 +56,7 @@ TEST(BadPeers, TlsOnThePlainPortIsAnswered400) {
   EXPECT_EQ(net.Get("/").value().status, 200);
 }
 
-TEST(BadPeers, PlainHttpOnTheTlsPortIsToldSo) {
+TEST(BadPeers, PlainHttpOnTheTlsPortGetsAnExplanation) {
   HttpServerOptions options;
   options.tls = TestServerTls();
   Loopback net(std::move(options));
@@ -67,7 +67,7 @@ TEST(BadPeers, PlainHttpOnTheTlsPortIsToldSo) {
   EXPECT_EQ(net.Get("/").value().status, 200);
 }
 
-TEST(BadPeers, GarbageAfterTheHttp2PrefaceEndsThatConnectionOnly) {
+TEST(BadPeers, GarbageAfterTheHttp2PrefaceEndsOnlyThatConnection) {
   Loopback net;
   net.handler.function = Greet;
   RawExchange(net.port, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string(200, '\x55'));
@@ -91,7 +91,7 @@ TEST(BadPeers, ARequestThatNeverEndsIsClosedAfterTheRequestTimeout) {
   EXPECT_EQ(RawExchange(net.port, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "");
 }
 
-TEST(BadPeers, WritingToAPeerThatIsGoneEndsThatConnectionOnly) {
+TEST(BadPeers, WritingToAClosedPeerEndsOnlyThatConnection) {
   std::promise<bool> closed;
   Loopback net;
   std::promise<void> arrived;
@@ -112,7 +112,7 @@ TEST(BadPeers, WritingToAPeerThatIsGoneEndsThatConnectionOnly) {
             static_cast<ssize_t>(kRequest.size()));
   testing::Await(arrived.get_future());
   net.RunSync([&] {
-    // A reset, while the server has more to write than the kernel takes.
+    // A reset while the server has more to write than the kernel accepts.
     const linger reset{1, 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     close(fd);

@@ -11,7 +11,7 @@
 namespace drakkar::net {
 namespace {
 
-// Answers with its own number and counts what it was asked.
+// Responds with its own number and counts requests.
 class NumberHandler final : public RequestHandler {
  public:
   NumberHandler(UvLoop& loop, int number) : loop_(loop), number_(number) {}
@@ -32,7 +32,8 @@ class NumberHandler final : public RequestHandler {
   const int number_;
 };
 
-// A group of two on threads of their own, and clients that share no connection on a third.
+// A group of two members with a thread each, and clients on a third thread that share no
+// connection.
 class ServerGroupTest : public ::testing::Test {
  protected:
   void Start(HttpServerOptions options) {
@@ -91,13 +92,13 @@ TEST_F(ServerGroupTest, ConnectionsAreSpreadEvenly) {
   EXPECT_EQ(two_.asked, 4);
 }
 
-TEST_F(ServerGroupTest, TheLimitOfConnectionsIsThatOfAllTogether) {
+TEST_F(ServerGroupTest, TheConnectionLimitAppliesToAllMembersTogether) {
   HttpServerOptions options;
   options.max_connections = 3;
   Start(options);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(testing::Await(Ask("/")).ok());
   EXPECT_FALSE(testing::Await(Ask("/")).ok());
-  // One that closes makes room again.
+  // Closing one makes room again.
   main_.RunSync([&] { clients_.erase(clients_.begin()); });
   bool served = false;
   for (int i = 0; i < 200 && !served; ++i) served = testing::Await(Ask("/")).ok();

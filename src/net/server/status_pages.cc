@@ -24,7 +24,7 @@ StatusPages::Answer StatusPages::Health(std::string_view page, std::string_view 
 }
 
 StatusPages::Answer StatusPages::Find(const ServerRequest& request) const {
-  if (request.method != Method::kGet) return {405, "only GET\n"};
+  if (request.method != Method::kGet) return {405, "only GET is supported\n"};
   for (const std::string_view page : {"healthz", "livez", "readyz"}) {
     std::string_view path = request.path;
     if (!path.starts_with(StrCat("/", page))) continue;

@@ -5,7 +5,7 @@
 namespace drakkar::net {
 namespace {
 
-TEST(StatusPages, TellHealthReadinessMetricsAndConfiguration) {
+TEST(StatusPages, ServeHealthReadinessMetricsAndConfiguration) {
   Result<void> synced = Unavailable("the caches have not synced yet");
   bool allowed = false;
   StatusPages pages(

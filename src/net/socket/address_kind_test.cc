@@ -5,7 +5,7 @@
 namespace drakkar::net {
 namespace {
 
-TEST(AddressKind, TellsAddressesApart) {
+TEST(AddressKind, DistinguishesAddresses) {
   EXPECT_EQ(KindOfAddress("10.0.0.7"), AddressKind::kOther);
   EXPECT_EQ(KindOfAddress("2001:db8::7"), AddressKind::kOther);
   EXPECT_EQ(KindOfAddress("127.0.0.1"), AddressKind::kLoopback);
@@ -22,18 +22,18 @@ TEST(AddressKind, TellsAddressesApart) {
   EXPECT_EQ(KindOfAddress("ff02::1"), AddressKind::kMulticast);
 }
 
-TEST(AddressKind, WhatANameServerWouldHaveToSayIsNoAddress) {
+TEST(AddressKind, AHostNameIsNotAnAddress) {
   for (const char* text : {"", "localhost", "0177.0.0.1", "127.1", "2130706433", "0x7f000001",
                            "127.0.0.1:6443", "[::1]", "fe80::1%lo", "10.0.0.7/x", " 10.0.0.7"}) {
     EXPECT_EQ(KindOfAddress(text), AddressKind::kNoAddress) << text;
   }
 }
 
-TEST(AddressKind, KnowsThisMachine) {
+TEST(AddressKind, RecognizesThisMachine) {
   EXPECT_TRUE(IsThisMachine("127.0.0.1"));
   EXPECT_TRUE(IsThisMachine("0.0.0.0"));
   EXPECT_TRUE(IsThisMachine("::ffff:127.0.0.1"));
-  EXPECT_FALSE(IsThisMachine("192.0.2.1"));  // for documentation, never anybody's
+  EXPECT_FALSE(IsThisMachine("192.0.2.1"));  // reserved for documentation
   EXPECT_FALSE(IsThisMachine("localhost"));
 }
 

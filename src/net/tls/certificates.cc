@@ -59,7 +59,7 @@ Result<void> FillName(X509_NAME* name, const CertificateSubject& subject) {
   return Ok();
 }
 
-// Built from values, not from configuration text, so that no name can smuggle in a second one.
+// Built from values instead of configuration text, so that no name can inject a second one.
 Result<NamesPtr> AlternativeNames(const CertificateSubject& subject) {
   NamesPtr names(GENERAL_NAMES_new());
   for (const std::string& dns : subject.dns_names) {
@@ -137,7 +137,7 @@ std::time_t Seconds(WallTime time) {
 
 Result<CertificatePtr> NewCertificate(EVP_PKEY* key, Validity validity) {
   if (validity.not_after <= validity.not_before) {
-    return InvalidArgument("the certificate would expire before it begins");
+    return InvalidArgument("the certificate would expire before it becomes valid");
   }
   CertificatePtr certificate(X509_new());
   X509_set_version(certificate.get(), 2);
@@ -212,7 +212,7 @@ Result<WallTime> TimeOf(const ASN1_TIME* time) {
   int seconds = 0;
   const int code = ASN1_TIME_diff(&days, &seconds, epoch, time);
   ASN1_TIME_free(epoch);
-  if (code != 1) return InvalidArgument("the certificate has no valid time");
+  if (code != 1) return InvalidArgument("the certificate has an invalid validity period");
   return WallTime(std::chrono::seconds(std::int64_t{days} * 86400 + seconds));
 }
 

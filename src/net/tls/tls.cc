@@ -30,8 +30,8 @@ int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_length,
   return SSL_TLSEXT_ERR_OK;
 }
 
-// A client certificate that does not verify is not the end: the request is then anonymous or, where
-// the server above decides so, answered with 401. The result stays in SSL_get_verify_result.
+// Accept a client certificate that does not verify: the request is then anonymous, or the server
+// above rejects it with 401. The result is available from SSL_get_verify_result.
 int AcceptAnyCertificate(int, X509_STORE_CTX*) {
   return 1;
 }
@@ -49,7 +49,8 @@ Result<void> UseCertificate(SSL_CTX* context, const std::string& certificate_pem
     }
   }
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
-    return InvalidArgument("private key does not fit the certificate: " + openssl::LastError());
+    return InvalidArgument("the private key does not match the certificate: " +
+                           openssl::LastError());
   }
   return Ok();
 }
@@ -94,13 +95,13 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Server(const TlsServerOpti
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                    SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384");
-  // AES-128-GCM first: the cheapest on machines with AES instructions, and enough.
+  // AES-128-GCM first: sufficient, and the cheapest on machines with AES instructions.
   SSL_CTX_set_ciphersuites(
       context, "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
   SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
   static constexpr unsigned char kSessionContext[] = "drakkar";
   SSL_CTX_set_session_id_context(context, kSessionContext, sizeof(kSessionContext) - 1);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets need no cache
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // session tickets need no cache
   SSL_CTX_set_num_tickets(context, 1);
   RETURN_IF_ERROR(UseCertificate(context, options.certificate_pem, options.key_pem));
   if (!options.client_ca_pem.empty()) {
@@ -136,7 +137,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Client(const TlsClientOpti
   }
   SSL_CTX_set_verify(context, options.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
   const unsigned char* protocols = options.offer_http2 ? kHttp2AndHttp1 : kHttp1;
-  constexpr unsigned int kHttp10Bytes = 9;  // which clients do not offer
+  constexpr unsigned int kHttp10Bytes = 9;  // clients do not offer it
   const unsigned int length =
       (options.offer_http2 ? sizeof(kHttp2AndHttp1) - 1 : sizeof(kHttp1) - 1) - kHttp10Bytes;
   CHECK(SSL_CTX_set_alpn_protos(context, protocols, length) == 0);
@@ -157,8 +158,8 @@ struct TlsFilter::Impl {
 
   ~Impl() { SSL_free(ssl); }
 
-  // A BIO that reads from `input` and appends to `output`: no copy between OpenSSL's buffers and
-  // ours.
+  // A BIO that reads from `input` and appends to `output`, which avoids copies between OpenSSL's
+  // buffers and ours.
   static int BioRead(BIO* bio, char* data, int length) {
     auto* self = static_cast<Impl*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
@@ -295,8 +296,8 @@ Result<void> TlsFilter::Receive(std::string_view cipher,
     RETURN_IF_ERROR(self.Handshake());
     if (!self.ready) return Ok();
   }
-  // One buffer per thread, lent out for the time of the call: a record is used where it was
-  // decrypted, while it is in the processor's cache.
+  // One buffer per thread, used during the call, so that a record is processed while it is in the
+  // CPU cache.
   thread_local std::unique_ptr<char[]> spare;
   std::unique_ptr<char[]> buffer = std::move(spare);
   if (buffer == nullptr) buffer.reset(new char[kReadBytes]);
@@ -306,9 +307,9 @@ Result<void> TlsFilter::Receive(std::string_view cipher,
     if (count > 0) {
       if (!on_plain(std::string_view(buffer.get(), static_cast<std::size_t>(count)))) {
         spare = std::move(buffer);
-        return Ok();  // `self` may be gone
+        return Ok();  // `self` may be destroyed
       }
-      // The usual case, one record in one read: asking for more would only find that out.
+      // Usually one read has one record; another call would only confirm that.
       if (self.input.empty() && SSL_has_pending(self.ssl) == 0) break;
       continue;
     }
@@ -350,7 +351,7 @@ std::string& TlsFilter::output() {
   return impl_->output;
 }
 void TlsFilter::ReleaseBuffers() {
-  SSL_free_buffers(impl_->ssl);  // does nothing while they hold something
+  SSL_free_buffers(impl_->ssl);  // a no-op while they hold data
   if (impl_->output.empty()) impl_->output = std::string();
 }
 bool TlsFilter::is_ready() const {

@@ -112,7 +112,7 @@ TEST(Tls, GarbageIsAnErrorNotACrash) {
   EXPECT_FALSE(server->Send("x").ok());
 }
 
-TEST(Tls, RefusesKeysThatDoNotFit) {
+TEST(Tls, RejectsKeysThatDoNotMatch) {
   TlsServerOptions options;
   options.certificate_pem = TestCertificates::Get().server.certificate_pem;
   options.key_pem = TestCertificates::Get().client.key_pem;
@@ -146,7 +146,7 @@ TEST(Certificates, CarrySubjectNamesAndTimes) {
   EXPECT_EQ(info.sha256_hex.size(), 64u);
 }
 
-TEST(Certificates, RefuseBadNamesAndTimes) {
+TEST(Certificates, RejectInvalidNamesAndTimes) {
   const CertificateAndKey& ca = TestCertificates::Get().ca;
   EXPECT_FALSE(
       IssueCertificate(ca, {"x", {}, {}, {"10.0.0"}}, CertificateUse::kServer, TestValidity())

@@ -22,9 +22,9 @@ bool IsUpgrade(const Headers& request) {
 }
 
 Result<Accepted> Accept(const Headers& request, std::span<const std::string_view> protocols) {
-  if (!IsUpgrade(request)) return InvalidArgument("the request does not ask for a WebSocket");
+  if (!IsUpgrade(request)) return InvalidArgument("the request is not a WebSocket upgrade");
   if (request.Get("sec-websocket-version") != "13") {
-    return InvalidArgument("only version 13 of the WebSocket protocol is spoken here");
+    return InvalidArgument("only version 13 of the WebSocket protocol is supported");
   }
   const std::string_view key = request.Get("sec-websocket-key");
   const Result<std::string> decoded = Base64Decode(key);
@@ -44,7 +44,7 @@ Result<Accepted> Accept(const Headers& request, std::span<const std::string_view
   if (accepted.protocol.empty()) {
     return InvalidArgument(StrCat("none of the WebSocket protocols ",
                                   Quote(request.Get("sec-websocket-protocol")),
-                                  " is spoken here; there are ",
+                                  " is supported; supported are ",
                                   Join(std::vector(protocols.begin(), protocols.end()), ", ")));
   }
   accepted.headers = {{"Upgrade", "websocket"},
@@ -64,7 +64,7 @@ Headers RequestHeaders(std::string_view key, std::string_view protocols) {
 Result<std::string> CheckAnswer(const Headers& answer, std::string_view key) {
   if (!EqualsIgnoreCase(answer.Get("upgrade"), "websocket") ||
       answer.Get("sec-websocket-accept") != AcceptKey(key)) {
-    return Unavailable("the server's answer is not that of a WebSocket server");
+    return Unavailable("the server did not complete the WebSocket handshake");
   }
   return std::string(answer.Get("sec-websocket-protocol"));
 }

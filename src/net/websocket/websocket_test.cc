@@ -35,12 +35,12 @@ std::string Bytes(std::initializer_list<int> values) {
   return bytes;
 }
 
-// A client's frame with a mask of zeros: what is written is what is meant.
+// A client's frame with an all-zero mask, so that the payload is readable.
 std::string Frame(int first, std::string_view payload) {
   return Bytes({first, 0x80 | static_cast<int>(payload.size()), 0, 0, 0, 0}) + std::string(payload);
 }
 
-TEST(WebSocket, CarriesMessagesOfEverySizeBothWays) {
+TEST(WebSocket, CarriesMessagesOfEverySizeInBothDirections) {
   for (std::size_t size : {0u, 1u, 125u, 126u, 65535u, 65536u, 1u << 20}) {
     Peer client(Role::kClient), server(Role::kServer);
     const std::string text(size, 'x');
@@ -73,7 +73,7 @@ TEST(WebSocket, AnswersPingsBetweenFragments) {
   EXPECT_EQ(server.session.TakeOutput(), "") << "too much waits already";
 }
 
-TEST(WebSocket, ClosesInGoodOrderFromEitherSide) {
+TEST(WebSocket, ClosesCleanlyFromEitherSide) {
   Peer client(Role::kClient), server(Role::kServer);
   server.session.Close(kNormalClosure, "done");
   server.session.Send(MessageType::kText, "too late");
@@ -92,7 +92,7 @@ TEST(WebSocket, MessagesStillArriveAfterOurCloseFrame) {
   EXPECT_EQ(server.log, (std::vector<std::string>{"binary x", "close 1005 "}));
 }
 
-TEST(WebSocket, SendsThoseAwayWhoBreakTheRules) {
+TEST(WebSocket, ClosesOnProtocolViolations) {
   const struct {
     std::string bytes;
     std::string log;
@@ -126,7 +126,7 @@ TEST(WebSocket, SendsThoseAwayWhoBreakTheRules) {
   EXPECT_EQ(client.log, std::vector<std::string>{"close 1002 a server's frame is masked"});
 }
 
-TEST(WebSocket, ShakesHandsAsTheStandardSays) {
+TEST(WebSocket, CompletesTheHandshakeOfTheStandard) {
   const Headers request = {
       {"Connection", "keep-alive, Upgrade"}, {"Upgrade", "websocket"},
       {"Sec-WebSocket-Version", "13"},       {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
@@ -139,7 +139,7 @@ TEST(WebSocket, ShakesHandsAsTheStandardSays) {
   EXPECT_FALSE(CheckAnswer(accepted.headers, "AAAAIHNhbXBsZSBub25jZQ==").ok());
 }
 
-TEST(WebSocket, RefusesHandshakesThatDoNotFit) {
+TEST(WebSocket, RejectsInvalidHandshakes) {
   const std::string_view spoken[] = {"a", "b"};
   auto refusal = [&](std::string_view name, std::string_view value) {
     Headers request = RequestHeaders("dGhlIHNhbXBsZSBub25jZQ==", "a");
@@ -148,12 +148,12 @@ TEST(WebSocket, RefusesHandshakesThatDoNotFit) {
     auto accepted = Accept(request, spoken);
     return accepted.ok() ? "" : accepted.error().message;
   };
-  EXPECT_EQ(refusal("Upgrade", "SPDY/3.1"), "the request does not ask for a WebSocket");
+  EXPECT_EQ(refusal("Upgrade", "SPDY/3.1"), "the request is not a WebSocket upgrade");
   EXPECT_EQ(refusal("Sec-WebSocket-Version", "8"),
-            "only version 13 of the WebSocket protocol is spoken here");
+            "only version 13 of the WebSocket protocol is supported");
   EXPECT_EQ(refusal("Sec-WebSocket-Key", "dGhl"), "Sec-WebSocket-Key is not 16 bytes in base64");
   EXPECT_EQ(refusal("Sec-WebSocket-Protocol", "c"),
-            "none of the WebSocket protocols \"c\" is spoken here; there are a, b");
+            "none of the WebSocket protocols \"c\" is supported; supported are a, b");
 }
 
 }  // namespace
