@@ -11,12 +11,12 @@
 
 namespace drakkar::api {
 
-// What happens to fields that the schema does not know and to fields that come twice (of which the
-// last one counts). In every case unknown fields are left out of the object.
+// What to do about unknown and duplicate fields. Of duplicates, the last one counts. Unknown fields
+// are always dropped.
 enum class Strictness {
   kIgnore,
-  kWarn,    // named in warnings
-  kStrict,  // refused, all of them in one error
+  kWarn,    // reported as warnings
+  kStrict,  // rejected, all of them in one error
 };
 
 struct ObjectReadOptions {
@@ -45,10 +45,10 @@ struct ObjectReadResult {
 Result<ObjectReadResult> ReadObject(std::string_view json, const StructSchema& schema,
                                     const ObjectReadOptions& options = {});
 
-// The same for a value that was read without a schema (YAML, the outcome of a patch).
+// The same for a value that was read without a schema (YAML, the result of a patch).
 Result<ObjectReadResult> ConvertObject(Value value, const StructSchema& schema,
                                        const ObjectReadOptions& options = {});
-// Gives the very tree back if it is in that form already.
+// Returns the same tree if it is already in that form.
 Result<ObjectReadResult> ConvertObject(const TreePtr& tree, const StructSchema& schema,
                                        const ObjectReadOptions& options = {});
 

@@ -19,9 +19,9 @@ struct ProtobufEnvelope {
 bool HasProtobufMagic(std::string_view bytes);
 Result<ProtobufEnvelope> OpenProtobufEnvelope(std::string_view bytes);
 
-// Reads a message of a type into a tree, by the field numbers of the schema. Fields the schema does
-// not know are skipped, as protobuf wants it. The tree is not normalised: pass it to ConvertObject.
-// Bounded: nesting at 100, and nothing is read beyond the input.
+// Reads a message of a type into a tree, using the schema's field numbers. Unknown fields are
+// skipped, as protobuf requires. The tree is not normalized: pass it to ConvertObject. Nesting is
+// limited to 100 levels.
 Result<TreePtr> ReadProtobuf(std::string_view message, const StructSchema& schema);
 
 }  // namespace drakkar::api

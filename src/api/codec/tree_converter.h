@@ -6,19 +6,19 @@
 // Private to api/codec.
 namespace drakkar::api {
 
-// Whether Go leaves this value of the field out when it writes the object.
+// Whether Go omits this value of the field when it writes the object.
 bool IsLeftOut(const FieldSchema& field, const Node& value);
 
 enum class Conversion {
-  kUnchanged,  // it is in canonical form as it stands
+  kUnchanged,  // already in canonical form
   kChanged,    // `out` is the canonical form; borrows from the value and the arena
-  kUnsure,     // something is unusual: reading its JSON says what
+  kUnsure,     // something is unusual: read the JSON to find out
 };
 
-// Brings a well-typed tree into the form that ReadObject gives, walking over it: the short way for
-// trees made in this process, which hardly ever have a fault. Never answers for a value that
-// ReadObject would refuse, warn about, or have to rewrite (numbers for quantities, times in other
-// forms, texts beyond ASCII, unknown or double fields): that is kUnsure.
+// Converts a well-typed tree to the form that ReadObject returns, without going through JSON: a
+// fast path for trees made in this process, which are almost always correct. Returns kUnsure for
+// every value that ReadObject would reject, warn about or rewrite (numbers for quantities, times in
+// other forms, non-ASCII texts, unknown or duplicate fields).
 Conversion ConvertWellTyped(Value value, const StructSchema& schema,
                             const ObjectReadOptions& options, Arena& arena, Node& out);
 

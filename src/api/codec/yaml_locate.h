@@ -14,10 +14,10 @@ struct YamlPosition {
   bool operator==(const YamlPosition&) const = default;
 };
 
-// Where the part of the first document that `path` names stands: the key for a member, the first
+// The position of the part of the first document that `path` names: the key for a member, the first
 // character for an element ("2" is the third). An empty path is the document. Nothing if there is
-// no such part (as behind an alias), or the text is no YAML. For error messages: it reads the text
-// anew.
+// no such part (for example behind an alias) or the text is not YAML. For error messages: it parses
+// the text again.
 std::optional<YamlPosition> LocateYaml(std::string_view text, const std::vector<std::string>& path);
 
 }  // namespace drakkar::api

@@ -10,10 +10,10 @@
 
 namespace drakkar::api {
 
-// Walks over JSON text, token by token; what both readers share. Private to api/json.
+// Tokenizer shared by both JSON readers. Private to api/json.
 //
-// Every Read and Expect function returns false at the first error and leaves it in error(), worded
-// as Go's encoding/json words it. Texts without escapes are borrowed from the input, others are
+// Every Read and Expect function returns false at the first error and stores it in error(), in the
+// words of Go's encoding/json. Texts without escapes are borrowed from the input, others are
 // decoded into the arena.
 class JsonCursor {
  public:
@@ -26,8 +26,8 @@ class JsonCursor {
         arena_(arena),
         depth_left_(max_depth) {}
 
-  // The next byte that is no space, without taking it; 0 at the end (or for a NUL byte, which no
-  // value starts with).
+  // The next byte that is not white space, without consuming it; 0 at the end (or for a NUL byte,
+  // with which no value starts).
   char Peek() {
     SkipSpace();
     return at_ == end_ ? '\0' : *at_;
@@ -35,20 +35,20 @@ class JsonCursor {
   const char* at() const { return at_; }
   void Skip(std::size_t count) { at_ += count; }
 
-  // From now on ReadValue keeps the fieldsV1 of managedFields as they stand.
+  // From now on ReadValue keeps the fieldsV1 of managedFields as raw bytes.
   void KeepFieldSets() { keep_field_sets_ = true; }
 
   bool ReadValue(Node& out, Duplicates duplicates);
   bool ReadString(std::string_view& out);  // at a '"'
   bool ReadNumber(Node& out);              // at a digit or '-'
   bool ReadLiteral(Node& out);             // true, false or null
-  // Checks the next value and gives its bytes as they stand.
+  // Checks the next value and returns its bytes unchanged.
   bool ReadRaw(std::string_view& out);
-  // After a value at the top: nothing but space may follow.
+  // After a top-level value: only white space may follow.
   bool ExpectEnd();
 
-  // Going through an object: EnterObject, then NextKey until it gives no key. For an array:
-  // EnterArray, then NextElement until it gives false in `more`.
+  // To iterate over an object: EnterObject, then NextKey until it returns no key. For an array:
+  // EnterArray, then NextElement until `more` is false.
   bool EnterObject();
   bool NextKey(std::string_view& name, bool& more, bool first);
   bool EnterArray();
@@ -60,7 +60,7 @@ class JsonCursor {
   std::size_t error_offset() const { return error_offset_; }
   Arena& arena() { return arena_; }
 
-  // Members and elements of the containers that are open; containers take theirs off the end.
+  // Members and elements of the open containers; a container pops its own when it ends.
   std::vector<Member> open_members;
   std::vector<Node> open_elements;
 

@@ -32,7 +32,7 @@ class JsonWriter {
   JsonWriter& Integer(std::int64_t value);
   JsonWriter& Unsigned(std::uint64_t value);
   JsonWriter& Bool(bool value);
-  // Valid JSON, written as it is.
+  // Valid JSON, written unchanged.
   JsonWriter& Raw(std::string_view json);
 
   JsonWriter& Member(std::string_view key, std::string_view value) {

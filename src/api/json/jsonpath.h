@@ -19,9 +19,9 @@ namespace drakkar::api {
 // What is not there gives nothing. Immutable; bounded by the template's size and kMaxJsonPathDepth.
 class JsonPath {
  public:
-  // A template. Errors say at which character.
+  // Parses a template. Errors state the position.
   static Result<JsonPath> Parse(std::string_view text);
-  // A single path in which braces and the leading dot may be missing: "status.phase", ".a", "{.a}".
+  // Parses a single path; braces and the leading dot are optional: "status.phase", ".a", "{.a}".
   static Result<JsonPath> ParsePath(std::string_view text);
 
   std::string Print(Value root) const;
@@ -34,7 +34,7 @@ class JsonPath {
   std::shared_ptr<const std::vector<Node>> nodes_;
 };
 
-// Templates in templates and filters in filters.
+// Nested templates and filters.
 constexpr int kMaxJsonPathDepth = 32;
 
 // A value as kubectl prints it: texts bare, everything else as JSON.

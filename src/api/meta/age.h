@@ -6,8 +6,8 @@
 
 namespace drakkar::api {
 
-// How long ago, as kubectl words it: one or two units, coarser the longer it is. "45s", "2m30s",
-// "12m", "3h12m", "26h", "2d4h", "300d", "2y8d". Less than a second in the future is "0s", more is
+// An age as kubectl prints it: one or two units, coarser for longer ones. "45s", "2m30s", "12m",
+// "3h12m", "26h", "2d4h", "300d", "2y8d". Less than a second in the future is "0s", more is
 // "<invalid>".
 std::string FormatAge(Duration age);
 

@@ -8,11 +8,11 @@
 
 namespace drakkar::api {
 
-// An exact decimal number: an integer of any size times 10^-scale. It backs the few quantities
-// that do not fit an int64 mantissa; everything else never touches it.
+// An exact decimal number: an integer of any size times 10^-scale. It backs the few quantities that
+// do not fit an int64 mantissa.
 //
-// Bound: no operation makes more than kMaxDigits digits. Parse and ScaleTo refuse beyond it; Add
-// of two numbers that far apart keeps the larger one.
+// Bound: no operation produces more than kMaxDigits digits. Parse and ScaleTo reject larger
+// results; Add of two numbers that far apart keeps the larger one.
 class BigDecimal {
  public:
   static constexpr std::int64_t kMaxDigits = 4'096;
@@ -38,14 +38,14 @@ class BigDecimal {
   void MultiplyBy(std::uint32_t factor);
   void MultiplyByInt64(std::int64_t factor);
 
-  // Changes the scale, rounding away from zero. False if digits were lost; nothing is changed and
-  // `*too_large` is set if the result would pass kMaxDigits.
+  // Changes the scale, rounding away from zero. Returns false if digits were lost. If the result
+  // would exceed kMaxDigits, sets `*too_large` and changes nothing.
   bool ScaleTo(std::int64_t scale, bool* too_large);
 
   void Add(const BigDecimal& other);
   int Compare(const BigDecimal& other) const;
 
-  // Divides the unscaled integer as often as `divisor` divides it; returns how often.
+  // Divides the unscaled integer by `divisor` as often as it is divisible; returns how often.
   int RemoveFactors(std::uint32_t divisor);
 
   // floor(unscaled / 10^digits), and whether there was a remainder.
@@ -54,12 +54,12 @@ class BigDecimal {
   std::string Text() const;  // plain notation with `scale` places
 
  private:
-  using Limbs = std::vector<std::uint32_t>;  // base 10^9, least significant first, no zero on top
+  using Limbs = std::vector<std::uint32_t>;  // base 10^9, least significant first, no leading zero
 
   static int CompareMagnitude(const Limbs& a, const Limbs& b);
   std::int64_t DigitCount() const;
   void MultiplyByPow10(std::int64_t digits);
-  bool TruncatePow10(std::int64_t digits);  // true if nothing was cut off
+  bool TruncatePow10(std::int64_t digits);  // true if nothing was discarded
   void IncrementMagnitude();
   std::uint32_t RemainderBy(std::uint32_t divisor) const;
   void DivideBy(std::uint32_t divisor);

@@ -23,12 +23,12 @@ enum class FieldErrorType : std::uint8_t {
   kTypeInvalid,
 };
 
-// The machine name, "FieldValueInvalid", as in causes of a Status.
+// The machine-readable name, such as "FieldValueInvalid", as in the causes of a Status.
 std::string_view FieldErrorReason(FieldErrorType type);
-// What people read, "Invalid value".
+// The human-readable name, such as "Invalid value".
 std::string_view FieldErrorText(FieldErrorType type);
 
-// The value an error is about. Texts are shown in quotes, everything else as it stands.
+// The value an error is about. Texts are shown in quotes, everything else as is.
 struct BadValue {
   enum class Form : std::uint8_t { kOmitted, kText, kLiteral };
 
@@ -39,7 +39,7 @@ struct BadValue {
   BadValue(int value) : BadValue(static_cast<std::int64_t>(value)) {}                  // NOLINT
   BadValue(bool value) : text(value ? "true" : "false"), form(Form::kLiteral) {}       // NOLINT
   BadValue(std::nullptr_t) : text("null"), form(Form::kLiteral) {}                     // NOLINT
-  // Texts as texts, everything else as JSON.
+  // Texts as texts, all other values as JSON.
   BadValue(Value value);  // NOLINT
   static BadValue Literal(std::string text);
   // "Invalid value: <detail>", for values that are too large or too secret to show.
@@ -52,7 +52,7 @@ struct BadValue {
   BadValue(std::string value, Form value_form) : text(std::move(value)), form(value_form) {}
 };
 
-// One thing that is wrong with one field, rendered as Kubernetes renders it.
+// One problem with one field, formatted as Kubernetes does.
 struct FieldError {
   FieldErrorType type = FieldErrorType::kInvalid;
   std::string field;
@@ -78,7 +78,7 @@ struct FieldError {
 };
 using FieldErrors = std::vector<FieldError>;
 
-// One error as it is, several as "[a, b]"; an error that is repeated is shown once.
+// A single error as is, several as "[a, b]"; duplicates are shown once.
 std::string JoinFieldErrors(const FieldErrors& errors);
 
 }  // namespace drakkar::api

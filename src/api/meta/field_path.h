@@ -8,10 +8,10 @@
 
 namespace drakkar::api {
 
-// Where a field lies in an object: "spec.devices[2].attributes[example.com/x]". The root is empty.
+// The path of a field in an object: "spec.devices[2].attributes[example.com/x]". The root is empty.
 //
-// Validation makes a path for each field it looks at and hardly ever needs one, so that short
-// paths, which are almost all, lie within the object.
+// Validation makes a path for every field it checks and almost never needs one, so short paths,
+// nearly all of them, are stored inline.
 class FieldPath {
  public:
   FieldPath() = default;
@@ -41,8 +41,8 @@ class FieldPath {
   void Append(std::string_view part);
 
   std::size_t size_ = 0;
-  std::string long_;            // all of it, once it does not fit into the other
-  std::array<char, 96> short_;  // uninitialised beyond size_
+  std::string long_;            // the whole path, once it does not fit into the buffer
+  std::array<char, 96> short_;  // uninitialized beyond size_
 };
 
 }  // namespace drakkar::api

@@ -7,7 +7,7 @@
 
 namespace drakkar::api {
 
-// Set by a delete request; the garbage collector removes them once it has done what they ask for.
+// Set by a delete request; the garbage collector removes them when it has done its part.
 inline constexpr std::string_view kOrphanFinalizer = "orphan";
 inline constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 

@@ -6,8 +6,8 @@
 
 namespace drakkar::api {
 
-// Checks the address of a network interface ("10.9.8.7/24"). The error is worded as Kubernetes
-// words it: "must be ...".
+// Checks the address of a network interface ("10.9.8.7/24"). The error is Kubernetes': "must be
+// ...".
 Result<void> CheckInterfaceAddress(std::string_view address);
 
 }  // namespace drakkar::api

@@ -13,7 +13,7 @@ namespace drakkar::api {
 
 enum class LabelOperator : std::uint8_t {
   kEquals,        // =
-  kDoubleEquals,  // ==, the same but for its text
+  kDoubleEquals,  // ==, the same except for its text
   kNotEquals,
   kIn,
   kNotIn,
@@ -26,23 +26,23 @@ enum class LabelOperator : std::uint8_t {
 struct LabelRequirement {
   std::string key;
   LabelOperator op = LabelOperator::kExists;
-  std::vector<std::string> values;  // sorted, without repetition
+  std::vector<std::string> values;  // sorted, unique
 
   // `labels` is an object of texts, or absent.
   bool Matches(Value labels) const;
   std::string ToString() const;
 };
 
-// Which labels an object must have; all requirements hold together. Immutable.
+// Required labels; all requirements must hold. Immutable.
 class LabelSelector {
  public:
-  // Everything matches.
+  // Matches everything.
   LabelSelector() = default;
   static LabelSelector Nothing();
-  // The form of URLs and command lines: "env=prod,tier in (a,b),!old". Errors are Kubernetes'.
+  // The syntax of URLs and command lines: "env=prod,tier in (a,b),!old". Errors are Kubernetes'.
   static Result<LabelSelector> Parse(std::string_view text);
-  // The form of objects: {"matchLabels": ..., "matchExpressions": ...}. An absent or null selector
-  // matches nothing, an empty one everything.
+  // The syntax of objects: {"matchLabels": ..., "matchExpressions": ...}. An absent or null
+  // selector matches nothing, an empty one everything.
   static Result<LabelSelector> FromObject(Value selector);
 
   bool Matches(Value labels) const;
@@ -58,7 +58,7 @@ class LabelSelector {
 };
 
 std::string_view LabelOperatorText(LabelOperator op);  // "=", "in", "exists", "!" ...
-// A LabelSelector object as kubectl shows it: "<none>" if empty, "<error>" if it is not valid.
+// A LabelSelector object as kubectl prints it: "<none>" if empty, "<error>" if invalid.
 std::string FormatLabelSelector(Value selector);
 
 }  // namespace drakkar::api

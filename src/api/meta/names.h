@@ -6,8 +6,8 @@
 
 namespace drakkar::api {
 
-// The syntax of names in the API. Each function gives what is wrong, in Kubernetes' words and
-// order; nothing if the text is fine.
+// Syntax of names in the API. Each function returns the problems in Kubernetes' words and order;
+// none if the text is valid.
 using Problems = std::vector<std::string>;
 
 Problems CheckDnsLabel(std::string_view text);      // RFC 1123 label, 63 bytes

@@ -11,7 +11,7 @@
 
 namespace drakkar::api {
 
-// A published API object: an immutable tree and its JSON, made once when first asked for. Watch
+// A published API object: an immutable tree, and its JSON, which is encoded on first use. The watch
 // cache, informers and the scheduler's snapshot share it.
 class Object {
  public:
@@ -38,10 +38,10 @@ class Object {
   // Compact JSON. Thread-safe; encoded once, then shared.
   std::shared_ptr<const std::string> json() const;
 
-  // Another form of the object (its protobuf bytes, itself in another version), made once for each
-  // tag and then shared; it lives as long as the object. Tags are addresses of static data, a
-  // handful in all. `make` may give null, and must not give what holds this object. Thread-safe: of
-  // two that make the same form at once, one counts.
+  // Another form of the object (its protobuf bytes, the object in another version), made once per
+  // tag and then shared; it lives as long as the object. Tags are addresses of static data; there
+  // are a handful of them. `make` may return null, and must not return something that holds this
+  // object. Thread-safe: if two threads make the same form at once, one result is kept.
   std::shared_ptr<const void> Form(const void* tag,
                                    const std::function<std::shared_ptr<const void>()>& make) const;
 
@@ -49,18 +49,18 @@ class Object {
   struct FormNode;
 
   TreePtr tree_;
-  // What everybody asks for, of the tree's metadata.
+  // Frequently read metadata.
   std::string_view name_;
   std::string_view namespace__;
   std::string_view uid_;
   std::string qualified_name_;
   std::int64_t resource_version_ = 0;
   bool is_being_deleted_ = false;
-  // Not std::call_once, which makes a system call each time it has run something.
+  // Not std::call_once, which makes a system call after every run.
   enum class Encoding : std::uint8_t { kNone, kUnderWay, kDone };
   mutable std::atomic<Encoding> encoding_ = Encoding::kNone;
   mutable std::shared_ptr<const std::string> json_;  // set before kDone
-  mutable std::atomic<FormNode*> forms_ = nullptr;   // a list that only grows
+  mutable std::atomic<FormNode*> forms_ = nullptr;   // append-only list
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 

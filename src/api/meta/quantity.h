@@ -16,9 +16,9 @@ class BigDecimal;
 // A fixed-point number with a suffix ("1500m", "2Gi", "1e3"), as in the Kubernetes API.
 //
 // Values are exact. Nearly all are an int64 mantissa times a power of ten and compare without
-// touching memory; the rest carry a BigDecimal. A quantity that was written in an equivalent
-// unusual way ("+1", "5.k", "1E3") prints as it was written until it is changed. Results that do
-// not fit an int64 wrap the way Kubernetes' do: check the magnitude first.
+// touching memory; the rest carry a BigDecimal. A quantity written in an unusual but equivalent
+// form ("+1", "5.k", "1E3") prints as it was written until it is modified. Results that do not fit
+// an int64 wrap as in Kubernetes: check the magnitude first.
 class Quantity {
  public:
   enum class Format : std::uint8_t { kDecimalSI, kBinarySI, kDecimalExponent };
@@ -54,20 +54,20 @@ class Quantity {
   bool operator==(const Quantity& other) const { return Compare(other) == 0; }
   std::strong_ordering operator<=>(const Quantity& other) const { return Compare(other) <=> 0; }
 
-  // A zero takes over the other's format.
+  // A zero adopts the other's format.
   void Add(const Quantity& other);
   void Subtract(const Quantity& other);
   void Negate();
-  // False if the result needs more than an int64 mantissa (it is exact all the same).
+  // Returns false if the result does not fit an int64 mantissa (it is exact nevertheless).
   bool Multiply(std::int64_t factor);
-  // Rounds away from zero to a multiple of 10^scale; false if that changed the value.
+  // Rounds away from zero to a multiple of 10^scale; returns false if that changed the value.
   bool RoundUp(std::int32_t scale);
 
   // ceil(this / 10^scale).
   std::int64_t ScaledValue(std::int32_t scale) const;
   std::int64_t Value() const { return ScaledValue(0); }
   std::int64_t MilliValue() const { return ScaledValue(kMilli); }
-  // The value, if it is held as an int64 mantissa with a scale that is not negative.
+  // The value, if it is held as an int64 mantissa with a non-negative scale.
   std::optional<std::int64_t> AsInt64() const;
   double AsApproximateFloat() const;
 
@@ -75,7 +75,7 @@ class Quantity {
   std::string ToDecimalString() const;  // plain digits
 
  private:
-  // What the common case has no use for.
+  // State that the common case does not need.
   struct Extra {
     std::shared_ptr<const BigDecimal> decimal;
     std::string text;

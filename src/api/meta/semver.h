@@ -9,11 +9,10 @@
 
 namespace drakkar::api {
 
-// A semantic version (semver.org 2.0.0). Build metadata is kept but does not take part in
-// comparisons.
+// A semantic version (semver.org 2.0.0). Build metadata is kept but ignored in comparisons.
 struct Semver {
   struct Identifier {
-    std::string text;  // for a numeric one only if it was not
+    std::string text;  // set for a numeric identifier only if it does not fit
     std::uint64_t number = 0;
     bool is_number = false;
   };
@@ -26,7 +25,7 @@ struct Semver {
 
   // Exactly MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]. Error texts are those of the Kubernetes API.
   static Result<Semver> Parse(std::string_view text);
-  // Also takes one leading "v", leading zeros, and a missing minor or patch.
+  // Also accepts one leading "v", leading zeros, and a missing minor or patch.
   static Result<Semver> ParseNormalized(std::string_view text);
 
   int Compare(const Semver& other) const {

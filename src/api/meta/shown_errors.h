@@ -4,8 +4,8 @@
 
 namespace drakkar::api {
 
-// Whoever sends an object with more mistakes than this is told how many more there are: neither the
-// answer nor the work for it grows with them.
+// Maximum number of problems reported for one object; the answer then states how many more there
+// are. Bounds both the answer and the work.
 inline constexpr std::size_t kMaxShownErrors = 100;
 
 }  // namespace drakkar::api

@@ -18,13 +18,13 @@ struct StatusCause {
   bool operator==(const StatusCause&) const = default;
 };
 
-// The answer of an API server that is no object: meta/v1 Status. Reasons, codes and texts are
+// meta/v1 Status: an API server's answer that is not an object. Reasons, codes and texts are
 // Kubernetes'.
 struct Status {
   int code = 200;
   std::string reason;  // "NotFound"
   std::string message;
-  // Details; left out where everything is empty.
+  // Details; omitted if all of them are empty.
   std::string name;
   std::string group;
   std::string kind;  // the resource ("pods") for most, the kind ("Pod") for Invalid
@@ -34,7 +34,7 @@ struct Status {
 
   bool ok() const { return code < 400; }
   TreePtr ToTree() const;
-  // Of a tree whose kind is Status.
+  // Reads a tree whose kind is Status.
   static Status FromTree(Value root);
 };
 
@@ -49,7 +49,7 @@ Status StatusNotFound(const GroupResource& resource, std::string_view name);
 Status StatusAlreadyExists(const GroupResource& resource, std::string_view name);
 Status StatusConflict(const GroupResource& resource, std::string_view name,
                       std::string_view reason);
-// The conflict of optimistic concurrency, in its usual words.
+// The conflict of optimistic concurrency, in Kubernetes' words.
 Status StatusModified(const GroupResource& resource, std::string_view name);
 Status StatusForbidden(const GroupResource& resource, std::string_view name,
                        std::string_view reason);
@@ -74,9 +74,9 @@ Status StatusNoSuchPath();
 // {"status": "Success"}, as for a deletion that is complete.
 Status StatusSuccess(const GroupResource& resource, std::string_view name, std::string_view uid);
 
-// What an error becomes when it leaves through the API.
+// Converts an error for the API's response.
 Status StatusFromError(const Error& error);
-// What a client makes of a Status it was sent.
+// Converts a received Status into an error.
 Error ErrorFromStatus(const Status& status);
 
 }  // namespace drakkar::api

@@ -10,13 +10,13 @@
 
 namespace drakkar::metadata {
 
-// What a container is told about its devices (KEP-5304), in plain types that no version of the file
-// format shows through. Every version is converted to these.
+// Device metadata for a container (KEP-5304), in plain types that do not depend on a version of the
+// file format. Every version is converted to these.
 
 inline constexpr std::string_view kV1alpha1 = "metadata.resource.k8s.io/v1alpha1";
 inline constexpr std::string_view kV1beta1 = "metadata.resource.k8s.io/v1beta1";
 
-// A semantic version, as opposed to any text.
+// A semantic version, as opposed to arbitrary text.
 struct Version {
   std::string text;
   bool operator==(const Version&) const = default;
@@ -58,7 +58,7 @@ struct DeviceMetadata {
   std::string claim_name;
   std::string claim_namespace;
   std::string claim_uid;
-  std::int64_t generation = 0;  // 1, 2, 3... with every change
+  std::int64_t generation = 0;  // incremented with every change, from 1
   // Name of the claim in the pod, if the claim was made from a template.
   std::optional<std::string> pod_claim_name;
   std::vector<Request> requests;
@@ -66,7 +66,8 @@ struct DeviceMetadata {
   bool operator==(const DeviceMetadata&) const = default;
 };
 
-// Where the KEP's text and Kubernetes 1.37 differ, which one counts (docs/compatibility.md, 5304).
+// Which one to follow where the KEP's text and Kubernetes 1.37 differ (docs/compatibility.md,
+// 5304).
 enum class Dialect { kKep, kKubernetes };
 
 }  // namespace drakkar::metadata

@@ -26,8 +26,8 @@ struct ColumnSchema {
   std::string_view description;
 };
 
-// One kind in one served version: all that the machinery needs to serve it. Static data, generated
-// from schema/; behaviour (validation, strategy, columns' values) is registered by the API server.
+// One kind in one served version: everything generic code needs to serve it. Static data generated
+// from schema/; behavior (validation, strategy, column values) is registered by the API server.
 struct KindSchema {
   std::string_view group;
   std::string_view version;
@@ -43,8 +43,8 @@ struct KindSchema {
   const StructSchema* schema = nullptr;
   std::span<const ColumnSchema> columns;
   std::span<const std::string_view> field_selectors;  // besides metadata.name and .namespace
-  // The kind objects are stored as: this one, another version, or (events) another group. Null for
-  // bodies.
+  // The kind that objects are stored as: this one, another version, or (events) another group. Null
+  // for bodies.
   const KindSchema* storage = nullptr;
   bool has_generation = false;  // metadata.generation counts changes outside metadata and status
   FieldRules::Format name_format = FieldRules::Format::kDnsSubdomain;
@@ -56,7 +56,7 @@ struct KindSchema {
 
 // All kinds that are resources, in a fixed order.
 std::span<const KindSchema> AllKinds();
-// Kinds that are only bodies of requests and answers and have no plural, such as lists, Status,
+// Kinds that are only request or response bodies and have no plural, such as lists, Status,
 // Eviction, Scale and Table.
 std::span<const KindSchema> BodyKinds();
 

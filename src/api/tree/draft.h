@@ -16,14 +16,14 @@ namespace drakkar::api {
 
 class Arena;
 
-// A name held by a draft: the schema's key, a key that lies in a borrowed tree, or one of its own.
-// Copies share it. Reads like a `const Key*`.
+// A name held by a draft: a schema key, a key in a borrowed tree, or an owned one. Copies share it.
+// Behaves like a `const Key*`.
 class KeyRef {
  public:
   explicit KeyRef(std::string_view name);
-  // `key` must be a schema name, or outlive the reference.
+  // `key` must be a schema name or outlive the reference.
   KeyRef(const Key& key) : key_(std::shared_ptr<const void>(), &key) {}  // NOLINT: implicit
-  // `key` lies in what `keeper` keeps alive.
+  // `keeper` keeps `key` alive.
   KeyRef(const Key& key, std::shared_ptr<const void> keeper) : key_(std::move(keeper), &key) {}
 
   const Key& operator*() const { return *key_; }
@@ -34,23 +34,23 @@ class KeyRef {
   std::shared_ptr<const Key> key_;
 };
 
-// A value under construction. It starts from nothing or from a tree, and only the levels that are
-// changed are copied: everything else stays borrowed until Freeze makes one new block of all.
+// A value under construction. It starts empty or from a tree. Only the levels that are changed are
+// copied; everything else stays borrowed until Freeze copies it into one new block.
 //
-//   Draft draft(pod);                                 // borrows; pod's tree is kept alive
-//   draft["status"]["phase"] = "Running";             // makes objects on the way
+//   Draft draft(pod);                                 // borrows; keeps pod's tree alive
+//   draft["status"]["phase"] = "Running";             // creates missing objects
 //   draft["metadata"]["finalizers"].Append("x/y");
 //   TreePtr changed = draft.Freeze();
 //
-// References to members and elements are invalidated when their container grows or shrinks.
-// Not shared between threads.
+// References to members and elements are invalidated when their container grows or shrinks. Not
+// thread-safe.
 class Draft {
  public:
   using Members = std::vector<std::pair<KeyRef, Draft>>;
   using Elements = std::vector<Draft>;
   struct Field;
 
-  Draft();                // absent: freezing it leaves the member out
+  Draft();                // absent: Freeze omits it
   Draft(std::nullptr_t);  // NOLINT: implicit, as in JSON
   template <std::same_as<bool> T>
   Draft(T value) : state_(static_cast<bool>(value)) {}  // NOLINT
@@ -90,12 +90,13 @@ class Draft {
   bool boolean(bool fallback = false) const;
   std::size_t size() const;  // elements or members
 
-  // The member, made absent if it is not there; a draft that is no object becomes an empty one.
+  // Returns the member, adding an absent one if it is missing. A draft that is not an object
+  // becomes an empty one.
   Draft& operator[](FieldName name) { return Entry(name.key()); }
-  // The member or null; changes nothing that can be seen.
+  // The member or null; no visible change.
   Draft* Find(FieldName name);
-  bool Has(FieldName name) const;  // there, and not absent
-  bool Remove(FieldName name);     // true if it was there
+  bool Has(FieldName name) const;  // present and not absent
+  bool Remove(FieldName name);     // true if it was present
 
   // The same for names that are known only at run time: keys of maps, names from the schema.
   Draft& Entry(std::string_view name);
@@ -106,7 +107,7 @@ class Draft {
 
   // The element; `index` must be less than size().
   Draft& at(std::size_t index);
-  // A draft that is no array becomes an empty one first.
+  // A draft that is not an array becomes an empty one first.
   Draft& Append(Draft element);
   void Insert(std::size_t index, Draft element);
   void RemoveAt(std::size_t index);
@@ -115,13 +116,13 @@ class Draft {
   Members& MutableMembers();
   Elements& MutableElements();
 
-  // The borrowed value if this level is untouched, else absent: lets algorithms skip what did not
-  // change.
+  // The borrowed value if this level is unchanged, otherwise absent: lets algorithms skip unchanged
+  // parts.
   Value borrowed() const;
 
   void KeepAlive(std::shared_ptr<const void> owner);
 
-  // One block with everything in it. Absent members and elements are left out; an absent root gives
+  // Copies everything into one block. Absent members and elements are omitted; an absent root gives
   // an absent value.
   TreePtr Freeze() const;
 
@@ -144,7 +145,7 @@ class Draft {
   std::variant<std::monostate, const Node*, std::nullptr_t, bool, std::int64_t, double, OwnedText,
                std::unique_ptr<Elements>, std::unique_ptr<Members>>
       state_;
-  // Keeps alive what this draft borrows from; the levels below inherit it when they are expanded.
+  // Keeps alive what this draft borrows from; expanded levels inherit it.
   std::shared_ptr<const void> kept_;
 };
 

@@ -5,9 +5,9 @@
 
 namespace drakkar::api {
 
-// A draft as it would read when frozen, without a block of its own: what the draft borrows stays
-// where it is, so that unchanged parts are the very nodes of the tree they come from. Valid until
-// the draft changes or goes.
+// A view of a draft as it would be when frozen, without copying: borrowed parts stay where they
+// are, so unchanged parts are the same nodes as in the original tree. Valid until the draft changes
+// or is destroyed.
 class DraftView {
  public:
   explicit DraftView(Draft& draft) : root_(ToNode(draft)) {}

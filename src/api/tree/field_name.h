@@ -10,8 +10,8 @@
 namespace drakkar::api {
 namespace internal {
 
-// Not constexpr, and not defined: calling it while a FieldName is made stops the compiler, which
-// then quotes the name and this one.
+// Neither constexpr nor defined: reaching this call while a FieldName is constructed is a compile
+// error that quotes both names.
 void this_field_name_is_not_in_schema(const char* name);
 
 consteval bool Less(const char* a, const char* b) {

@@ -8,8 +8,8 @@
 
 namespace drakkar::api {
 
-// Memory for nodes, members, names and texts while a value is being put together; everything goes
-// at once with the arena. Only for the code that makes trees (draft, readers).
+// Memory for nodes, members, names and texts while a value is assembled; all of it is freed with
+// the arena. Only for code that builds trees (draft, readers).
 class Arena {
  public:
   Arena() = default;
@@ -40,7 +40,7 @@ class Arena {
   std::vector<std::unique_ptr<char[]>> chunks_;
   char* next_ = nullptr;
   std::size_t left_ = 0;
-  bool first_is_large_ = false;  // the first chunk has not the usual size
+  bool first_is_large_ = false;  // the first chunk does not have the usual size
 };
 
 inline Node BoolNode(bool value) {
@@ -81,8 +81,8 @@ inline Node ObjectNode(const Member* members, std::size_t count) {
   return node;
 }
 
-// A tree of its own with all that `root` reaches, wherever that lies: one pass to measure, one to
-// fill. Absent members and elements are left out.
+// Copies everything reachable from `root` into a tree of its own: one pass to measure, one to copy.
+// Absent members and elements are omitted.
 TreePtr FreezeNode(const Node& root);
 
 }  // namespace drakkar::api

@@ -5,8 +5,8 @@
 
 namespace drakkar::api {
 
-// A member's name. Names of the API schema live in one static table, so comparing them is comparing
-// pointers; any other name (map keys, free-form documents) lies beside its object with id 0.
+// A member's name. Schema names live in one static table and are compared by pointer. All other
+// names (map keys, free-form documents) are stored with their object and have id 0.
 struct Key {
   std::uint32_t id;  // index in the table of schema names, 0 for other names
   std::uint32_t size;

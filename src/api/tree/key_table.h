@@ -6,8 +6,8 @@
 
 namespace drakkar::api {
 
-// Every name of the API schema, each once, in one static array: SchemaKeys()[i].id == i. Entry 0 is
-// a placeholder with an empty text and is never found. Generated from schema/.
+// Every schema name once, in a static array: SchemaKeys()[i].id == i. Entry 0 is a placeholder with
+// an empty text and is never found. Generated from schema/.
 std::span<const Key> SchemaKeys();
 
 }  // namespace drakkar::api

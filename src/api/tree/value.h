@@ -14,7 +14,7 @@
 namespace drakkar::api {
 
 enum class ValueKind : std::uint8_t {
-  kAbsent,  // not there at all; what lookups of missing fields give
+  kAbsent,  // not present; the result of looking up a missing field
   kNull,
   kBool,
   kInt,
@@ -51,8 +51,8 @@ class ArrayRange;
 class ObjectRange;
 
 // A borrowed, read-only view of a value in a tree; as cheap as a pointer, valid as long as the
-// tree. Reading what is not there gives an absent value, so chains need no checks:
-//   pod["spec"]["nodeName"].str()   is "" when there is no spec.
+// tree. Looking up a missing field gives an absent value, so chains need no checks:
+//   pod["spec"]["nodeName"].str()   is "" if there is no spec.
 class Value {
  public:
   Value();  // absent
@@ -66,7 +66,7 @@ class Value {
   bool is_array() const { return node_->kind == ValueKind::kArray; }
   bool is_string() const { return node_->kind == ValueKind::kString; }
 
-  // The typed readings give the fallback when the value has another kind.
+  // The typed accessors return the fallback if the value has another kind.
   std::string_view str(std::string_view fallback = {}) const;  // also the bytes of kRaw
   std::int64_t integer(std::int64_t fallback = 0) const;
   double number(double fallback = 0) const;  // integers too
@@ -94,7 +94,8 @@ class Value {
   const Node* node_;
 };
 
-// Same JSON meaning: the order of members does not matter, 1 equals 1.0, raw is compared as bytes.
+// Equal as JSON: the order of members is irrelevant, 1 equals 1.0, raw values are compared as
+// bytes.
 bool Equal(Value a, Value b);
 
 class ArrayRange {

@@ -12,20 +12,20 @@
 
 namespace drakkar::cel {
 
-// What a function may use besides its arguments.
+// What a function may use in addition to its arguments.
 struct CallContext {
   Arena& arena;
 };
 
 using Implementation = Value (*)(CallContext& context, std::span<const Value> args);
-// A function prepared for arguments known when the program is planned, such as a compiled pattern.
-// Null result: cannot be prepared, call the implementation.
+// A function specialized for arguments known at planning time, such as a compiled pattern. A null
+// result means that it cannot be specialized: call the implementation.
 class PreparedCall {
  public:
   virtual ~PreparedCall() = default;
   virtual Value Call(CallContext& context, std::span<const Value> args) const = 0;
 };
-// `constants[i]` is null where argument i is not known.
+// `constants[i]` is null if argument i is not known.
 using Prepare = std::unique_ptr<PreparedCall> (*)(std::span<const Value* const> constants);
 
 struct Overload {
@@ -39,7 +39,7 @@ struct Overload {
 
 struct Function {
   std::vector<Overload> overloads;
-  // Dispatches on the kinds of its arguments itself; used where an overload has none.
+  // Dispatches on the kinds of its arguments itself; used if an overload has no implementation.
   Implementation implementation = nullptr;
   Prepare prepare = nullptr;
 };
@@ -73,7 +73,7 @@ class Declarations {
   std::string container;
   bool homogeneous_literals = true;
   bool cross_type_comparisons = true;
-  // Testing a value that has no fields for one is an error instead of false.
+  // Testing a value without fields for a field is an error instead of false.
   bool strict_presence = false;
 
  private:

@@ -8,13 +8,13 @@
 
 namespace drakkar::cel {
 
-// What the type variables of an expression are known to stand for. Grows by unification; an
-// attempt that fails leaves it as it was.
+// Bindings of an expression's type variables. Grows by unification; a failed attempt leaves it
+// unchanged.
 class Substitution {
  public:
   bool Assignable(const TypeRef& to, const TypeRef& from);
   bool AssignableLists(std::span<const TypeRef> to, std::span<const TypeRef> from);
-  // `type` with variables replaced; those that stand for nothing become dyn on request.
+  // `type` with its variables substituted; unbound ones become dyn on request.
   TypeRef Apply(const TypeRef& type, bool free_to_dyn) const;
   void Set(const TypeRef& variable, TypeRef type) { map_[variable->name()] = std::move(type); }
 
@@ -23,7 +23,7 @@ class Substitution {
 
   static bool Unify(Map& map, const TypeRef& a, const TypeRef& b);
   static bool UnifyLists(Map& map, std::span<const TypeRef> a, std::span<const TypeRef> b);
-  // False in `*known` if the variable stood for nothing before.
+  // Sets `*known` to false if the variable was unbound.
   static bool UnifyVariable(Map& map, const TypeRef& type, const TypeRef& variable, bool* known);
   static bool OccursIn(const Map& map, const TypeRef& variable, const TypeRef& type);
 

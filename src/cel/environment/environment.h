@@ -21,7 +21,7 @@ struct Compiled {
 };
 
 struct CompileError {
-  std::string message;    // complete, with the source and a caret
+  std::string message;    // complete, including the source line and a caret
   bool internal = false;  // the expression is well-formed but a constant in it cannot be evaluated
 };
 
@@ -37,7 +37,7 @@ class Environment {
   Declarations& declarations() { return declarations_; }
   const Declarations& declarations() const { return declarations_; }
   ParserOptions& parser_options() { return parser_options_; }
-  // Literals that can only fail at run time are errors at compile time.
+  // Literals that can only fail at run time are compile-time errors.
   void set_validate_literals(bool validate) { validate_literals_ = validate; }
 
   // Declares a variable; evaluations bind them in the order of declaration.

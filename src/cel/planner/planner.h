@@ -10,7 +10,7 @@
 
 namespace drakkar::cel {
 
-// Turns a checked expression into a program. `variables` gives the order in which evaluations bind
+// Compiles a checked expression into a program. `variables` is the order in which evaluations bind
 // them. Conversions of constants run now, so that a bad one is an error here.
 Result<std::unique_ptr<Program>> Plan(const CheckedAst& checked, const Declarations& declarations,
                                       const std::vector<std::string>& variables);

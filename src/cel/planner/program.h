@@ -10,8 +10,8 @@
 
 namespace drakkar::cel {
 
-// What evaluations need besides the program, kept between them so that they allocate nothing once
-// warm. One per thread.
+// What evaluations need in addition to the program, kept between them so that they do not allocate
+// once warm. One per thread.
 class Evaluator {
  public:
   Arena& arena() { return arena_; }
@@ -27,7 +27,7 @@ class Evaluator {
 struct Evaluation {
   Value value;  // valid until the evaluator is used again
   std::uint64_t cost = 0;
-  bool cancelled = false;  // the cost limit was passed: value is that error
+  bool cancelled = false;  // the cost limit was exceeded: value is that error
 };
 
 // A variable an expression reads, and the constant keys it then selects: device, "attributes",

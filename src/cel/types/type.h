@@ -31,8 +31,7 @@ enum class TypeKind {
 class Type;
 using TypeRef = std::shared_ptr<const Type>;
 
-// A static type, immutable and shared. Two types are the same if `Same` says so; there is no
-// identity beyond structure.
+// A static type, immutable and shared. Types are compared structurally (`Same`).
 class Type {
  public:
   Type(TypeKind kind, std::string name, std::vector<TypeRef> parameters = {}, bool nullable = false,
@@ -48,7 +47,7 @@ class Type {
   const std::string& name() const { return name_; }
   const std::vector<TypeRef>& parameters() const { return parameters_; }
   const TypeRef& parameter(std::size_t i) const { return parameters_[i]; }
-  // The id that values of the type have, for types that a library adds.
+  // The id that values of the type carry, for types added by a library.
   const std::string_view* object_id() const { return object_id_; }
   // A wrapper: a primitive or null.
   bool nullable() const { return nullable_; }
@@ -59,7 +58,7 @@ class Type {
 
   static bool Same(const Type& a, const Type& b);
 
-  // As a declaration prints: "list(google.protobuf.Duration)".
+  // As declarations print: "list(google.protobuf.Duration)".
   std::string ToString() const;
   // As checker errors print: "list(duration)".
   std::string ToErrorString() const;

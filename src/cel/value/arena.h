@@ -10,8 +10,8 @@
 
 namespace drakkar::cel {
 
-// Memory for what one evaluation makes. Reset forgets all of it but keeps the blocks, so that a
-// warm arena allocates nothing. The cost limit bounds how much an evaluation can ask for.
+// Memory for the results of one evaluation. Reset discards them but keeps the blocks, so that a
+// warm arena does not allocate. The cost limit bounds how much an evaluation can request.
 class Arena {
  public:
   Arena() = default;

@@ -32,8 +32,8 @@ class ObjectValue;
 struct ListStorage;
 struct ErrorValue;
 
-// A value at run time: sixteen bytes, trivially copyable. What it points to lives in an arena, in
-// the plan, or with whoever bound the variables, for as long as the evaluation.
+// A run-time value: sixteen bytes, trivially copyable. What it points to lives in an arena, in the
+// plan, or with whoever bound the variables, as long as the evaluation.
 struct Value {
   Kind kind = Kind::kNull;
   std::uint32_t size = 0;  // bytes of text, elements of a list or map
@@ -60,49 +60,49 @@ struct Value {
 };
 static_assert(sizeof(Value) == 16);
 
-// Elements of one or more lists: appending to the longest list that shares a storage adds in place,
-// so that a fold that builds a list takes linear time.
+// Elements of one or more lists: appending to the longest list that shares a storage works in
+// place, so that a fold that builds a list takes linear time.
 struct ListStorage {
   Value* items = nullptr;
   std::uint32_t used = 0;
   std::uint32_t capacity = 0;
 };
 
-// Constant keys selected one after the other, known when the program was planned.
+// Constant keys selected one after the other, known at planning time.
 struct KeyPath {
   std::span<const std::string_view> keys;
   std::string_view text;   // JoinKeys(keys)
   std::uint64_t hash = 0;  // HashKeys(keys)
 };
-// Equal for equal keys only, as long as those of one side are UTF-8.
+// Equal for equal keys only, provided those of one side are UTF-8.
 std::string JoinKeys(std::span<const std::string_view> keys);
 std::uint64_t HashJoined(std::string_view text);
 inline std::uint64_t HashKeys(std::span<const std::string_view> keys) {
   return HashJoined(JoinKeys(keys));
 }
 
-// A map someone else holds. `size` is the size of the value that refers to it.
+// A map owned by someone else. `size` is the size of the value that refers to it.
 class MapValue {
  public:
   virtual ~MapValue() = default;
-  // What m[key] gives; may answer for keys that `Contains` denies.
+  // The result of m[key]; may answer for keys that `Contains` denies.
   virtual bool Find(const Value& key, std::uint32_t size, Value* out) const = 0;
   virtual bool Contains(const Value& key, std::uint32_t size) const {
     Value ignored;
     return Find(key, size, &ignored);
   }
-  // The value at the end of a whole path, for maps that know their paths. False says nothing: the
+  // The value at the end of a whole path, for maps that index their paths. False means unknown: the
   // keys are then looked up one by one.
   virtual bool FindPath(const KeyPath&, Value*) const { return false; }
   virtual Value KeyAt(std::uint32_t index) const = 0;
   virtual Value ValueAt(std::uint32_t index) const = 0;
 };
 
-// The name of a type that a library adds. The address of the one constant a library has for it
-// tells types apart without comparing text.
+// The name of a type added by a library. Types are compared by the address of the library's
+// constant, not by text.
 using ObjectTypeName = std::string_view;
 
-// A value of a type that a library adds.
+// A value of a type added by a library.
 class ObjectValue {
  public:
   virtual ~ObjectValue() = default;
@@ -110,7 +110,7 @@ class ObjectValue {
   const ObjectTypeName* type_id() const { return type_; }
   // `other` has the same type name.
   virtual bool Equals(const ObjectValue& other) const = 0;
-  // What size-dependent costs count.
+  // The size that size-dependent costs use.
   virtual std::uint64_t CostSize() const { return 1; }
   // The length of the regular expression that the value stands for.
   virtual std::uint64_t PatternSize() const { return 1; }
@@ -213,7 +213,7 @@ inline Value NewString(Arena& arena, std::string_view text) {
 Value NewError(Arena& arena, std::string message);
 Value NewOptional(Arena& arena, const Value& content);
 Value NewList(Arena& arena, const Value* items, std::size_t count);
-Value NewListView(Arena& arena, Value* items, std::size_t count);  // takes over the array
+Value NewListView(Arena& arena, Value* items, std::size_t count);  // takes ownership of the array
 inline const Value* ListItems(const Value& list) {
   return list.list->items;
 }
@@ -226,9 +226,9 @@ Value MapInsert(Arena& arena, const Value& map, const Value& key, const Value& v
 void Freeze(const Value& map);
 Value MapRemove(Arena& arena, const Value& map, const Value& key);
 
-// Equality of CEL: numbers across types, never an error. NaN equals nothing.
+// CEL equality: compares numbers across types and never fails. NaN equals nothing.
 bool Equal(const Value& a, const Value& b);
-// -1, 0, 1; nothing orders values of different kinds, or NaN.
+// -1, 0, 1; nothing for values of different kinds and for NaN.
 enum class Order { kLess = -1, kEqual = 0, kGreater = 1, kNone };
 Order CompareValues(const Value& a, const Value& b);
 

@@ -5,7 +5,8 @@
 
 #include "api/scheme/scheme.h"
 
-// What tools/apigen makes of schema/: constant data, found through src/api/scheme/scheme.cc.
+// Constant data that tools/apigen generates from schema/, accessed through
+// src/api/scheme/scheme.cc.
 namespace drakkar::api::generated {
 
 std::span<const StructSchema> Structs();  // sorted by name
