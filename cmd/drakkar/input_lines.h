@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "base/env/descriptor_watch.h"
 #include "base/exec/uv_loop.h"
+#include "base/os/descriptor_watch.h"
 
 namespace drakkar::cmd {
 

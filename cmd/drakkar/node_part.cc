@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include "base/env/device_node.h"
-#include "base/env/file_watcher.h"
-#include "base/env/process.h"
 #include "base/exec/backoff.h"
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
+#include "base/os/file_watcher.h"
+#include "base/os/process.h"
 #include "base/text/text.h"
 #include "base/version.h"
 #include "client/access_reviewer.h"

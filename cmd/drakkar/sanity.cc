@@ -8,8 +8,8 @@
 
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
-#include "base/env/process.h"
 #include "base/env/random.h"
+#include "base/os/process.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"

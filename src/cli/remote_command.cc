@@ -9,9 +9,9 @@
 
 #include "api/json/reader.h"
 #include "api/meta/status.h"
-#include "base/env/descriptor_watch.h"
 #include "base/env/random.h"
 #include "base/hash/base64.h"
+#include "base/os/descriptor_watch.h"
 #include "base/text/text.h"
 #include "net/websocket/channels.h"
 #include "net/websocket/handshake.h"

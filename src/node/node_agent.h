@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/env/file_system.h"
-#include "base/env/file_watcher.h"
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
+#include "base/os/file_watcher.h"
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "node/admission/node_features.h"

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/env/file_system.h"
-#include "base/env/file_watcher.h"
 #include "base/exec/event_loop.h"
 #include "base/exec/lifetime.h"
+#include "base/os/file_watcher.h"
 #include "client/access_reviewer.h"
 #include "net/server/http_server.h"
 #include "node/pods/log_stream.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/env/file_watcher.h"
 #include "base/exec/event_loop.h"
+#include "base/os/file_watcher.h"
 
 namespace drakkar {
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
-#include "base/env/file_watcher.h"
 #include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/os/file_watcher.h"
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/socket_watch.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/env/descriptor_watch.h"
-#include "base/env/process.h"
 #include "base/exec/uv_loop.h"
+#include "base/os/descriptor_watch.h"
+#include "base/os/process.h"
 #include "base/result/result.h"
 #include "node/runtime/oci/bundle.h"
 #include "node/runtime/oci/record.h"

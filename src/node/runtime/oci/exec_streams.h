@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/env/file_system.h"
-#include "base/env/process.h"
+#include "base/os/process.h"
 #include "node/runtime/oci/pipes.h"
 #include "node/runtime/runtime.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "base/env/descriptor_watch.h"
-#include "base/env/file_watcher.h"
-#include "base/env/process.h"
 #include "base/exec/lifetime.h"
+#include "base/os/descriptor_watch.h"
+#include "base/os/file_watcher.h"
+#include "base/os/process.h"
 #include "node/runtime/oci/bundle.h"
 #include "node/runtime/oci/conmon.h"
 #include "node/runtime/oci/exec_streams.h"

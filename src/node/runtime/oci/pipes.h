@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/env/descriptor.h"
-#include "base/env/descriptor_watch.h"
 #include "base/exec/uv_loop.h"
+#include "base/os/descriptor_watch.h"
 #include "base/result/result.h"
 
 namespace drakkar::node {

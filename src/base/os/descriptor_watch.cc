@@ -1,4 +1,4 @@
-#include "base/env/descriptor_watch.h"
+#include "base/os/descriptor_watch.h"
 
 #include <uv.h>
 

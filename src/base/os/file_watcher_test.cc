@@ -1,12 +1,12 @@
-#include "base/env/file_watcher.h"
+#include "base/os/file_watcher.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/env/descriptor_watch.h"
 #include "base/env/file_system.h"
 #include "base/exec/uv_loop.h"
+#include "base/os/descriptor_watch.h"
 #include "base/testing/memory_file_watcher.h"
 #include "base/testing/seeded_loop.h"
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-#include "base/env/file_watcher.h"
+#include "base/os/file_watcher.h"
 
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "base/env/descriptor_watch.h"
 #include "base/exec/uv_loop.h"
+#include "base/os/descriptor_watch.h"
 
 namespace drakkar {
 namespace {

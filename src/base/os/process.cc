@@ -1,4 +1,4 @@
-#include "base/env/process.h"
+#include "base/os/process.h"
 
 #include <signal.h>
 #include <uv.h>

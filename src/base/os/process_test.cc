@@ -1,4 +1,4 @@
-#include "base/env/process.h"
+#include "base/os/process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
