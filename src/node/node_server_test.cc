@@ -287,9 +287,9 @@ TEST_F(NodeServerTest, LogsAreRotatedAndFollowedAcross) {
   }
   EXPECT_EQ(RotatedLogs(node_.files, log_).size(), LogRotation::kMaxFiles - 1);
   logs->text.clear();
-  EXPECT_TRUE(node_.files.WriteFile(log_, "2027-01-15T08:00:03Z stdout F begun anew\n", 0644).ok());
+  EXPECT_TRUE(node_.files.WriteFile(log_, "2027-01-15T08:00:03Z stdout F restarted\n", 0644).ok());
   node_.Advance(seconds(2));
-  EXPECT_EQ(logs->text, "begun anew\n");
+  EXPECT_EQ(logs->text, "restarted\n");
 }
 
 TEST_F(NodeServerTest, WaitsForASlowReaderAndStopsWhenItLeaves) {

@@ -170,7 +170,7 @@ TEST_F(BindingConditions, AFailureWhileNoSchedulerRanIsFoundAndCleared) {
   cluster.SetDeviceCondition("c", "d.example.com/failed", "True");
   cluster.StartScheduler();
   cluster.loop().Advance(seconds(2));
-  EXPECT_EQ(cluster.scheduler().counts().waiting_for_conditions, 1u) << "allocated anew";
+  EXPECT_EQ(cluster.scheduler().counts().waiting_for_conditions, 1u) << "allocated again";
   EXPECT_THAT(cluster.Events("p", "FailedScheduling"),
               ::testing::Contains(HasSubstr("device binding failed: claim=c, "
                                             "device=d.example.com/n1/dev-0")));

@@ -97,7 +97,7 @@ TEST_F(BindingRecovery, WithoutATimestampTheTimeoutCountsFromWhenTheWaitWasFirst
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"c"});
   cluster.loop().Advance(minutes(6));
-  cluster.CreatePodWithClaims("q", {"c"});  // its wait does not start the clock anew
+  cluster.CreatePodWithClaims("q", {"c"});  // its wait does not restart the clock
   cluster.loop().Advance(minutes(3));
   EXPECT_THAT(cluster.DevicesOf("c"), ElementsAre("d.example.com/n1/dev-0"));
   EXPECT_FALSE(cluster.Find("ResourceClaim", "c")

@@ -68,7 +68,7 @@ TEST_F(BindingRetry, NodesThatFailedAreLeftForOthersAndTriedInTurns) {
     cluster_.LetPauseEnd();
   }
   EXPECT_EQ(std::set<std::string>(tried.begin(), tried.begin() + 3).size(), 3u)
-      << "every node has its turn: " << Join(tried, " ");
+      << "every node is tried: " << Join(tried, " ");
   EXPECT_TRUE(std::equal(tried.begin(), tried.begin() + 3, tried.begin() + 3)) << Join(tried, " ");
 }
 

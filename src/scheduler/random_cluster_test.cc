@@ -143,7 +143,7 @@ class RandomCluster {
       for (const std::string& device : cluster_.DevicesOf(claim)) held.insert(device);
     }
     if (unbound > 0) {
-      EXPECT_EQ(held.size(), 5u) << unbound << " pods wait in vain";
+      EXPECT_EQ(held.size(), 5u) << unbound << " pods wait although devices are free";
     }
     const Scheduler::Counts counts = scheduler_->counts();
     EXPECT_EQ(counts.unschedulable + counts.backoff + counts.waiting_for_conditions, unbound);

@@ -78,7 +78,7 @@ TEST(MetadataValidation, BoundsNetworkData) {
   EXPECT_THAT(ProblemWith({"", {"nonsense/24"}, ""}),
               HasSubstr("must be a valid address in CIDR form"));
   EXPECT_THAT(ProblemWith({"", {"10.0.0.05/24"}, ""}), HasSubstr("canonical form"));
-  EXPECT_THAT(ProblemWith({"", {"10.0.0.5/24", "10.0.0.5/24"}, ""}), HasSubstr("comes twice"));
+  EXPECT_THAT(ProblemWith({"", {"10.0.0.5/24", "10.0.0.5/24"}, ""}), HasSubstr("is listed twice"));
   std::vector<std::string> many;
   for (int i = 0; i < 17; ++i) many.push_back("10.0.0." + std::to_string(i) + "/24");
   EXPECT_THAT(ProblemWith({"", many, ""}), HasSubstr("at most 16"));

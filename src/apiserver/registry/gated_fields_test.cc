@@ -1,5 +1,5 @@
 // Every gated field of resource.k8s.io but skipNodeOperations: with its gate off it is dropped
-// without a word, unless the stored object uses it already.
+// silently, unless the stored object already uses it.
 #include <gtest/gtest.h>
 
 #include "api/json/writer.h"

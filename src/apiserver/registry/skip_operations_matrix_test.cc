@@ -52,7 +52,7 @@ class SkipOperationsMatrix : public CoreFixture {
                   R"("resourceSliceCount":1})", skip, "}}");
   }
 
-  // Puts an object into the store as an older or laxer server left it, and starts anew.
+  // Puts an object into the store as an older or laxer server left it, and restarts the server.
   void StartWithStored(std::string_view form) {
     core_.reset();
     store_.reset();

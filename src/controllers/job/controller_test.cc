@@ -210,7 +210,7 @@ TEST_F(JobTest, EndsAreCountedOnceAcrossRestarts) {
   Create(Job(R"("completions":4,"parallelism":4)"));
   const std::vector<api::ObjectPtr> pods = Active();
   for (std::size_t i = 0; i < pods.size(); ++i) {
-    // The controllers stop after any number of writes and start anew.
+    // The controllers stop after any number of writes and restart.
     int writes = 0;
     const int limit = static_cast<int>(i);
     faulty_.loses = [&](std::string_view verb, const client::ResourceRef&, const api::TreePtr&) {

@@ -526,7 +526,7 @@ class Pass {
       status.Remove("startTime");
       plan_.events.push_back({false, "Suspended", "Job suspended"});
     } else {
-      // The deadline starts anew.
+      // The deadline starts over.
       status["startTime"] = api::FormatTime(state_.now);
       plan_.events.push_back({false, "Resumed", "Job resumed"});
     }

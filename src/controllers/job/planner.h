@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxUncounted = 500;
 inline constexpr Duration kFirstJobBackoff = std::chrono::seconds(10);
 inline constexpr Duration kLongestJobBackoff = std::chrono::minutes(10);
 
-// Failures in a row, in memory: a restart starts anew.
+// Failures in a row, in memory: a restart resets the count.
 struct JobBackoff {
   std::int64_t failures = 0;
   WallTime last_failure{};

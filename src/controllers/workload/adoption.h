@@ -10,8 +10,8 @@ namespace drakkar::api {
 struct KindSchema;
 }
 
-// Who controls whom: an owner takes over what its selector matches and nobody controls, and lets go
-// of what it controls but does not select any more. Pure.
+// Who controls whom: an owner adopts objects that its selector matches and nobody controls, and
+// releases those it controls but no longer selects. Pure.
 namespace drakkar::controllers {
 
 struct Adoption {

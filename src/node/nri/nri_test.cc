@@ -79,7 +79,7 @@ class NriServerTest : public ::testing::Test {
   void Add(const std::string& name, const std::string& index) {
     rpc::NriPluginSession::Callbacks callbacks;
     callbacks.on_pods = [this, name](const auto& pods) {
-      log_.push_back(StrCat(name, " is told of ", pods.size()));
+      log_.push_back(StrCat(name, " receives ", pods.size()));
     };
     callbacks.on_run_pod_sandbox = [this, name](const rpc::NriPodSandbox& pod, rpc::NriDone done) {
       log_.push_back(StrCat(name, " runs ", pod.name));
@@ -110,7 +110,7 @@ TEST_F(NriServerTest, PluginsAreCalledInIndexOrder) {
   EXPECT_EQ(RealFileSystem().Stat(directory_ + "/run/nri.sock")->mode, 0600u);
   Add("later", "90");
   Add("first", "10");
-  EXPECT_THAT(log_, ElementsAre("later is told of 1", "first is told of 1"));
+  EXPECT_THAT(log_, ElementsAre("later receives 1", "first receives 1"));
   log_.clear();
   EXPECT_TRUE(Run("a").ok());
   EXPECT_THAT(log_, ElementsAre("first runs a", "later runs a"));

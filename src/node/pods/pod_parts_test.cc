@@ -385,7 +385,7 @@ TEST(LogStream, FinishesARotatedLogBeforeTheNewOne) {
   ASSERT_TRUE(files.AppendFile("/log", "t stdout F two\n", 0644).ok());
   ASSERT_TRUE(files.Rename("/log", "/log.20270115").ok());
   EXPECT_EQ(stream.Read().value(), "two\n");
-  EXPECT_EQ(stream.Read().value(), "") << "not begun anew yet";
+  EXPECT_EQ(stream.Read().value(), "") << "not restarted yet";
   ASSERT_TRUE(files.WriteFile("/log", "t stdout F 3\n", 0644).ok());
   EXPECT_EQ(stream.Read().value(), "3\n");
   ASSERT_TRUE(files.Rename("/log", "/log.20270116").ok());

@@ -84,7 +84,7 @@ TEST(PodRequests, OfABoundPodAreTheLargerOfWantedAndGiven) {
       {"growing", R"({"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
           "resources":{"requests":{"cpu":"1"}}}]})",
        3000},
-      {"growing in vain", R"({"conditions":[{"type":"PodResizePending","status":"True",
+      {"growing without success", R"({"conditions":[{"type":"PodResizePending","status":"True",
           "reason":"Infeasible"}],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
           "resources":{"requests":{"cpu":"1"}}}]})",
        2000},

@@ -33,7 +33,7 @@ struct LoadedRows {
 
 // A store whose state lives in this process, over a log that makes it durable: conditions, ranges
 // and watches work on the index in memory, so that a transaction is applied inside Commit, and
-// watchers of applied revisions are told of it there, before on_applied.
+// watchers of applied revisions are notified there, before on_applied.
 //
 // The first revision of a new store is 2, as in etcd: 1 is the empty store, and 0 is "none".
 class LocalStore final : public Store {
@@ -64,7 +64,7 @@ class LocalStore final : public Store {
     Revision revision;
     std::function<void(Result<Revision>)> on_durable;
   };
-  // A transaction whose order is fixed and that nobody has been told of yet.
+  // A transaction whose order is fixed and that has not been announced yet.
   struct Unpublished {
     std::vector<WatchEvent> events;
     Revision revision = 0;

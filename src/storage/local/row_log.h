@@ -39,7 +39,7 @@ class RowLog {
   virtual void Read(std::vector<RowId> rows,
                     std::function<void(Result<std::vector<Bytes>>)> done) = 0;
 
-  // Makes everything appended durable (unless it failed), then lets go of the files.
+  // Makes everything appended durable (unless it failed), then closes the files.
   virtual void Close(std::function<void()> done) = 0;
 
   // What was appended and is not durable yet. The store refuses writes above its bound.

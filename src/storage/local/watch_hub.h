@@ -37,7 +37,7 @@ class WatchHub {
   void AdvanceDurable(Revision durable);
   // Watchers behind this are closed.
   void SetCompacted(Revision compacted);
-  // Gives every watcher what is there for it and closes it; later ones are closed in their turn.
+  // Delivers the pending events to every watcher and closes it; later watchers are closed at once.
   void Close(Error reason);
 
   std::size_t watchers() const { return watchers_.size(); }

@@ -281,7 +281,7 @@ void LinkedStore::Stop(std::function<void()> done) {
 void LinkedStore::FinishStop() {
   if (stopped_ || !under_way_.empty()) return;
   if (connected_ && !flushed_) {
-    // Once more there and back behind the events, so that watchers hear of what was under way.
+    // One more round trip behind the events, so that watchers see what was in flight.
     flushed_ = true;
     return Ask(
         [this](const Answered& answer) { AnswerRevision([](const Result<Revision>&) {}, answer); },

@@ -27,7 +27,7 @@ class Checkpointer {
   void Wait() const { busy_.wait(true); }
 
   // Of the last pass, once it is not busy: SQLite's code, and how many frames of the log have been
-  // copied since it was begun anew.
+  // copied since it was last reset.
   int code() const { return code_; }
   const std::string& message() const { return message_; }
   std::size_t copied_frames() const { return copied_frames_; }

@@ -309,7 +309,7 @@ Result<void> Database::WriteGroup(const std::vector<RowBatch>& batches) {
   return result;
 }
 
-// The log can begin anew only when all of it is in the file and nothing is being written. So the
+// The log can be reset only when all of it is in the file and nothing is being written. So the
 // checkpointer copies it piece by piece while commits go on, and once it is long the writer itself
 // copies the little that came in during the last pass.
 Result<void> Database::TendLog() {
@@ -319,7 +319,7 @@ Result<void> Database::TendLog() {
   if (checkpointer_->code() != SQLITE_OK) {
     return Failure(checkpointer_->code(), "write", checkpointer_->message());
   }
-  // A log that was begun anew is shorter than what had been copied of the old one.
+  // A log that was reset is shorter than what had been copied of the old one.
   const std::size_t copied = checkpointer_->copied_frames();
   const std::size_t left_bytes = (log_frames_ - (copied <= log_frames_ ? copied : 0)) * page_bytes_;
   if (log_bytes >= LogBytesMax() || (log_bytes >= log_bytes_ && left_bytes <= log_bytes_ / 16)) {

@@ -16,7 +16,7 @@ struct SqliteStoreOptions {
   LocalStoreLimits limits;
   // The file stops growing here and the store fails as on a full disk; 0: no bound of ours.
   std::size_t file_bytes_max = 0;
-  // How long the write-ahead log gets before it begins anew; twice that when the disk is slow.
+  // How long the write-ahead log gets before it is reset; twice that when the disk is slow.
   std::size_t log_bytes = std::size_t{16} << 20;
   IoObserver* observer = nullptr;  // for tests: sees and breaks I/O; outlives the store
 };

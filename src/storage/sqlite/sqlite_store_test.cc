@@ -259,7 +259,7 @@ TEST_F(SqliteStoreTest, AnyFailingWriteOrSyncStopsTheStoreAndLosesNothing) {
 TEST_F(SqliteStoreTest, WhatIsAcknowledgedSurvivesAPowerCut) {
   FaultyDisk disk;
   options_.observer = &disk;
-  options_.log_bytes = 256 << 10;  // is copied and begins anew again and again
+  options_.log_bytes = 256 << 10;  // is copied and reset many times
   ASSERT_FALSE(Open().has_value());
   const std::string created = *RealFileSystem().ReadFile(File("store.db"));
   for (int round = 0; round < 40; ++round) {

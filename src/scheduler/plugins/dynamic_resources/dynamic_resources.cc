@@ -298,7 +298,7 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     bool in_use = false;
     for (api::Value consumer : claim->latest->root()["status"]["reservedFor"].elements()) {
       const std::string_view other = consumer["uid"].str();
-      // A claim whose devices failed is of no use to others that wait for it either.
+      // Others that wait for a claim whose devices failed cannot use it either.
       in_use = in_use || (other != uid && (is_usable || context_.is_bound(other)));
     }
     if (in_use) continue;

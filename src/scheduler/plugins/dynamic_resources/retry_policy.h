@@ -15,9 +15,9 @@ namespace drakkar::scheduler {
 // Remembers which devices and nodes failed for a pod, and decides when the pod is tried again and
 // what it should avoid then (KEP-5007). Does no I/O and no search: the caller reports what fits.
 //
-// Devices that failed are avoided for a round, which ends when nothing else is left; then each has
-// its turn again. A pod is forgotten when it is bound or gone. Bounds per pod: kMaxFailedDevices
-// and kMaxFailedNodes, of which the last failures are kept.
+// Devices that failed are avoided for a round, which ends when nothing else is left; then all of
+// them are tried again. A pod is forgotten when it is bound or deleted. Bounds per pod:
+// kMaxFailedDevices and kMaxFailedNodes; only the latest failures are kept.
 class RetryPolicy {
  public:
   // Room for a node that sees 32 full slices.

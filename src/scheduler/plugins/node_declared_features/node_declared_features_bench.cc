@@ -1,5 +1,5 @@
 // What the NodeDeclaredFeatures plugin costs: one attempt over many nodes, and pods scheduled
-// through an API server with the plugin on and off, in turns so that both see the same machine.
+// through an API server with the plugin on and off, alternating so that both see the same machine.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
