@@ -95,9 +95,9 @@ struct WatchCallbacks {
   // of this watch, and does so up to whatever ReadRevision answers. With Mark::kApplied it may run
   // inside Commit, and then before that transaction's on_applied.
   std::function<void(const std::vector<WatchEvent>& events, Revision up_to)> on_events;
-  // The watch has ended: kExpired if revisions it has not delivered were compacted (start again with
-  // a Range), kUnavailable if the store failed or was stopped. A lost connection does not end a
-  // watch: the engine resumes it after the last revision it delivered.
+  // The watch has ended: kExpired if revisions it has not delivered were compacted (start again
+  // with a Range), kUnavailable if the store failed or was stopped. A lost connection does not end
+  // a watch: the engine resumes it after the last revision it delivered.
   std::function<void(Error)> on_closed = nullptr;
   // Everything up to this revision, which on_events has told already, cannot be lost any more.
   // Only rises.
@@ -159,8 +159,8 @@ class Store {
   // Whether others write to the same data over stores of their own. If so, whoever follows by a
   // watch may be behind, and ReadRevision says how far it has to come.
   virtual bool is_shared() const = 0;
-  // A revision at least as new as everything that was announced before the call. Every watch reaches
-  // it, even if none of its keys changed. `done` may run inside.
+  // A revision at least as new as everything that was announced before the call. Every watch
+  // reaches it, even if none of its keys changed. `done` may run inside.
   virtual void ReadRevision(std::function<void(Result<Revision>)> done) = 0;
 
   // The newest revisions this store knows of; of a shared one there may be newer.

@@ -284,7 +284,8 @@ Result<void> ValidateDevice(const Device& device) {
   }
   std::set<std::string_view> seen;
   for (const std::string& ip : network.ips) {
-    if (!seen.insert(ip).second) return BadDevice(device, "the IP address " + ip + " is listed twice");
+    if (!seen.insert(ip).second)
+      return BadDevice(device, "the IP address " + ip + " is listed twice");
     if (const auto checked = api::CheckInterfaceAddress(ip); !checked.ok()) {
       return BadDevice(device, StrCat("the IP address ", Quote(ip), " ", checked.error().message));
     }

@@ -29,7 +29,7 @@ class Database {
   struct Options {
     std::string directory;
     std::size_t file_bytes_max = 0;  // 0: as much as the disk has
-    std::size_t log_bytes = 0;       // the write-ahead log is reset at this size, or at twice it at most
+    std::size_t log_bytes = 0;  // the write-ahead log is reset at this size, or at twice it at most
     IoObserver* observer = nullptr;  // sees writes and syncs of the open file; outlives it
   };
 

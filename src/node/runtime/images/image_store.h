@@ -47,8 +47,8 @@ struct ImportOptions {
 // The layers of an image are unpacked into one tree: a container then needs a single overlay lower
 // directory whatever the number of layers, at the price of not sharing layers between images.
 // An image appears atomically (by rename) or not at all. Every call reads the directory again, so
-// that an import by another process is seen immediately. All calls block: run an import on a worker;
-// the others are a few small reads.
+// that an import by another process is seen immediately. All calls block: run an import on a
+// worker; the others are a few small reads.
 class ImageStore {
  public:
   ImageStore(FileSystem& files, Random& random, std::string directory);
