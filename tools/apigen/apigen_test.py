@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the generator.
+"""Tests the generator.
 
   apigen_test.py            runs them
   apigen_test.py --update   regenerates testdata/golden

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares schema/ with the published OpenAPI documents and protobuf tables, where these are.
+"""Compares schema/ with the published OpenAPI documents and protobuf tables, if they are available.
 
 The folder is DRAKKAR_DATA, or ../shared/data; without it the tests are skipped.
 """
@@ -31,7 +31,7 @@ SPECIAL = {
 }
 # The body of a PATCH has no fields of its own.
 NOT_OURS = {"io.k8s.apimachinery.pkg.apis.meta.v1.Patch"}
-# In protobuf these are messages around what is a plain list in JSON.
+# Plain lists in JSON, but messages that contain a list in protobuf.
 WRAPPED_LISTS = {"Verbs", "ExtraValue"}
 
 
@@ -65,7 +65,7 @@ def openapi_merge(p):
 
 
 def protobuf_type(text, repeated, package):
-    """As `plain`; package is the path of OpenAPI."""
+    """Like `plain`; `package` is the path in OpenAPI."""
     match = re.fullmatch(r"map<string,(.*)>", text)
     if match:
         return f"map<{protobuf_type(match.group(1), False, package)}>"
@@ -126,7 +126,7 @@ class AgainstTheData(unittest.TestCase):
     def compare_field(self, field, p, required):
         self.assertEqual(field.required, field.name in required)
         if field.type.kind == "skipNodeOperations":
-            # Ours: a boolean too, replaced as a whole.
+            # We also accept a boolean, and replace the field as a whole.
             self.assertEqual(openapi_type(p), "list<string>")
             return
         self.assertEqual(plain(field.type), openapi_type(p))
@@ -137,10 +137,10 @@ class AgainstTheData(unittest.TestCase):
         self.assertEqual(field.type.patch_merge, "merge" in strategies)
         self.assertEqual(field.type.patch_retain_keys, "retainKeys" in strategies)
         self.assertEqual(field.type.patch_replace, "replace" in strategies)
-        # Values of structs are published with a default, pointers without.
+        # Struct fields are published with a default, pointers to structs without.
         if "allOf" in p and field.type.kind == "struct":
             self.assertEqual(field.pointer, "default" not in p)
-        # So are plain values that Go always writes (and a few optional ones).
+        # Plain values that Go always writes also have a default (and so do a few optional ones).
         if field.required and p.get("default") in ("", 0, False):
             self.assertTrue(field.always and not field.pointer)
 

@@ -17,11 +17,11 @@ BANNED = {
     r"\bsystem_clock::now\b|\bsteady_clock::now\b|\bgettimeofday\(|\bclock_gettime\(": ("src/base/env",),
     r"\brand\(\)|\bsrand\(|\bstd::random_device\b|\bstd::mt19937": (),
     r"\bstd::(i|o)?fstream\b|\bfopen\(": ("src/base/env",),
-    # Priorities are the administrator's to give.
+    # Only an administrator may raise priorities.
     r"\bsched_set\w+\(|\bpthread_setsched\w+\(|\bsetpriority\(|\bnice\(": (),
 }
 
-# Ways to keep a callback from an object that is gone, written by hand: base/exec/lifetime.h is the only one.
+# Hand-written ways to keep a callback from a destroyed object. Only base/exec/lifetime.h may do that.
 LIFETIME_FLAG = re.compile(
     r"\balive_\b"
     r"|\b(shared_ptr|weak_ptr|make_shared)<(const )?bool>"
@@ -115,15 +115,15 @@ def check_unused(allowed, used_edges):
 
 
 def part_of(path, module):
-    """The part of its module a file belongs to: its folder, whose internal/ is its own business; in the module's own
-    folder, where interfaces and what puts them together lie side by side, the file itself."""
+    """The part of its module that a file belongs to: its folder (internal/ counts as its parent), or the file itself if
+    it is in the module's top folder, which has interfaces as well as the code that wires them together."""
     folder = str(pathlib.PurePath(path).parent)
     folder = folder.removesuffix("/internal")
     return folder if folder != module else path
 
 
 def find_cycles(files, modules):
-    """Parts of a module that use each other in a circle, each with the includes that make it."""
+    """Cycles between the parts of a module, each with the includes that cause it."""
     graph = collections.defaultdict(lambda: collections.defaultdict(list))
     for path, text in files.items():
         own = module_of(path, modules)
@@ -159,7 +159,7 @@ def check_cycles(files, modules, allowed):
 
 
 def check_lifetimes(files, allowed):
-    """Every hand-written lifetime flag outside the folders in `allowed`, and every such folder that has none any more."""
+    """Every hand-written lifetime flag outside the folders in `allowed`, and every such folder that no longer has one."""
     errors, used = [], set()
     for path, text in files.items():
         if path.startswith(LIFETIME_HOME):

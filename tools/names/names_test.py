@@ -21,7 +21,7 @@ import model  # noqa: E402
 
 ENTRY = re.compile(r'\b(?:Entry|FindEntry|HasEntry|RemoveEntry)\(\s*"((?:[^"\\]|\\.)*)"')
 MAP = re.compile(r"\bDraft::Map\(\{")
-# An opening brace with the literal behind it, a closing brace, or a literal of its own.
+# An opening brace and the literal after it, a closing brace, or any other literal.
 TOKEN = re.compile(r'\{(?:\s*"((?:[^"\\]|\\.)*)")?|\}|"(?:[^"\\]|\\.)*"')
 TEST_FILE = re.compile(r"(_test|_fuzz|_bench)\.(cc|h)$|(^|/)testing/|^tests/|^bench/")
 

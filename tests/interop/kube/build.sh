@@ -11,7 +11,7 @@ out=$(mkdir -p "${1:-build/dev}/interop/kube" && cd "${1:-build/dev}/interop/kub
 cd "$here"
 release=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 minor=${release#v1.}
-# What the release's own build says of itself: feature gates and the version a node reports depend on it.
+# Version data as in release builds: feature gates and the version that a node reports depend on it.
 v=k8s.io/component-base/version
 flags="-s -w -X $v.gitVersion=$release -X $v.gitMajor=1 -X $v.gitMinor=${minor%%.*} -X $v.gitTreeState=clean"
 for program; do

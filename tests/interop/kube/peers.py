@@ -1,5 +1,5 @@
-"""Kubernetes' own programs on this machine: etcd, kube-apiserver, kube-scheduler, kubelet. Everything listens on
-127.0.0.1, lives in a directory of its own and is ended with the test."""
+"""Kubernetes' own programs on this machine: etcd, kube-apiserver, kube-scheduler, kubelet. All listen on
+127.0.0.1, use their own directory and are stopped at the end of the test."""
 import json
 import os
 import pathlib
@@ -19,11 +19,11 @@ SCHEDULER_TOKEN = "scheduler-of-the-test"
 
 
 def find_program(name, binary_dir):
-    """The program that build.sh has built, or the end of the test as skipped."""
+    """The path of a program built by build.sh; skips the test if it is missing."""
     folder = os.environ.get("DRAKKAR_KUBE_BIN") or os.path.join(binary_dir, "interop/kube")
     path = os.path.join(folder, name)
     if not os.access(path, os.X_OK):
-        print(f"skipped: {name} is not built; tests/interop/kube/build.sh {binary_dir} does it")
+        print(f"skipped: {name} is not built; run tests/interop/kube/build.sh {binary_dir}")
         raise SystemExit(SKIP)
     return os.path.realpath(path)
 
@@ -37,7 +37,7 @@ def find_etcd():
 
 
 def write_kubeconfig(path, server, ca, user):
-    """`user`: its fields, as YAML."""
+    """`user` has the fields of the user as YAML."""
     path.write_text(f"""apiVersion: v1
 kind: Config
 clusters: [{{name: c, cluster: {{server: "{server}", certificate-authority: "{ca}"}}}}]
@@ -48,7 +48,7 @@ current-context: x
 
 
 class KubePeers(Parts):
-    """Parts with a log for each, so that one component's complaints can be looked for."""
+    """Parts with a separate log each, so that a test can search the log of one component."""
 
     def start(self, name, *command, **options):
         assert name not in self.processes, name
@@ -69,7 +69,7 @@ class KubePeers(Parts):
 
 
 class KubeServer(KubePeers):
-    """Drakkar's parts around a kube-apiserver with its etcd."""
+    """Drakkar's components with a kube-apiserver and etcd."""
 
     def __init__(self, drakkar, apiserver, etcd):
         super().__init__(drakkar)
@@ -94,7 +94,7 @@ class KubeServer(KubePeers):
                                              f'{SCHEDULER_TOKEN},system:kube-scheduler,scheduler\n')
 
     def start_kube(self, *flags):
-        """etcd and kube-apiserver, until it is ready."""
+        """Starts etcd and kube-apiserver, and waits until the latter is ready."""
         self.make_certificates()
         etcd, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         self.start("etcd", self.etcd, f"--data-dir={self.work}/etcd", f"--listen-client-urls={etcd}",
@@ -115,7 +115,7 @@ class KubeServer(KubePeers):
         wait_until("kube-apiserver is ready", self.is_ready, 120)
 
     def is_ready(self):
-        """With all that it makes at its start, such as the roles of the other parts."""
+        """Includes everything that it creates at start, such as the roles of other components."""
         context = ssl.create_default_context(cafile=self.pki / "ca.crt")
         request = urllib.request.Request(f"https://127.0.0.1:{self.port}/readyz",
                                          headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
@@ -126,7 +126,7 @@ class KubeServer(KubePeers):
             return False
 
     def api(self, method, path, body=None, content_type="application/json"):
-        """A request as the administrator; the answer, which must be a good one."""
+        """Makes a request as the administrator, which must succeed, and returns the response."""
         context = ssl.create_default_context(cafile=self.pki / "ca.crt")
         request = urllib.request.Request(
             f"https://127.0.0.1:{self.port}{path}", method=method, data=json.dumps(body).encode() if body else None,
