@@ -115,7 +115,7 @@ class Component {
     pages.checks.push_back({"ping", [] { return Ok(); }});
     pages.checks.push_back({"sync",
                             [this]() -> Result<void> {
-                              // Without work another instance leads, and this one is healthy.
+                              // An instance without work is a standby, which is healthy.
                               if (work_ == nullptr || work_->IsReady()) return Ok();
                               return Unavailable("the caches have not synced yet");
                             },

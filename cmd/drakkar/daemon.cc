@@ -39,8 +39,8 @@ class Runner {
       on_ready_();
       return;
     }
-    // Counted before it is up: a part that is stopped during its start already has threads and
-    // files.
+    // Counted before it is up, because a part that is stopped during its start already has threads
+    // and files.
     Part& part = *parts_[begun_++];
     part.on_fatal = [this, &part](const Error& error) { Fail(part, error, [] {}); };
     part.Start([this, &part](Result<void> result) {

@@ -207,7 +207,7 @@ Result<int> Run(const cli::Arguments& arguments, cli::Console& console) {
 
 int RunDriverCommand(const cli::Arguments& arguments, cli::Console& console) {
   if (const std::int64_t parent = arguments.Int("parent-pid"); parent != 0) {
-    // Also if the parent is killed: it must not leave a second driver with the same name behind.
+    // Also if the parent is killed, which must not leave a second driver with the same name behind.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) return cli::kExitFailure;
   }

@@ -19,7 +19,7 @@ InputLines::InputLines(UvLoop& loop, std::function<void(const std::string&)> on_
 
 InputLines::~InputLines() {
   watch_.reset();
-  // Watching it made it non-blocking for every process on this terminal.
+  // Watching the descriptor made it non-blocking for every process on this terminal, so restore it.
   if (flags_ >= 0) static_cast<void>(::fcntl(STDIN_FILENO, F_SETFL, flags_));
 }
 

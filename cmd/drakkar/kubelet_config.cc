@@ -12,7 +12,7 @@ namespace {
 
 constexpr Logger kLog("node");
 
-// Removes and records gates of a kubelet that this node does not have.
+// Removes the kubelet's gates that this node does not have, and records them.
 std::string KnownGates(std::string_view gates, std::vector<std::string>& unknown) {
   std::vector<std::string_view> known;
   for (std::string_view gate : Split(gates, ',')) {

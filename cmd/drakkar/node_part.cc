@@ -31,8 +31,8 @@ namespace {
 
 constexpr Logger kLog("node");
 constexpr std::size_t kWorkers = 4;
-// Separate threads, so that the checkpoint that a pod's start waits for does not queue behind
-// images and mounts.
+// Separate threads, so that the checkpoint write, which a pod's start waits for, does not queue
+// behind images and mounts.
 constexpr std::size_t kSyncWorkers = 2;
 constexpr std::size_t kMaxQueuedWork = 4'096;
 
@@ -56,7 +56,7 @@ class NodeState {
         prober_(loop, *transport_, options.gates.emulated().ToString()) {}
 
   ~NodeState() {
-    // Jobs on them use the images, the runtime and the agent's files.
+    // Tasks in these pools use the images, the runtime and the agent's files.
     workers_.Stop();
     sync_workers_.Stop();
     server_.reset();

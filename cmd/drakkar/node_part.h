@@ -22,8 +22,8 @@ struct NodeOptions {
   std::string runtime;   // "runc", "crun" or empty
   std::int64_t pod_pids_limit = 0;  // per pod; 0 means no limit
   bool seccomp_default = false;     // RuntimeDefault for containers without a profile
-  bool beside_api_server = false;   // the API server in this process survives if the node fails
-  std::string api_host;             // passed to containers
+  bool beside_api_server = false;  // the API server in this process keeps running if the node fails
+  std::string api_host;            // passed to containers
   std::string api_port;
   std::string client_ca_pem;  // CA for clients of the node's port
   net::CertificateAndKey serving;

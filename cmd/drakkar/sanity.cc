@@ -60,7 +60,7 @@ class DriverChild {
                      spawner_->Spawn(std::move(options), [this](ProcessExit) { ended_ = true; }));
     return Ok();
   }
-  // Kills the driver, which it must survive.
+  // Kills the driver and starts it again.
   Result<void> Restart() {
     Stop(SIGKILL);
     return Start();

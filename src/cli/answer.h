@@ -15,9 +15,9 @@
 
 namespace drakkar::cli {
 
-// What the commands that answer questions about devices share: free, who, top, why, doctor.
+// Shared by the commands that answer questions about devices: free, who, top, why.
 
-// The cluster at one moment, as far as the caller may read it.
+// A snapshot of the cluster, as far as the caller may read it.
 Result<answers::Snapshot> ReadSnapshot(Session& session, std::uint32_t kinds);
 
 // Adds the health that nodes report for their devices. Prints one warning for all nodes that do not

@@ -1,5 +1,5 @@
-// drakkar free: how many devices there are, are free, held, tainted, unhealthy; how many more
-// claims of a kind fit. One consistent read; nothing is written.
+// drakkar free: counts devices that are free, held, tainted or unhealthy, and how many more claims
+// of a kind fit. One consistent read; nothing is written.
 #include "answers/free/free.h"
 #include "answers/free/fits.h"
 #include "api/scheme/scheme.h"
@@ -124,12 +124,11 @@ Command FreeCommand() {
           "be "
           "allocated now. A device can be held, tainted and unhealthy at once, so the columns need "
           "not add up. UNUSABLE devices are in an incomplete pool, on a node that is gone, not "
-          "ready "
-          "or cordoned, or partitions whose counters are used up. Shared capacity and counters "
-          "follow where there are any; LARGEST is the most that one device or counter set has "
-          "left.\n\n"
-          "With --fits the answer is how many more claims like the one in the file would be "
-          "allocated, and on which nodes; CPU and memory are not counted.",
+          "ready or cordoned, or are partitions whose counters are used up. Shared capacity and "
+          "counters follow if there are any; LARGEST is the most that one device or counter set "
+          "has left.\n\n"
+          "With --fits, it shows how many more claims like the one in the file could be allocated, "
+          "and on which nodes; CPU and memory are not counted.",
       .examples =
           "  drakkar free\n"
           "  drakkar free --by model\n"

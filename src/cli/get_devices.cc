@@ -28,7 +28,7 @@ using answers::DeviceEntry;
 using api::TreePtr;
 using api::Value;
 
-// Health is not part of any API object, so a watch polls the nodes.
+// Health is not part of any API object, so a watch has to poll the nodes.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 
 // Fields that --field-selector supports.

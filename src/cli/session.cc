@@ -255,7 +255,7 @@ void Session::OnLoop(const std::function<void(EventLoop&, client::Client&)>& wor
 }
 
 std::vector<Result<api::TreePtr>> Session::GetPaths(const std::vector<std::string>& paths) {
-  // Bodies come on the loop's thread and are parsed here, so that one is read while the next comes.
+  // Bodies arrive on the loop's thread and are parsed here, so that parsing overlaps with reading.
   struct Arrived {
     std::size_t index;
     Result<net::Response> response;

@@ -131,12 +131,12 @@ Command TopDevicesCommand() {
   std::vector<Flag> flags = WhoFilterFlags();
   flags.push_back({.name = "interval",
                    .type = FlagType::kDuration,
-                   .help = "Time between two views.",
+                   .help = "Time between updates.",
                    .default_value = "2s",
                    .placeholder = "DURATION"});
   flags.push_back({.name = "count",
                    .type = FlagType::kInt,
-                   .help = "Stop after this many views; 0 runs until interrupted.",
+                   .help = "Exit after this many updates; 0 runs until interrupted.",
                    .default_value = "0",
                    .placeholder = "N"});
   return {
@@ -145,8 +145,8 @@ Command TopDevicesCommand() {
       .summary = "Show which pod holds which device, live",
       .help =
           "Shows the same as `drakkar who`, with a line of totals, and follows the cluster until "
-          "interrupted. Devices that are unhealthy, waiting or tainted come first. On a terminal "
-          "each view replaces the last.",
+          "interrupted. Devices that are unhealthy, waiting or tainted come first. On a terminal, "
+          "each update replaces the previous one.",
       .examples =
           "  drakkar top devices\n"
           "  drakkar top devices -n team-b --interval 5s\n"

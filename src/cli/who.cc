@@ -82,7 +82,7 @@ Result<answers::WhoFilter> WhoFilterFrom(const Arguments& arguments) {
 std::vector<Flag> WhoFilterFlags() {
   return {{.name = "node", .help = "Only devices of this node.", .placeholder = "NAME"},
           {.name = "owner",
-           .help = "Only devices of pods that this controls: KIND/NAME or NAME.",
+           .help = "Only devices of pods controlled by this owner: KIND/NAME or NAME.",
            .placeholder = "OWNER"},
           {.name = "selector",
            .short_name = 'l',
@@ -91,7 +91,7 @@ std::vector<Flag> WhoFilterFlags() {
           {.name = "all-namespaces",
            .short_name = 'A',
            .type = FlagType::kBool,
-           .help = "Holders in all namespaces, which is the default without -n.",
+           .help = "Show holders in all namespaces; the default without -n.",
            .default_value = "false"},
           {.name = "ask-nodes",
            .type = FlagType::kBool,
@@ -113,11 +113,10 @@ Command WhoCommand() {
           .arguments = "[DEVICE...]",
           .summary = "Show which pod holds which device, since when",
           .help =
-              "Lists held devices with pod, claim, the time since they were allocated and their "
-              "health. DEVICE is a name, POOL/NAME or DRIVER/POOL/NAME. Without -n the holders of "
-              "all namespaces are shown. Health is what pod statuses say; --ask-nodes asks the "
-              "nodes, too. -o wide adds driver, pool, owner and how much of a shared device is "
-              "used.",
+              "Lists held devices with their pod, claim, age of the allocation and health. DEVICE "
+              "is a name, POOL/NAME or DRIVER/POOL/NAME. Without -n, holders in all namespaces are "
+              "shown. Health comes from pod statuses; --ask-nodes also asks the nodes. -o wide "
+              "adds driver, pool, owner and how much of a shared device is used.",
           .examples =
               "  drakkar who\n"
               "  drakkar who gpu-0 --node worker-3\n"

@@ -52,7 +52,7 @@ Result<WhySubject> ParseSubject(const std::vector<std::string>& words) {
   return WhySubject{*kind, {}, std::move(name)};
 }
 
-// What was reported about the subject. Without it only the last error of a driver is missing.
+// Events about the subject. If they cannot be read, only the driver's last error is missing.
 answers::Objects ReadEvents(Session& session, const WhySubject& subject) {
   const std::string selector =
       StrCat("involvedObject.name=", subject.name, ",involvedObject.kind=Pod");
@@ -116,25 +116,25 @@ Command MakeCommand(std::string name, std::string summary) {
       .arguments = "pod|claim NAME",
       .summary = std::move(summary),
       .help =
-          "Says in one sentence why a pod or a claim fits, waits or does not fit, then groups "
-          "the nodes by reason, names the pods that hold what is missing and what would help: "
-          "each suggestion was checked with the scheduler's own code. For waits it shows "
-          "conditions with age and deadline, for deletions the finalizer and who removes it, "
-          "for claims that are not prepared the driver and its last error. A claim is explained "
-          "like a pod that asks for nothing else. Nothing is changed.\n\n"
+          "Says in one sentence why a pod or a claim fits, waits or does not fit. Then groups "
+          "the nodes by reason, and lists the pods that hold what is missing and what would help. "
+          "Each suggestion has been checked with the scheduler's own code. For a pod that waits, "
+          "it shows the conditions with age and deadline; for a deletion, the finalizer and who "
+          "removes it; for a claim that is not prepared, the driver and its last error. A claim is "
+          "explained like a pod that requests nothing else. Nothing is changed.\n\n"
           "The exit code is 0 if it fits, 1 if it does not, 2 if there is no answer.",
       .examples =
           "  drakkar why pod train-0\n"
           "  drakkar why claim gpu -n team --node worker-3\n"
           "  drakkar why pod/train-0 --verbose -o json\n",
-      .flags = {{.name = "node", .help = "Only this node, in detail.", .placeholder = "NAME"},
+      .flags = {{.name = "node", .help = "Show only this node, in detail.", .placeholder = "NAME"},
                 {.name = "verbose",
                  .type = FlagType::kBool,
-                 .help = "Every node in detail: plugin by plugin, rule by rule.",
+                 .help = "Show every node in detail, by plugin and rule.",
                  .default_value = "false"},
                 {.name = "no-headers",
                  .type = FlagType::kBool,
-                 .help = "Tables without the line of column names.",
+                 .help = "Omit the column headers.",
                  .default_value = "false"},
                 AnswerFormatFlag()},
       .min_arguments = 1,

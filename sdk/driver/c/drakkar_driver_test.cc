@@ -87,7 +87,7 @@ TEST(CInterface, DevicesMustBeAddedBeforeTheyAreDescribed) {
   drakkar_resources_free(resources);
 }
 
-// A flag that only C++ drivers have would be left over.
+// A flag without a C field would be left over.
 TEST(CInterface, HasEveryFlagOfCppDrivers) {
   for (const drakkar::driver::DriverFlagInfo& flag : drakkar::driver::DriverFlags{}.Describe()) {
     const std::string value = !flag.default_value.empty()      ? flag.default_value

@@ -243,8 +243,8 @@ TEST_F(MetadataDriverTest, LeftoversAreRemovedAtStartIfTheirClaimNoLongerNeedsTh
   EXPECT_THAT(plugin_.errors, IsEmpty());
 }
 
-// Requested before, answered after another instance of the rolling update prepared the claim, which
-// this instance does not know.
+// The request is sent before another instance of the rolling update prepares the claim, and
+// answered afterwards. This instance does not know about that.
 TEST_F(MetadataDriverTest, AStaleResponseRemovesNothing) {
   Start();
   Prepare();
@@ -265,7 +265,7 @@ TEST_F(MetadataDriverTest, LeftoversAreCheckedWhileNoCallIsServed) {
   Start();
   client_.Release();
   client_.slow = true;
-  loop_.RunUntilIdle();  // the first response is there, the second one is pending
+  loop_.RunUntilIdle();  // the first response has arrived, the second is pending
   client_.Put("a", "uid-a", true);
   std::string unprepared = "no answer";
   node_->Unprepare({{"ns", "uid-b", "b"}}, kTimeout,
