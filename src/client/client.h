@@ -99,7 +99,7 @@ class WatchHandle {
 struct ServedKinds {
   std::vector<const api::KindSchema*> kinds;
   bool fixed = true;        // never changes: no need to ask again
-  std::string unreachable;  // "group/version, ..." whose server did not answer; empty: all did
+  std::string unreachable;  // "group/version, ..." whose server did not respond; empty: all did
 };
 
 // A client of the API server: over HTTP, or, in the same process, as a direct call that goes
@@ -126,8 +126,8 @@ class Client {
                                 ReplyCallback done) = 0;
   virtual std::unique_ptr<WatchHandle> Watch(ResourceRef ref, WatchOptions options,
                                              WatchCallbacks callbacks) = 0;
-  // The default is for a server of our own build: it answers with the kinds of our schema, inside
-  // the call.
+  // The default is for a server of our own version: it returns the kinds of our schema, inside the
+  // call.
   virtual void Discover(std::function<void(Result<ServedKinds>)> done);
 };
 

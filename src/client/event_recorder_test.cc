@@ -9,7 +9,7 @@
 namespace drakkar::client {
 namespace {
 
-// Takes writes and answers with what was written.
+// Accepts writes and returns what was written.
 class EchoClient final : public Client {
  public:
   explicit EchoClient(EventLoop& loop) : loop_(loop) {}

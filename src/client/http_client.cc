@@ -22,7 +22,7 @@ namespace {
 // Longer than any call but a watch should take. A server that has not answered by then is taken for
 // dead.
 constexpr Duration kCallTimeout = std::chrono::seconds(60);
-// A busy server says when to retry. We retry this often and wait at most this long.
+// A busy server says when to retry. We retry at most this many times and wait at most this long.
 constexpr int kMaxBusyAnswers = 10;
 constexpr std::int64_t kLongestBusySeconds = 30;
 
@@ -95,7 +95,7 @@ Reply ToReply(Result<net::Response> response, FieldSets field_sets) {
       reply.retry_after_seconds = static_cast<int>(*seconds);
     }
   } else if (!tree.ok()) {
-    reply.error = tree.error().Prefixed("the server's answer is no JSON");
+    reply.error = tree.error().Prefixed("the server's response is not JSON");
   }
   return reply;
 }

@@ -9,8 +9,8 @@
 
 namespace drakkar::client {
 
-// Whether fieldsV1 of managedFields is parsed. Components have no use for it, and it is half of an
-// object.
+// Whether fieldsV1 of managedFields is parsed. Components do not use it, and it is half of an
+// object's size.
 enum class FieldSets { kOpaque, kRead };
 
 // A client over HTTP, for our API server or a kube-apiserver. All calls and watches share its

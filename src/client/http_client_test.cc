@@ -55,7 +55,7 @@ class HttpClientTest : public ::testing::Test {
     return Await(std::move(future));
   }
 
-  // With the token of a file.
+  // Uses the token in a file.
   void UseTokenFile(const std::string& token) {
     ASSERT_TRUE(files_.WriteFile("/token", token, 0600).ok());
     server_.RunSync([&] {
@@ -67,9 +67,9 @@ class HttpClientTest : public ::testing::Test {
   }
 
   MemoryFileSystem files_;
-  // Used on the loop only, while a request is under way.
+  // Used only on the loop while a request is in flight.
   int busy_ = 0;
-  std::string expected_token_;  // empty: nobody has to prove anything
+  std::string expected_token_;  // empty: no authentication
   std::string body_ = R"({"kind":"Pod","metadata":{"name":"a"}})";
   bool says_when_ = true;
   std::string when_ = "0";
@@ -100,7 +100,7 @@ TEST_F(HttpClientTest, DoesNotRetryWithoutARetryAfterHeader) {
   EXPECT_EQ(requests_.size(), 1u);
 }
 
-// The token of a service account is replaced in its file before it expires.
+// The token file of a service account is replaced before the token expires.
 TEST_F(HttpClientTest, ReadsARejectedTokenAgainAndRetriesTheRequest) {
   UseTokenFile("old");
   server_.RunSync([&] { expected_token_ = "new"; });
@@ -137,7 +137,7 @@ TEST_F(HttpClientTest, ARejectedWatchReadsTheNextToken) {
 }
 
 TEST_F(HttpClientTest, AWatchMayBeDestroyedWhileItsEventsAreDelivered) {
-  // An event, and behind it what ends the watch, in one piece.
+  // An event and the end of the watch, in one piece.
   server_.RunSync([&] {
     body_ = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\nno event\n";
   });

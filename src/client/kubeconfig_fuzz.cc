@@ -1,4 +1,4 @@
-// Whatever a kubeconfig says: an access that can be used, or an error with a reason.
+// Any kubeconfig yields usable access or an error with a reason.
 #include <cstddef>
 #include <cstdint>
 

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// One Lease, with versions; says no or nothing when told to.
+// One Lease with versions. It rejects requests or does not answer if told to.
 class LeaseServer {
  public:
   explicit LeaseServer(EventLoop& loop) : loop_(loop) {}

@@ -1,5 +1,5 @@
-// What a server says in answer to a watch and to discovery. Whole or byte by byte, the same events
-// and the same end.
+// Arbitrary responses to a watch and to discovery. Parsing them at once or byte by byte gives the
+// same events and the same end.
 #include <cstddef>
 #include <cstdint>
 

@@ -11,7 +11,7 @@
 
 namespace {
 
-// A message that decodes can be encoded, and decodes to the same again.
+// A message that can be decoded survives a round trip.
 template <typename Decode, typename Encode>
 void RoundTrip(const std::string& bytes, Decode decode, Encode encode) {
   const auto first = decode(bytes);
@@ -20,7 +20,7 @@ void RoundTrip(const std::string& bytes, Decode decode, Encode encode) {
   CHECK(again.ok() && *again == *first);
 }
 
-// For messages whose strings are sanitised on encoding: only that it decodes again.
+// For messages whose strings are sanitized on encoding: checks only that the result can be decoded.
 template <typename Decode, typename Encode>
 void ThereAndBack(const std::string& bytes, Decode decode, Encode encode) {
   const auto first = decode(bytes);

@@ -90,14 +90,14 @@ def their_plugin(drakkar):
             assert "/from-nri/bin" in cluster.run("logs", "changed")
             # A change that is rejected.
             cluster.run("apply", "-f", "-", stdin=POD % "limited")
-            wait_until("the refusal is told", lambda: "changes linux of container c; this node takes changes of environment"
+            wait_until("the rejection is reported", lambda: "changes linux of container c; this node supports only changes to environment"
                        in cluster.run("get", "events", "-o", "json"))
             cluster.run("delete", "pod", "limited")
             cluster.run("delete", "pod", "told")
             wait_until("the removal is told", lambda: "remove told/c" in log.read_text())
             # A container that a plugin rejects does not start.
             cluster.run("apply", "-f", "-", stdin=POD % "refused")
-            wait_until("the refusal is told", lambda: "gonri refuses this pod" in cluster.run("get", "events", "-o", "json"))
+            wait_until("the rejection is reported", lambda: "gonri refuses this pod" in cluster.run("get", "events", "-o", "json"))
             assert cluster.get("pod", "refused")["status"]["phase"] == "Pending"
         finally:
             plugin.terminate()

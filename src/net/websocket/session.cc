@@ -113,7 +113,7 @@ bool Session::TakeHeader() {
   } else {
     if (opcode_ > kBinaryFrame) return Fail(kProtocolError, "unknown opcode"), false;
     if ((opcode_ == kContinuation) != (message_opcode_ != 0)) {
-      return Fail(kProtocolError, "a fragment is out of place"), false;
+      return Fail(kProtocolError, "a message fragment is out of order"), false;
     }
     if (opcode_ != kContinuation) message_opcode_ = opcode_;
     if (length > max_message_bytes_ - message_.size()) {
@@ -132,7 +132,7 @@ void Session::EndFrame() {
   const std::uint8_t opcode = std::exchange(message_opcode_, std::uint8_t{0});
   const std::string message = std::exchange(message_, {});
   if (opcode == kTextFrame && !IsValidUtf8(message))
-    return Fail(kInvalidData, "a text is not UTF-8");
+    return Fail(kInvalidData, "a text message is not UTF-8");
   events_.OnMessage(opcode == kTextFrame ? MessageType::kText : MessageType::kBinary, message);
 }
 
@@ -144,7 +144,7 @@ void Session::EndControlFrame() {
     return;
   }
   std::uint16_t code = kNoStatus;
-  if (payload.size() == 1) return Fail(kProtocolError, "a close frame has half a code");
+  if (payload.size() == 1) return Fail(kProtocolError, "a close code is truncated");
   if (payload.size() >= 2) {
     code = static_cast<std::uint16_t>(ByteAt(payload, 0) << 8 | ByteAt(payload, 1));
     if (!IsCloseCode(code)) return Fail(kProtocolError, "unknown close code");

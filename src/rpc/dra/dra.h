@@ -71,16 +71,16 @@ using PrepareDone = absl::AnyInvocable<void(Result<PrepareResults>)>;
 using UnprepareDone = absl::AnyInvocable<void(Result<UnprepareResults>)>;
 using AnnounceDone = absl::AnyInvocable<void()>;
 
-// What a driver implements. Runs on the server's loop; `done` is called once, then or later, on
-// the same loop. Dropping `done` answers Internal. Calls may overlap and may repeat: both
+// Implemented by drivers. Runs on the server's loop; `done` is called once, immediately or later,
+// on the same loop. Dropping `done` answers Internal. Calls may overlap and may be repeated: both
 // operations are idempotent.
 class DraPluginService {
  public:
   virtual ~DraPluginService() = default;
   virtual void NodePrepareResources(std::vector<ClaimReference> claims, PrepareDone done) = 0;
   virtual void NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) = 0;
-  // NodePrepareResources will probably follow for these claims, but need not: change nothing for
-  // them yet. `done` may wait until then; answering sooner only wakes the node.
+  // NodePrepareResources will probably follow for these claims, but need not, so nothing may be
+  // changed for them yet. `done` may wait until then; answering sooner only wakes the node.
   virtual void AnnouncePrepare(std::vector<AnnouncedClaim>, AnnounceDone done) { done(); }
 };
 

@@ -24,8 +24,8 @@ struct DraPluginOptions {
 };
 
 // A persistent connection to one plugin instance, shared by calls and health streams. It connects
-// at once and again whenever the connection is lost. Calls do not wait for a connection that keeps
-// failing: they end with Unavailable.
+// at once, and reconnects whenever the connection is lost. While connecting keeps failing, calls do
+// not wait but end with Unavailable.
 //
 // Lives on the loop; callbacks run there, never inside a call. Destroying it cancels the calls in
 // flight, and no callback runs afterwards.
@@ -35,13 +35,13 @@ class DraPluginClient {
   virtual bool IsConnected() const = 0;
   virtual void Prepare(const std::vector<ClaimReference>& claims, Duration timeout,
                        PrepareDone done) = 0;
-  // Announces the claims of the Prepare to come, for a plugin that supports kAnnouncementService.
+  // Announces the claims of the upcoming Prepare to a plugin that supports kAnnouncementService.
   // Best effort: the outcome is not reported.
   virtual void AnnouncePrepare(const std::vector<AnnouncedClaim>& claims, Duration timeout) = 0;
   virtual void Unprepare(const std::vector<ClaimReference>& claims, Duration timeout,
                          UnprepareDone done) = 0;
-  // Any of the services, whatever the plugin advertises; `on_end` gets Unimplemented if it lacks
-  // it.
+  // Accepts any of the services, whether or not the plugin advertises it; `on_end` gets
+  // Unimplemented if the plugin lacks it.
   virtual std::unique_ptr<HealthStream> WatchHealth(HealthService service,
                                                     HealthStreamCallbacks callbacks) = 0;
 };

@@ -11,7 +11,7 @@ std::string PrepareMethod(DraVersion version);
 std::string UnprepareMethod(DraVersion version);
 std::string AnnounceMethod();
 
-// The request message of both other methods.
+// The request message of NodePrepareResources and NodeUnprepareResources.
 std::string EncodeClaims(const std::vector<ClaimReference>& claims);
 Result<std::vector<ClaimReference>> DecodeClaims(const std::string& bytes);
 

@@ -124,7 +124,7 @@ TEST_P(DraTest, UnprepareWorksInBothVersions) {
 TEST_P(DraTest, AnAnnouncementComesBeforeTheCallItIsAbout) {
   Serve();
   DialAndConnect();
-  // What a claim says may be left out, and is passed on byte for byte otherwise.
+  // The object of a claim may be omitted; otherwise it is passed on byte for byte.
   const std::vector<AnnouncedClaim> announced = {{kClaimA, std::string("{\"a\":\"\xff\0\"}", 10)},
                                                  {kClaimB, ""}};
   std::size_t announced_before = 0;
@@ -201,7 +201,7 @@ TEST_P(DraTest, ACallThatIsNeverAnsweredTimesOut) {
   EXPECT_EQ(results.error(),
             (Error{ErrorCode::kDeadlineExceeded,
                    "rpc error: code = DeadlineExceeded desc = context deadline exceeded"}));
-  // The late answer goes nowhere, and the connection is as good as before.
+  // The late answer is dropped, and the connection still works.
   Do([&] {
     plugin_.ReleaseCalls();
     plugin_.hold_calls = false;
@@ -252,7 +252,7 @@ TEST_P(DraTest, AServerThatDiesFailsTheCallAndTheClientReconnectsAfterItsRestart
   ASSERT_TRUE(WaitUntil([&] { return result.has_value() && !client_->IsConnected(); }));
   EXPECT_EQ(result->error().code, ErrorCode::kUnavailable) << result->error().message;
   Do([&] {
-    plugin_.ReleaseCalls();  // into the void
+    plugin_.ReleaseCalls();  // nobody receives them
     plugin_.hold_calls = false;
   });
   Serve();

@@ -33,7 +33,8 @@ void Feed(Session& session, std::string_view bytes, std::size_t cut, Act act) {
 
 }  // namespace
 
-// Any bytes, cut anywhere, to either side: never a crash, and texts and timeouts survive both ways.
+// Arbitrary bytes, split anywhere, to either side never cause a crash. Texts and timeouts survive a
+// round trip.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
@@ -43,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CHECK(ParseTimeout(EncodeTimeout(*timeout)) >= *timeout);
   }
   if (data[0] % 2 == 0) {
-    // The preface is given, or the fuzzer would spend its time to find it.
+    // The preface is supplied, because the fuzzer would take too long to find it.
     const auto server = NewServerSession(
         [](std::string_view method) {
           return method.size() % 2 == 0 ? drakkar::Result<void>(drakkar::NotFound("unknown"))

@@ -9,7 +9,7 @@ namespace drakkar::rpc {
 constexpr int kMaxMessageBytes = 16 << 20;
 
 // A peer that falls this many messages behind on a stream is cut off with ResourceExhausted. It
-// reconnects and starts afresh.
+// reconnects and starts over.
 constexpr std::size_t kMaxPendingMessages = 1'024;
 
 namespace grpc {

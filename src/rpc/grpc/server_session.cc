@@ -246,7 +246,7 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     call.reader = MessageReader();
   }
 
-  // Ends a call for a reason of our own; whoever handles it learns that it was cancelled.
+  // Ends a call for our own reason. Its handler learns that it was cancelled.
   void Break(Stream& stream, Call& call, const Status& status) {
     if (call.started) events_.push_back({stream.id, EventType::kCancelled});
     stream.out.DropUnstarted();
@@ -264,7 +264,7 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     Resume(stream);
   }
 
-  // Not gRPC: an HTTP response with nothing but its status.
+  // Not gRPC: sends an HTTP response that has only a status.
   void Refuse(Stream& stream, Call& call, std::string_view http_status) {
     call.finished = true;
     stream.responded = true;

@@ -22,7 +22,7 @@ enum FrameType : char {
 };
 enum Flag : char { kEndStream = 1, kAck = 1, kEndHeaders = 4 };
 
-// Frames by hand, for what our own other side never sends.
+// Hand-made frames, for cases that our own client and server never produce.
 std::string Number(std::uint32_t value) {
   std::string bytes;
   for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(value >> shift & 0xff);
@@ -32,7 +32,7 @@ std::string Frame(char type, int flags, StreamId stream, std::string_view payloa
   return StrCat(Number(static_cast<std::uint32_t>(payload.size())).substr(1), type,
                 static_cast<char>(flags), Number(static_cast<std::uint32_t>(stream)), payload);
 }
-// Literals that are not indexed, lengths below 127.
+// Literals without indexing, with lengths below 127.
 std::string Fields(const std::vector<std::pair<std::string, std::string>>& fields) {
   std::string block;
   for (const auto& [name, value] : fields) {
@@ -81,7 +81,7 @@ Result<void> CheckMethod(std::string_view method) {
 
 class GrpcSession : public ::testing::Test {
  protected:
-  // Carries bytes both ways until both are silent, `step` at a time.
+  // Transfers bytes in both directions, `step` at a time, until neither side has any.
   void Run(std::size_t step = kNoLimit) {
     while (true) {
       std::string to_server, to_client;
@@ -107,7 +107,7 @@ class GrpcSession : public ::testing::Test {
       ASSERT_TRUE(received.ok()) << received.error().message;
     }
   }
-  // What a bare server session answers to bytes by hand.
+  // The response of a server session to hand-made bytes.
   std::string Answer(std::string_view bytes) {
     static_cast<void>(server->Receive(bytes));
     for (auto& event : server->TakeEvents()) calls.push_back(std::move(event));
@@ -115,7 +115,7 @@ class GrpcSession : public ::testing::Test {
     server->Send(out, kNoLimit);
     return out;
   }
-  // The status that a call made by hand, on stream 1 of a connection of its own, ends with.
+  // The status of a hand-made call on stream 1 of a new connection.
   Status StatusOf(std::string_view bytes) {
     server = NewServerSession(&CheckMethod);
     client = NewClientSession();
@@ -127,7 +127,7 @@ class GrpcSession : public ::testing::Test {
     EXPECT_EQ(ends.size(), 1u);
     return ends.empty() ? Status() : ends[0].second;
   }
-  // Lets the client hear bytes by hand on its stream 1.
+  // Feeds hand-made bytes to the client on its stream 1.
   void Hear(std::string_view bytes) {
     std::string out;
     client->Send(out, kNoLimit);
@@ -210,7 +210,7 @@ TEST_F(GrpcSession, EveryCutGivesTheSame) {
 TEST_F(GrpcSession, AnUnknownMethodIsRefusedBeforeItsRequest) {
   EXPECT_EQ(StatusOf(Head(1, "/t.T/None", "application/grpc")),
             (Status{kUnimplemented, "unknown method /t.T/None"}));
-  // And the peer need not send the rest.
+  // The peer need not send the rest.
   EXPECT_EQ(FramesOf(answered).resets, std::vector<std::uint32_t>{0});
   EXPECT_TRUE(calls.empty());
 }
@@ -247,7 +247,7 @@ TEST_F(GrpcSession, TheServerRefusesMalformedCalls) {
   EXPECT_EQ(StatusOf(Head(1, "/t.T/M", type, many)).code, kResourceExhausted);
   EXPECT_TRUE(calls.empty());
   EXPECT_FALSE(server->IsFinished());
-  // It still serves.
+  // The connection still works.
   Answer(Head(3, "/t.T/M", "application/grpc+proto") +
          Frame(kData, kEndStream, 3, FrameMessage("x")));
   ASSERT_EQ(calls.size(), 1u);

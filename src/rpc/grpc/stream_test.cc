@@ -14,7 +14,7 @@ using EventType = ServerSession::EventType;
 
 class GrpcStream : public ::testing::Test {
  protected:
-  // Carries bytes both ways until both sides are silent.
+  // Transfers bytes in both directions until neither side has any.
   void Run() {
     while (true) {
       std::string to_server, to_client;
@@ -147,7 +147,7 @@ TEST_F(GrpcStream, TheClientResetsAStreamThatItsServerHasEnded) {
   const StreamId id = Open();
   std::string out;
   client->Send(out, kNoLimit);
-  // A response of nothing but trailers, from a server that leaves the rest to the client.
+  // A trailers-only response from a server that leaves resetting the stream to the client.
   std::string fields;
   for (const auto& [name, value] : {std::pair<std::string, std::string>(":status", "200"),
                                     {"content-type", "application/grpc"},

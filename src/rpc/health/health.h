@@ -48,7 +48,7 @@ using HealthReport = std::vector<DeviceHealth>;
 
 struct HealthStreamCallbacks {
   std::function<void(HealthReport)> on_report;
-  // Once, unless the stream is destroyed first. Unimplemented: the plugin lacks the service.
+  // Called once, unless the stream is destroyed first. Unimplemented: the plugin lacks the service.
   absl::AnyInvocable<void(Result<void>)> on_end;
   // A message could not be decoded; the stream continues. May be empty.
   std::function<void(const Error&)> on_malformed;

@@ -26,7 +26,7 @@ DeviceHealth Sick() {
           .resource_name = "example.com/gpu"};
 }
 
-// What arrives of Sick over each service.
+// Sick() as it arrives over each service.
 DeviceHealth SickOver(HealthService service) {
   DeviceHealth device = Sick();
   if (service == HealthService::kNodeHealth) {
@@ -171,7 +171,7 @@ TEST_P(HealthTest, TheEndOfTheServerEndsTheStream) {
   Do([&] { server_->Stop(); });
   ASSERT_TRUE(WaitUntil([&] { return end_.has_value(); }));
   EXPECT_EQ(end_->error().code, ErrorCode::kUnavailable) << end_->error().message;
-  Do([&] { plugin_.PushHealth({Sick()}); });  // into the void
+  Do([&] { plugin_.PushHealth({Sick()}); });  // nobody receives it
 }
 
 TEST_P(HealthTest, CallsAndStreamsRunSideBySide) {

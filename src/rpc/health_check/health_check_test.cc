@@ -8,7 +8,7 @@
 namespace drakkar::rpc {
 namespace {
 
-// Answers the status that the service's name is, or an error for "none".
+// The name of the service is the status to return; "none" returns an error.
 class NumberedHealth final : public RpcService {
  public:
   std::vector<std::string> MethodPaths() const override { return {HealthCheckMethod()}; }

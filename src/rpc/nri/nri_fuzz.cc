@@ -7,8 +7,8 @@
 #include "rpc/nri/nri_plugin_session.h"
 #include "rpc/nri/nri_runtime_session.h"
 
-// Any bytes from a peer on an NRI socket, to a plugin and to a runtime that waits for answers: no
-// crash, and a session that has ended stays silent.
+// Sends arbitrary bytes on an NRI socket to a plugin, and to a runtime that waits for answers.
+// Neither crashes, and a session that has ended sends nothing.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

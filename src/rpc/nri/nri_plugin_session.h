@@ -15,14 +15,14 @@ namespace nri {
 struct ContainerEvent;
 }
 
-// The plugin's side of one NRI socket: registers, says which events it wants, and hands them over.
-// Bytes in, bytes out, no I/O. Loop-bound.
+// The plugin's side of one NRI socket: registers, subscribes to events, and passes them to the
+// callbacks. Bytes in, bytes out, no I/O. Loop-bound.
 class NriPluginSession {
  public:
   struct Callbacks {
     // Pods that already exist, in one or more parts. May be empty.
     std::function<void(const std::vector<NriPodSandbox>& pods)> on_pods;
-    // The runtime waits for `done`; an error fails the pod's start. Null: not asked for.
+    // The runtime waits for `done`; an error fails the pod's start. Null: not subscribed.
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_run_pod_sandbox;
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_stop_pod_sandbox;
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_remove_pod_sandbox;

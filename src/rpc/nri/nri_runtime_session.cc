@@ -39,13 +39,14 @@ NriRuntimeSession::NriRuntimeSession(Options options)
 void NriRuntimeSession::Serve(const std::string& method, const std::string& payload,
                               TtrpcDone done) {
   if (method == StrCat(nri::kRuntimeService, "UpdateContainers")) {
-    return done(Error{ErrorCode::kUnimplemented, "containers are not changed by NRI plugins here"});
+    return done(
+        Error{ErrorCode::kUnimplemented, "NRI plugins cannot update containers on this node"});
   }
   if (method != StrCat(nri::kRuntimeService, "RegisterPlugin")) {
     return done(Error{ErrorCode::kUnimplemented, "unknown method " + method});
   }
   if (state_ != State::kWaiting)
-    return done(FailedPrecondition("the plugin has registered already"));
+    return done(FailedPrecondition("the plugin is already registered"));
   auto registration = nri::DecodeRegistration(payload);
   Result<void> valid = registration.ok() ? CheckNriPluginName(registration->name)
                                          : Result<void>(registration.error());
@@ -80,12 +81,12 @@ void NriRuntimeSession::Configure() {
         // An empty set means all events.
         events_ = *events == 0 ? -1 : *events;
         subscribed_ = *events;
-        // A plugin that wants to veto changes must not believe that it will be asked.
+        // A plugin that wants to veto changes must not assume that it will be called.
         if ((subscribed_ & NriEventBit(NriEvent::kValidateContainerAdjustment)) != 0) {
           return Fail(Error{ErrorCode::kUnimplemented,
                             StrCat("NRI plugin ", title(),
-                                   " wants to validate changes of containers, which this node does "
-                                   "not ask plugins for")});
+                                   " wants to validate container changes, which this node does "
+                                   "not support")});
         }
         Synchronize();
       });
@@ -176,7 +177,7 @@ void NriRuntimeSession::DeliverContainer(NriEvent event, const NriPodSandbox& po
           return done(FailedPrecondition(
               StrCat("NRI plugin ", title(), " changes ", Join(adjustment->unsupported, ", "),
                      " of container ", name,
-                     "; this node takes changes of environment, mounts and annotations only")));
+                     "; this node supports only changes to environment, mounts and annotations")));
         }
         done(std::move(adjustment));
       });

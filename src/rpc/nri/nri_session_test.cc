@@ -24,7 +24,7 @@ NriPodSandbox Pod(const std::string& name) {
           .linux_namespaces = {{"network", "/proc/42/ns/net"}}};
 }
 
-// Both sides on one loop; bytes go through it, in pieces of any size.
+// Both sides on one loop, which carries bytes in pieces of any size.
 class NriSessionTest : public ::testing::Test {
  protected:
   void Start(std::string name = "net.example.com", std::string index = "50") {
@@ -55,7 +55,7 @@ class NriSessionTest : public ::testing::Test {
     loop_.RunUntilIdle();
   }
   void ToPlugin(std::string bytes) {
-    // Byte by byte: framing must not depend on how the socket cuts.
+    // Byte by byte: framing must not depend on how the socket splits the data.
     for (const char byte : bytes) {
       loop_.Post([this, byte] {
         if (plugin_ == nullptr) return;
@@ -169,7 +169,7 @@ TEST_F(NriSessionTest, OlderRuntimesDeliverByStateChange) {
     done(Ok());
   };
   Start();
-  // What such a runtime sends, by hand.
+  // Hand-made messages of such a runtime.
   std::optional<Result<std::string>> answer;
   TtrpcEndpoint old({.loop = loop_,
                      .serving_connection = kNriRuntimeConnection,
@@ -268,8 +268,7 @@ TEST_F(NriSessionTest, APluginThatWantsToValidateChangesIsTurnedAway) {
                                      NriDone done) { done(Ok()); };
   Start();
   ASSERT_FALSE(log_.empty());
-  EXPECT_THAT(log_.front(),
-              HasSubstr("50-net.example.com wants to validate changes of containers"));
+  EXPECT_THAT(log_.front(), HasSubstr("50-net.example.com wants to validate container changes"));
 }
 
 }  // namespace

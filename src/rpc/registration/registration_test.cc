@@ -93,7 +93,7 @@ TEST_P(RegistrationTest, DestroyingTheClientDropsItsCallbacks) {
     client_.reset();
   });
   Do([&] { client_ = MakeRegistrationClient(transport()); });
-  EXPECT_TRUE(GetInfo(path_).ok());  // a round trip later
+  EXPECT_TRUE(GetInfo(path_).ok());  // one round trip later
   Do([&] { EXPECT_FALSE(ran); });
 }
 

@@ -104,7 +104,7 @@ struct MemoryTransport::Hub {
     });
   }
 
-  // The client gives up: no more callbacks.
+  // The client cancels: no more callbacks.
   void CancelClient(const CallPointer& call) {
     if (!call->client_open) return;
     call->client_open = false;

@@ -14,12 +14,13 @@
 
 namespace drakkar::rpc {
 
-// Sockets in memory: the whole of rpc above the transport runs on it, on one loop and one seed.
+// Sockets in memory: everything in rpc above the transport can run on it, on one loop with one
+// seed.
 //
-// It behaves like the real one where callers can tell: answers arrive through the loop, deadlines
-// and backoff run on its clock, a kept channel that is not connected fails calls at once, and a
-// server that stops fails the calls in flight. A test can break connections and make calls fail.
-// It must outlive its channels and servers.
+// It behaves like the real transport wherever callers can tell: answers arrive through the loop,
+// deadlines and backoff use its clock, a kept channel that is not connected fails calls at once,
+// and a server that stops fails the calls in flight. A test can break connections and make calls
+// fail. It must outlive its channels and servers.
 class MemoryTransport final : public Transport {
  public:
   explicit MemoryTransport(EventLoop& loop);
@@ -36,7 +37,7 @@ class MemoryTransport final : public Transport {
 
   // Drops every connection to `path`; calls in flight fail. Kept channels reconnect.
   void BreakConnections(const std::string& path);
-  // As if the server's process were killed: nobody listens any more, and the socket file stays.
+  // Simulates a killed server process: nobody listens any more, and the socket file stays.
   void Kill(const std::string& path);
   // Runs before a call reaches the server; an error is returned to the caller instead.
   using CallFault =

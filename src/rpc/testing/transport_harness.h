@@ -10,8 +10,8 @@
 
 namespace drakkar::rpc {
 
-// Lets a contract test run over real sockets and in memory alike. Touch the test's state only
-// inside Do and WaitUntil, which run on the transport's loop.
+// Runs a contract test both over real sockets and in memory. Touch the test's state only inside Do
+// and WaitUntil, which run on the transport's loop.
 class TransportHarness {
  public:
   virtual ~TransportHarness() = default;

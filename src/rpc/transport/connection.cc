@@ -5,7 +5,7 @@
 namespace drakkar::rpc {
 namespace {
 
-// Bytes one connection sends per loop iteration before others have their turn.
+// How much one connection sends per loop iteration before it yields to others.
 constexpr std::size_t kFlushBytes = 256 * 1024;
 
 }  // namespace

@@ -34,9 +34,9 @@ struct LoopContext {
   bool may_linger = true;  // until the transport is gone
 };
 
-// A socket, with TLS or without, and a gRPC session on it: the half that client and server share.
-// Received bytes go to the session; its output leaves in one write per loop iteration, and no more
-// is asked of it than the kernel accepts. Lives on the loop; create it as a shared_ptr.
+// A socket, with or without TLS, and a gRPC session on it: the part that client and server share.
+// Received bytes go to the session. Its output is sent in one write per loop iteration, limited to
+// what the kernel accepts. Lives on the loop; create it as a shared_ptr.
 class Connection : public net::Flushable,
                    public std::enable_shared_from_this<Connection>,
                    private net::Transport::Handler {
@@ -52,7 +52,7 @@ class Connection : public net::Flushable,
   void ScheduleFlush();
   void FlushOutput() override;
   bool IsOpen() const { return transport_ != nullptr; }
-  // At once, without OnLost.
+  // Closes immediately, without OnLost.
   void Close();
   // Closes once the peer has read everything, or after kStopGrace.
   void CloseGently();
@@ -68,7 +68,7 @@ class Connection : public net::Flushable,
   // empty. Not after Close.
   virtual void OnLost(const std::string& why) = 0;
 
-  // Closes at once, with OnLost.
+  // Closes immediately, with OnLost.
   void Lose(std::string why);
 
  private:

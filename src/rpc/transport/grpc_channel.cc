@@ -69,7 +69,7 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   void Cancel(const CallPointer& call);
   EventLoop& loop() { return context_->loop; }
 
-  // By a connection.
+  // Called by a connection.
   void OnReady(ClientConnection& connection);
   void OnGoingAway(ClientConnection& connection);
   void OnLost(ClientConnection& connection, const std::string& why);
@@ -77,7 +77,7 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   void End(const CallPointer& call, Result<void> result, bool unprocessed);
 
  private:
-  // A channel with a connection callback stays connected; any other connects when it is called.
+  // A channel with a connection callback stays connected; others connect on the first call.
   bool IsKept() const { return options_.on_connection_change != nullptr; }
   net::Address ServerAddress() const;
   void Connect();

@@ -26,16 +26,16 @@ class TlsContext;
 
 namespace drakkar::rpc {
 
-// Calls between processes as bytes: methods are paths ("/package.Service/Method"), and the folders
-// beside this one encode the messages. gRPC in production, a MemoryTransport in a simulation;
-// clients and services on top cannot tell them apart.
+// Calls between processes as bytes: methods are paths ("/package.Service/Method"), and the
+// neighbouring folders encode the messages. Production uses gRPC and simulations use
+// MemoryTransport; clients and services cannot tell them apart.
 
 struct ChannelOptions {
   std::string socket_path;
-  // Set: over TCP instead of `socket_path`.
+  // If set, connects over TCP instead of `socket_path`.
   std::string host;
   std::uint16_t port = 0;
-  // Set: over TLS. The server must present a certificate for `host` and negotiate "h2".
+  // If set, uses TLS. The server must present a certificate for `host` and negotiate "h2".
   std::shared_ptr<const net::TlsContext> tls = nullptr;
   std::string authority = "localhost";
   std::string user_agent = "grpc-drakkar/1";
@@ -46,12 +46,12 @@ struct ChannelOptions {
   Duration max_backoff = std::chrono::seconds(120);
   // From dialling to the server's first SETTINGS.
   Duration connect_timeout = std::chrono::seconds(20);
-  // Greater than zero: a connection with calls that has been silent this long is pinged, and closed
-  // if nothing arrives within `keepalive_timeout`.
+  // If greater than zero, a connection with calls that has been silent this long is pinged, and
+  // closed if nothing arrives within `keepalive_timeout`.
   Duration keepalive_interval = Duration(0);
   Duration keepalive_timeout = std::chrono::seconds(10);
-  // When set, the channel connects at once and again after every loss, and reports each change.
-  // A channel starts out disconnected. Without it, the first call connects.
+  // If set, the channel connects at once, reconnects after every loss, and reports each change. It
+  // starts out disconnected. If not set, the first call connects.
   std::function<void(bool connected)> on_connection_change = nullptr;
 };
 
@@ -67,7 +67,7 @@ struct CallRequest {
 
 struct CallResult {
   Result<std::string> response;
-  // Only with an error: the server certainly did not act on the call, so making it again is safe.
+  // Only with an error: the server certainly did not act on the call, so it is safe to retry.
   bool unprocessed = false;
 };
 
@@ -79,7 +79,7 @@ struct StreamRequest {
 
 struct StreamCallbacks {
   std::function<void(std::string message)> on_message;
-  // Once, after the last message: ok when the server ended the stream without an error.
+  // Called once, after the last message: ok if the server ended the stream without an error.
   absl::AnyInvocable<void(Result<void>)> on_end;
 };
 
@@ -138,13 +138,13 @@ class ServerCall {
                          std::function<void()> on_end) = 0;
 };
 
-// A set of methods, as the wire names them.
+// A set of methods under their names on the wire.
 class RpcService {
  public:
   virtual ~RpcService() = default;
   // "/package.Service/Method"; constant.
   virtual std::vector<std::string> MethodPaths() const = 0;
-  // Those of them that take a stream of messages; constant.
+  // The methods that take a stream of messages; constant.
   virtual std::vector<std::string> StreamingPaths() const { return {}; }
   // Runs on the loop for each call, with its first message; keeps `call` until it is finished.
   virtual void Handle(std::string_view method, std::string request,
@@ -154,10 +154,10 @@ class RpcService {
 // A server on one unix socket.
 //
 // Start removes a stale socket file, listens, and sets the mode to 0600; an error names the path
-// and the reason. Stop answers calls in flight with Unavailable and removes the socket file; a peer
-// that is behind has a moment to read its answers, while the transport lives; no handler runs
-// afterwards. Both are idempotent; after Stop, Start works again. Destroying the server stops it.
-// Unknown methods are answered with Unimplemented. Lives on the loop, as do the services.
+// and the reason. Stop answers calls in flight with Unavailable, removes the socket file, and runs
+// no handlers afterwards. While the transport exists, a slow peer has a moment to read its answers.
+// Both are idempotent, and Start works again after Stop. Destroying the server stops it. Unknown
+// methods are answered with Unimplemented. Lives on the loop, as do the services.
 class Server {
  public:
   virtual ~Server() = default;

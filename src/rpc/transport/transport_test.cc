@@ -14,9 +14,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// "/t.T/Echo" answers its request, "/t.T/Count" streams as many messages as it is asked for,
-// "/t.T/Keep" keeps its call for the test, "/t.T/Huge" answers more than is allowed, "/t.T/Stop"
-// stops the server before it answers.
+// "/t.T/Echo" returns its request, "/t.T/Count" streams as many messages as requested, "/t.T/Keep"
+// keeps its call for the test, "/t.T/Huge" returns more than is allowed, and "/t.T/Stop" stops the
+// server before it answers.
 class EchoService final : public RpcService {
  public:
   std::vector<std::string> MethodPaths() const override {
@@ -345,7 +345,7 @@ TEST_F(GrpcSocketTest, TheSocketIsPrivateAndGoneAfterStop) {
 }
 
 TEST_F(GrpcSocketTest, AStaleSocketIsReplaced) {
-  // A second server takes the path over from one that never cleaned up.
+  // A second server takes over the path from one that did not clean up.
   const std::string path = harness_->SocketPath("s.sock");
   ASSERT_TRUE(Start(path).ok());
   std::unique_ptr<Server> successor;
@@ -388,7 +388,7 @@ TEST_F(GrpcSocketTest, AReaderThatFallsTooFarBehindIsCutOff) {
   });
   ASSERT_TRUE(harness_->WaitUntil([&] { return echo->kept.size() == 1; }));
   harness_->Do([&] {
-    // Reader and writer share the loop, so nothing is read while this sends.
+    // Reader and writer share the loop, so nothing is read during these sends.
     for (std::size_t i = 0; i < 4 * kMaxPendingMessages; ++i) {
       echo->kept[0]->Send(std::string(10'000, 'x'));
     }
@@ -444,7 +444,7 @@ TEST_F(GrpcSocketTest, APeerThatIsBehindStillGetsItsAnswerFromAServerThatStops) 
   });
   ASSERT_TRUE(harness_->WaitUntil([&] { return echo_->kept.size() == 1; }));
   harness_->Do([&] {
-    // More than the kernel takes at once, on a loop that does not read meanwhile.
+    // More than the kernel accepts at once, on a loop that does not read in the meantime.
     echo_->kept[0]->Send(std::string(3'000'000, 'x'));
     echo_->kept[0]->Finish(Ok());
     server_->Stop();
@@ -454,7 +454,7 @@ TEST_F(GrpcSocketTest, APeerThatIsBehindStillGetsItsAnswerFromAServerThatStops) 
   harness_->Do([&] { channel.reset(); });
 }
 
-// A peer whose words are given, or that never says any.
+// A peer that sends given bytes, or nothing.
 class OddPeer final : public net::Socket::Handler {
  public:
   OddPeer(UvLoop& loop, const std::string& path, std::string says) : says_(std::move(says)) {
@@ -503,7 +503,7 @@ TEST_F(GrpcSocketTest, APeerThatSpeaksSomethingElseIsUnavailableAndOneThatIsSile
 }
 
 TEST_F(GrpcSocketTest, APeerThatDropsEveryConnectionIsNotTriedWithoutAPause) {
-  // Its SETTINGS, and a GOAWAY right after them.
+  // Sends its SETTINGS, immediately followed by a GOAWAY.
   const std::string path = harness_->SocketPath("odd.sock");
   const std::string says(
       "\0\0\0\4\0\0\0\0\0"

@@ -64,7 +64,7 @@ void TtrpcEndpoint::Call(const std::string& method, const std::string& payload, 
   if (closed_) return fail(*closed_);
   if (pending_.size() >= kMaxCalls) {
     return fail(
-        {ErrorCode::kResourceExhausted, StrCat("more than ", kMaxCalls, " calls are under way")});
+        {ErrorCode::kResourceExhausted, StrCat("more than ", kMaxCalls, " calls are in flight")});
   }
   wire::Request request;
   const auto [service, name] = SplitMethod(method);
@@ -109,10 +109,10 @@ Result<void> TtrpcEndpoint::Receive(std::string_view bytes) {
 
 Result<void> TtrpcEndpoint::OnRequest(const TtrpcMessage& message) {
   if (message.type != TtrpcType::kRequest || message.stream % 2 == 0) {
-    return InvalidArgument("a ttRPC caller sent something that is no request");
+    return InvalidArgument("a ttRPC client sent a message that is not a request");
   }
   if ((message.flags & kRemoteOpen) != 0) {
-    Answer(message.stream, Error{ErrorCode::kUnimplemented, "streams are not served"});
+    Answer(message.stream, Error{ErrorCode::kUnimplemented, "streams are not supported"});
     return Ok();
   }
   auto request = internal::Parse<wire::Request>(message.data, "ttrpc.Request");
@@ -122,7 +122,7 @@ Result<void> TtrpcEndpoint::OnRequest(const TtrpcMessage& message) {
   }
   if (serving_ >= kMaxCalls) {
     Answer(message.stream, Error{ErrorCode::kResourceExhausted,
-                                 StrCat("more than ", kMaxCalls, " calls are under way")});
+                                 StrCat("more than ", kMaxCalls, " calls are in flight")});
     return Ok();
   }
   auto call = std::make_shared<ServedCall>(*this, message.stream);
@@ -148,7 +148,7 @@ void TtrpcEndpoint::Answer(std::uint32_t stream, Result<std::string> result) {
 
 Result<void> TtrpcEndpoint::OnResponse(const TtrpcMessage& message) {
   if (message.type != TtrpcType::kResponse) {
-    return InvalidArgument("a ttRPC server sent something that is no response");
+    return InvalidArgument("a ttRPC server sent a message that is not a response");
   }
   auto response = internal::Parse<wire::Response>(message.data, "ttrpc.Response");
   if (!response.ok()) {

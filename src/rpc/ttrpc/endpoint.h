@@ -33,8 +33,8 @@ class TtrpcEndpoint {
     std::uint32_t calling_connection = 0;
     // Writes bytes to the socket.
     std::function<void(std::string bytes)> send;
-    // A call of the peer, "/package.Service/Method". `done` is called once, then or later; dropping
-    // it answers Internal. Answer kUnimplemented for an unserved method.
+    // A call from the peer, "/package.Service/Method". `done` is called once, immediately or later;
+    // dropping it answers Internal. Answer kUnimplemented for an unknown method.
     std::function<void(const std::string& method, const std::string& payload, TtrpcDone done)>
         serve;
   };
@@ -42,14 +42,14 @@ class TtrpcEndpoint {
   TtrpcEndpoint(const TtrpcEndpoint&) = delete;
   TtrpcEndpoint& operator=(const TtrpcEndpoint&) = delete;
 
-  // `method` is "/package.Service/Method". Without an answer in time: kDeadlineExceeded.
+  // `method` is "/package.Service/Method". If there is no answer in time: kDeadlineExceeded.
   void Call(const std::string& method, const std::string& payload, Duration timeout,
             TtrpcDone done);
 
   // Bytes from the socket. An error is final: close the socket.
   Result<void> Receive(std::string_view bytes);
 
-  // The socket is gone: calls in flight fail with `error`, and so do all later ones.
+  // The socket is closed: calls in flight fail with `error`, and so do all later ones.
   void Close(const Error& error);
 
  private:
@@ -69,7 +69,7 @@ class TtrpcEndpoint {
   MuxDecoder pieces_;
   TtrpcDecoder requests_;
   TtrpcDecoder responses_;
-  std::uint32_t next_stream_ = 1;  // odd: the caller's
+  std::uint32_t next_stream_ = 1;  // odd, because we are the caller
   std::map<std::uint32_t, Pending> pending_;
   std::size_t serving_ = 0;
   std::optional<Error> closed_;

@@ -53,10 +53,10 @@ constexpr std::size_t kMaxSentPiece = 4'096;
 // The largest piece we accept: a whole message.
 constexpr std::size_t kMaxTakenPiece = kMaxTtrpcData + 10;
 
-// `bytes` of `connection`, in as many pieces as it takes.
+// Encodes `bytes` for `connection` in as many pieces as needed.
 std::string EncodeMux(std::uint32_t connection, std::string_view bytes);
 
-// As TtrpcDecoder; buffers at most one piece.
+// Like TtrpcDecoder; buffers at most one piece.
 class MuxDecoder {
  public:
   Result<std::vector<MuxFrame>> Feed(std::string_view bytes);

@@ -30,7 +30,7 @@ TEST(TtrpcFrame, MessagesComeOutWhereverTheBytesAreCut) {
                           .data = std::string(random.Below(10'000), 'd')});
       bytes += EncodeTtrpc(messages.back());
     }
-    // Through the logical connection as well, both cut at random.
+    // Also through the logical connection, with both split at random.
     const std::string muxed = EncodeMux(1, bytes);
     MuxDecoder pieces;
     TtrpcDecoder decoder;
