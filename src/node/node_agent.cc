@@ -55,7 +55,7 @@ struct NodeAgent::Parts {
                    if (usable) {
                      DriverUsable(driver);
                    } else if (dra.IsForgotten(driver)) {
-                     RetryWaiting();  // its waiters give up on it
+                     RetryWaiting();  // claims are then unprepared without it
                    }
                  }}),
         checkpoint(options.loop, options.files, options.blocking, options.root_directory),

@@ -119,7 +119,7 @@ void NodeServer::Serve(const net::ServerRequest& request,
   const bool is_command = parts.size() == 5 && (parts[1] == "exec" || parts[1] == "attach");
   if (request.method != net::Method::kGet &&
       !(is_command && request.method == net::Method::kPost)) {
-    return writer->Send(405, PlainText(), std::string("only GET is served here\n"));
+    return writer->Send(405, PlainText(), std::string("only GET is supported\n"));
   }
   if (request.path == "/healthz" || request.path == "/healthz/ping") {
     return writer->Send(200, PlainText(), std::string("ok"));

@@ -49,7 +49,7 @@ NodeFeatures::NodeFeatures(const NodeFeatureOptions& options, const FeatureGates
        .runtime_features = InBoth(options.runtime_features, offered)},
       options.implemented.empty() ? features::ImplementedByOurNode() : options.implemented);
   for (const std::string& problem : declaration_.problems) {
-    kLog.Error("left a feature undeclared", {{"err", problem}});
+    kLog.Error("could not declare a feature", {{"err", problem}});
   }
   kLog.Info("declared features", {{"features", Join(declaration_.names, ", ")}});
 }

@@ -1,4 +1,4 @@
-// What the node declares, and the pods it refuses because of it (KEP-5328).
+// What the node declares, and which pods it rejects because of that (KEP-5328).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

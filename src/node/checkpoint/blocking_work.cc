@@ -12,7 +12,8 @@ class PooledWork final : public BlockingWork {
 
   void Run(absl::AnyInvocable<Result<void>()> work,
            absl::AnyInvocable<void(Result<void>)> done) override {
-    // `done` belongs to the loop: it waits there in a box that only the loop opens.
+    // `done` belongs to the loop, so only the loop may run or destroy it. The worker just carries
+    // the box.
     auto box = std::make_shared<absl::AnyInvocable<void(Result<void>)>>(std::move(done));
     auto answer = [&loop = loop_, box, owner = lifetime_.Observe()](Result<void> result) {
       loop.Post([box, owner, result = std::move(result)]() mutable {

@@ -14,9 +14,9 @@ constexpr std::string_view kEmptySlot("\0", 1);  // the bytes after it are ignor
 Error WithWayOut(const Error& error, const std::string& path) {
   return error.Prefixed(
       StrCat("cannot use ", path,
-             ", which says which devices are prepared (to start without it: delete the "
-             "pods with claims on this node, with `drakkar up --node=false` if nothing "
-             "else serves the API, then move the file away)"));
+             ", which records the prepared devices (to start without it, delete the pods "
+             "with claims on this node, using `drakkar up --node=false` if nothing else "
+             "serves the API, then move the file away)"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace drakkar::node {
 // one each. Loop-bound.
 class CheckpointFile {
  public:
-  // Not sooner: replacing a file stalls the file system's journal, and with it the next pod's
+  // Not sooner, because replacing a file stalls the file system's journal and thus the next pod's
   // start.
   static constexpr Duration kSettleAfter = std::chrono::seconds(1);
 
@@ -40,7 +40,7 @@ class CheckpointFile {
   // Stores the current state within kSettleAfter, without a callback. Retried every second until it
   // succeeds.
   void StoreEventually();
-  // Writes what StoreEventually still owes, before the process ends. Blocks.
+  // Writes what StoreEventually has not written yet, before the process exits. Blocks.
   void Flush();
 
   const std::string& path() const { return path_; }

@@ -63,7 +63,7 @@ void DraManager::ReconcileNow() {
   }
 }
 
-// --- questions
+// --- queries
 
 Result<std::vector<std::string>> DraManager::CdiDevices(Value pod, Value container) const {
   std::vector<std::string> ids;

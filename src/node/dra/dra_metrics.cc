@@ -42,7 +42,7 @@ void DraMetrics::Operation(std::string_view name, bool is_error, Duration took) 
   metrics_
       ->GetHistogram(
           "drakkar_node_dra_operations_duration_seconds",
-          "As dra_operations_duration_seconds, in finer steps",
+          "Same as dra_operations_duration_seconds, with finer buckets",
           {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
           FineBounds())
       .Observe(Seconds(took));
@@ -52,7 +52,7 @@ void DraMetrics::PrepareStage(std::string_view stage, Duration took) {
   if (metrics_ == nullptr) return;
   metrics_
       ->GetHistogram("drakkar_node_dra_prepare_stage_duration_seconds",
-                     "What preparing the claims of a pod spends its time with",
+                     "Duration of each stage of preparing a pod's claims",
                      {{"stage", std::string(stage)}}, FineBounds())
       .Observe(Seconds(took));
 }
@@ -84,7 +84,7 @@ void DraMetrics::PrepareSkipped(const std::string& driver) {
   for (const char* prefix : kPrefixes) {
     metrics_
         ->GetCounter(std::string(prefix) + "dra_node_prepare_skips_total",
-                     "Claims prepared without calling the driver, which asked for that",
+                     "Claims prepared without calling the driver (skipNodeOperations)",
                      {{"driver_name", driver}})
         .Add();
   }
@@ -95,7 +95,7 @@ void DraMetrics::UnprepareSkipped(const std::string& driver) {
   for (const char* prefix : kPrefixes) {
     metrics_
         ->GetCounter(std::string(prefix) + "dra_node_unprepare_skips_total",
-                     "Claims unprepared without calling the driver, which asked for that",
+                     "Claims unprepared without calling the driver (skipNodeOperations)",
                      {{"driver_name", driver}})
         .Add();
   }

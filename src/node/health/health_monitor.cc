@@ -228,7 +228,7 @@ void HealthMonitor::TellChanges() {
     if (options_.metrics != nullptr) {
       options_.metrics
           ->GetCounter("drakkar_node_device_health_changes_total",
-                       "Changes of device health seen by the node",
+                       "Device health changes seen by the node",
                        {{"driver_name", key.driver},
                         {"health", std::string(rpc::DeviceHealthStateName(view.health))}})
           .Add();
@@ -313,7 +313,7 @@ void HealthMonitor::CountDevices() const {
     counted_.insert(driver);
     for (const auto state : kStates) {
       options_.metrics
-          ->GetGauge(kName, "Devices that a driver reports or a pod holds, by their health now",
+          ->GetGauge(kName, "Devices reported by a driver or held by a pod, by current health",
                      labels(driver, state))
           .Set(count[state]);
     }

@@ -15,8 +15,7 @@ void UpdateChannel::Send(const std::string& source, const std::set<std::string>&
   if (metrics_ != nullptr && !pod_uids.empty()) {
     metrics_
         ->GetCounter("drakkar_node_resource_updates_total",
-                     "Pods whose resource status a source asked to be looked at again",
-                     {{"source", source}})
+                     "Pods queued for a resource status update, by source", {{"source", source}})
         .Add(static_cast<double>(pod_uids.size()));
   }
   for (const std::string& uid : pod_uids) {

@@ -156,7 +156,7 @@ class HookedRuntime final : public Runtime {
          done = std::move(done)](Result<void> result) mutable {
           if (result.ok()) return done(id);
           if (!self.alive()) return done(result.error());
-          // A sandbox whose hooks failed must not be taken for a good one.
+          // A sandbox whose hooks failed must not be mistaken for a good one.
           beneath_->RemovePodSandbox(
               id, [error = result.error(), done = std::move(done)](Result<void> removed) mutable {
                 if (!removed.ok()) {

@@ -62,7 +62,7 @@ Result<void> SetSeccomp(const ContainerConfigInput& input, SecurityContext& secu
     security.seccomp = SeccompKind::kLocalhost;
     security.seccomp_path = JoinPath(input.seccomp_directory, path);
   } else if (!type.empty() && type != "Unconfined") {
-    return InvalidArgument(StrCat("seccomp profile type ", Quote(type), " is not known"));
+    return InvalidArgument(StrCat("unknown seccomp profile type ", Quote(type)));
   }
   return Ok();
 }

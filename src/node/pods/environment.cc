@@ -12,8 +12,8 @@ class Builder {
   Result<void> Set(const std::string& name, std::string value) {
     const std::size_t bytes = name.size() + value.size();
     if (bytes > left()) {
-      return Error{ErrorCode::kResourceExhausted, StrCat("the environment has more than ",
-                                                         kMaxEnvironmentBytes, " bytes with it")};
+      return Error{ErrorCode::kResourceExhausted,
+                   StrCat("the environment would exceed ", kMaxEnvironmentBytes, " bytes")};
     }
     auto [entry, added] = values_.try_emplace(name);
     if (added) order_.push_back(name);

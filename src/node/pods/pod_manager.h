@@ -13,8 +13,8 @@
 
 namespace drakkar::node {
 
-// The pods bound to this node: one worker each, plus workers that remove what the runtime still has
-// of deleted pods. Loop-bound; bounded by what the API and the runtime hold for this node.
+// The pods bound to this node: one worker each, plus workers that remove what deleted pods left in
+// the runtime. Loop-bound; bounded by what the API and the runtime hold for this node.
 class PodManager {
  public:
   PodManager(PodContext& context, Random& random);

@@ -242,7 +242,7 @@ TEST(Volumes, AConfigMapMountedTooManyTimesIsRefused) {
                           items, "]}}]}}"));
   auto volumes = node.Prepare(pod, sources);
   ASSERT_FALSE(volumes.ok());
-  EXPECT_THAT(volumes.error().message, HasSubstr("bring more than"));
+  EXPECT_THAT(volumes.error().message, HasSubstr("content of the pod's volumes exceeds"));
 }
 
 TEST(Volumes, AHostPathWithoutATypeIsCreatedAndOneWithATypeIsChecked) {

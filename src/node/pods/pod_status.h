@@ -17,7 +17,7 @@ struct WaitingReason {
   std::string message;
 };
 
-// The progress of a change of the pod's resources.
+// The progress of a change to the pod's resources.
 struct ResizeState {
   enum class Stage {
     kInProgress,

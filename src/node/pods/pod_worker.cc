@@ -28,7 +28,7 @@ PodWorker::PodWorker(PodContext& context, std::string uid, std::function<void()>
 
 PodWorker::~PodWorker() = default;
 
-// --- what happens outside
+// --- events from outside
 
 void PodWorker::Update(const api::ObjectPtr& pod) {
   context_.loop.AssertInLoop();
@@ -123,7 +123,7 @@ void PodWorker::BackOff() {
   retry_at_ = Tick() + retry_backoff_.Next();
 }
 
-// --- deciding
+// --- decisions
 
 bool PodWorker::IsOverInApi() const {
   const std::string_view phase = root()["status"]["phase"].str();
@@ -366,7 +366,7 @@ std::optional<PodWorker::StopReason> PodWorker::CheckDeadline() {
   return StopReason::kDeadline;
 }
 
-// --- what all parts of it use
+// --- shared helpers
 
 Duration PodWorker::BoundedSeconds(std::int64_t seconds) {
   constexpr std::int64_t kMost =

@@ -56,8 +56,8 @@ class Files {
     RETURN_IF_ERROR(CheckPath(path));
     if (content.size() > budget_bytes_) {
       return Error{ErrorCode::kResourceExhausted,
-                   StrCat("the pod's volumes bring more than ", kMaxVolumeContentBytes,
-                          " bytes: mount fewer ConfigMaps, Secrets and fields")};
+                   StrCat("the content of the pod's volumes exceeds ", kMaxVolumeContentBytes,
+                          " bytes; mount fewer ConfigMaps, Secrets and fields")};
     }
     budget_bytes_ -= content.size();
     map_[std::string(path)] = {std::move(content), mode};
@@ -226,7 +226,7 @@ Result<void> CheckHostPath(const VolumeInput& input, const std::string& path,
     fits = node.ok() && node->type == (type == "CharDevice" ? DeviceNodeType::kCharacter
                                                             : DeviceNodeType::kBlock);
   } else {
-    return InvalidArgument(StrCat("hostPath type ", Quote(type), " is not known"));
+    return InvalidArgument(StrCat("unknown hostPath type ", Quote(type)));
   }
   if (!fits) {
     return FailedPrecondition(StrCat("hostPath type check failed: ", path, " is not a ", type));

@@ -10,15 +10,15 @@
 
 namespace drakkar::node {
 
-// How the runtime reads JSON: state files, OCI bundles, image manifests, conmon's answers. Images
-// are foreign input, so size and depth are bounded.
+// How the runtime reads JSON: state files, OCI bundles, image manifests, conmon's reports. Images
+// are untrusted input, so size and depth are bounded.
 constexpr int kMaxJsonDepth = 64;
 constexpr std::size_t kMaxJsonBytes = 8u << 20;
 
 // Strict RFC 8259, duplicate keys refused. Errors name line and column.
 Result<api::TreePtr> ParseJson(std::string_view text);
 
-// The texts of a list or a map; anything else in it is left out.
+// The strings in a list or map; other values are skipped.
 std::vector<std::string> Strings(api::Value list);
 std::map<std::string, std::string> StringMap(api::Value map);
 

@@ -79,8 +79,9 @@ struct StreamOptions {
 
 enum class OutputStream { kStandard, kError };
 
-// The streams of a process. Bound to the runtime's loop. Destroying it kills what Exec started
-// (SIGKILL) and detaches from what Attach found; no event follows.
+// The streams of a process. Bound to the runtime's loop. Destroying the object kills (SIGKILL) a
+// command that Exec started, or detaches from a container that Attach connected to; no event
+// follows.
 class ProcessStreams {
  public:
   class Events {

@@ -28,7 +28,7 @@ struct CgroupResources {
   std::int64_t memory_limit_bytes = 0;
   std::int64_t pids_limit = 0;
   std::map<std::string, std::int64_t> hugepage_limits_bytes;  // "2MB" -> bytes
-  std::optional<int> oom_score_adjust;  // lowering it below ours needs CAP_SYS_RESOURCE
+  std::optional<int> oom_score_adjust;  // lowering it below our own needs CAP_SYS_RESOURCE
 };
 
 struct PodSandboxConfig {

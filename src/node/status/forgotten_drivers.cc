@@ -60,7 +60,7 @@ void ForgottenDrivers::Look(const api::ObjectPtr& node) {
 }
 
 void ForgottenDrivers::Remove(const std::string& driver) {
-  // Until the Node was read, it may be on the list.
+  // Until the Node has been read, the driver may be on the list.
   if (node_ != nullptr && !drivers_.contains(driver)) return;
   returned_.insert(driver);
   if (node_ == nullptr) return;

@@ -16,7 +16,7 @@ namespace drakkar::node {
 
 // What a simulated container does once started.
 struct HollowProgram {
-  std::optional<Duration> runs_for;  // not set: until stopped
+  std::optional<Duration> runs_for;  // unset: until stopped
   int exit_code = 0;
   std::string reason;  // empty: from the exit code
   bool ignores_stop_signal = false;

@@ -235,7 +235,7 @@ Result<std::vector<Image>> ImageStore::List() const {
 
 Result<void> ImageStore::Remove(std::string_view name_or_id) {
   ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/true));
-  static_cast<void>(RemoveLeftovers().ok());  // next time, then
+  static_cast<void>(RemoveLeftovers().ok());  // a failure is cleaned up next time
   ASSIGN_OR_RETURN(auto names, ReadNames());
   ASSIGN_OR_RETURN(const std::string id, FindId(name_or_id, names));
   const auto normal = NormalizeImageName(name_or_id);
@@ -297,7 +297,7 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
   ASSIGN_OR_RETURN(const FileInfo info, files_.Stat(path));
   RETURN_IF_ERROR(files_.MakeDirectories(directory_, 0700));
   ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/true));
-  static_cast<void>(RemoveLeftovers().ok());  // next time, then
+  static_cast<void>(RemoveLeftovers().ok());  // a failure is cleaned up next time
   const std::string work = JoinPath(directory_, "tmp-" + random_.NameSuffix(12));
   auto imported = [&]() -> Result<Image> {
     RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "rootfs"), 0755));

@@ -41,14 +41,14 @@ struct ImportOptions {
 // Images on disk, under one directory:
 //   names.json             full name -> image id
 //   sha256-<hex>/          image.json, rootfs/ (all layers applied, whiteouts resolved), uses/
-//   tmp-<random>/          an import under way
-//   lock                   held while writing; so `drakkar image import` and the agent may meet
+//   tmp-<random>/          an import in progress
+//   lock                   held while writing, because `drakkar image import` may run meanwhile
 //
-// The layers of an image are unpacked into one tree: a container then needs a single overlay lower
-// directory whatever the number of layers, at the price of not sharing layers between images.
-// An image appears atomically (by rename) or not at all. Every call reads the directory again, so
-// that an import by another process is seen immediately. All calls block: run an import on a
-// worker; the others are a few small reads.
+// The layers of an image are unpacked into one tree. A container then needs a single overlay lower
+// directory, however many layers there are, but images do not share layers. An image appears
+// atomically (by rename) or not at all. Every call reads the directory again, so that an import by
+// another process is seen immediately. All calls block: run an import on a worker; the others are a
+// few small reads.
 class ImageStore {
  public:
   ImageStore(FileSystem& files, Random& random, std::string directory);

@@ -94,8 +94,8 @@ Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& director
   ASSIGN_OR_RETURN(const api::TreePtr layout, ParseJson(version_text));
   const std::string_view version = layout->root()["imageLayoutVersion"].str();
   if (!version.starts_with("1.")) {
-    return Error{ErrorCode::kUnimplemented,
-                 StrCat("image layout version ", Quote(version), " is not supported, 1.0.0 is")};
+    return Error{ErrorCode::kUnimplemented, StrCat("image layout version ", Quote(version),
+                                                   " is not supported; expected 1.0.0")};
   }
   ASSIGN_OR_RETURN(std::string text, files.ReadFile(JoinPath(directory, "index.json")));
   LayoutImage image;

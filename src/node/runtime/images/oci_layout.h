@@ -10,7 +10,7 @@ namespace drakkar::node {
 
 struct LayoutLayer {
   std::string digest;
-  std::string path;  // of the blob; not verified yet, its reader does
+  std::string path;  // of the blob, which its reader must verify
 };
 
 struct LayoutImage {

@@ -228,8 +228,7 @@ Result<std::optional<TarEntry>> TarReader::Next() {
       RETURN_IF_ERROR(Drain());
       return std::optional<TarEntry>();
     }
-    if (!ChecksumFits(block))
-      return Damaged("header checksum does not fit; is this a tar archive?");
+    if (!ChecksumFits(block)) return Damaged("header checksum mismatch; is this a tar archive?");
     // Metadata headers count too; otherwise an archive of nothing else would never end.
     if (++entries_ > kMaxTarEntries) return Damaged("too many entries");
     const char type = block[156];

@@ -147,8 +147,7 @@ class Unpacker {
 
   Result<void> Whiteout(const std::string& parent_path, const std::string& name) {
     Descriptor parent = OpenInRoot(root_, parent_path, O_RDONLY | O_DIRECTORY);
-    if (!parent.ok() && (errno == ENOENT || errno == ENOTDIR))
-      return Ok();  // nothing there to hide
+    if (!parent.ok() && (errno == ENOENT || errno == ENOTDIR)) return Ok();  // nothing to hide
     if (!parent.ok()) return ErrnoError(errno, "open " + parent_path);
     if (name == ".wh..wh..opq") return RemoveEarlier(parent.get(), parent_path, 0);
     const std::string hidden = name.substr(4);
@@ -184,7 +183,7 @@ class Unpacker {
       if (errno != EEXIST) return ErrnoError(errno, "create directory");
       struct stat st {};
       if (::fstatat(parent, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        return ErrnoError(errno, "look at it");
+        return ErrnoError(errno, "stat it");
       }
       if (!S_ISDIR(st.st_mode)) {
         RETURN_IF_ERROR(RemoveAt(parent, name));

@@ -456,7 +456,7 @@ Result<void> BundleBuilder::ScanContainers(Found& found, bool is_last_try) {
       record = RecordFromBundle(name);
       if (!record.ok()) return NotNow("read the bundle of container " + name, record.error());
     }
-    RETURN_IF_ERROR(RemoveRest(*record, "was half-made or half-removed", found, is_last_try));
+    RETURN_IF_ERROR(RemoveRest(*record, "was incomplete", found, is_last_try));
   }
   return Ok();
 }
@@ -465,7 +465,7 @@ Result<void> BundleBuilder::RemoveRest(const ContainerRecord& record, const std:
                                        Found& found, bool is_last_try) {
   auto removed = DestroyContainer(record);
   if (!removed.ok() && !is_last_try)
-    return NotNow("remove the rest of container " + record.id, removed.error());
+    return NotNow("remove the remains of container " + record.id, removed.error());
   found.notes.push_back("container " + record.id + " " + why + ": " +
                         (removed.ok() ? "removed" : removed.error().message));
   return Ok();
@@ -489,12 +489,12 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
       continue;
     }
     const auto intact = IsSandboxIntact(*record);
-    if (!intact.ok()) return NotNow("look at sandbox " + name, intact.error());
+    if (!intact.ok()) return NotNow("inspect sandbox " + name, intact.error());
     if (record->phase == Phase::kRunning && !*intact) {
       record->phase = Phase::kExited;
       if (auto saved = Save(*record); !saved.ok())
         return NotNow("mark sandbox " + name, saved.error());
-      found.notes.push_back("sandbox " + name + " did not survive a restart of the machine");
+      found.notes.push_back("sandbox " + name + " did not survive a reboot");
     }
     found.sandboxes.push_back(*std::move(record));
   }
@@ -525,8 +525,8 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
     if (is_shared) rest.cgroup_parent.clear();
     auto removed = DestroySandbox(rest);
     if (!removed.ok() && !is_last_try)
-      return NotNow("remove the rest of sandbox " + rest.id, removed.error());
-    found.notes.push_back("sandbox " + rest.id + " was half-made or half-removed: " +
+      return NotNow("remove the remains of sandbox " + rest.id, removed.error());
+    found.notes.push_back("sandbox " + rest.id + " was incomplete: " +
                           (removed.ok() ? "removed" : removed.error().message));
   }
   return Ok();

@@ -81,8 +81,7 @@ class BundleBuilder {
   // Reads the existing state, removes what is incomplete and settles containers that were starting:
   // each one either runs or is as it was before the start. A read error is reported, never treated
   // as incomplete state, because the container may be running. kUnavailable: something could not be
-  // read or removed right now; try again. On the last attempt, what cannot be removed is only
-  // noted.
+  // read or removed right now; try again. On the last attempt, a failed removal only adds a note.
   Result<Found> Scan(bool is_last_try = false);
 
   // A container's exit according to conmon's exit file; kNotFound while it is running.

@@ -31,7 +31,7 @@ class BundleTest : public ::testing::Test {
     config_.image = "a";
     config_.command = {"/x"};
     sandbox_.id = "sandbox1";
-    sandbox_.host_ipc = true;  // and no hostname: no namespaces, so no need of root
+    sandbox_.host_ipc = true;  // and no hostname: no namespaces, so root is not needed
     container_.id = "container1";
     container_.sandbox_id = "sandbox1";
     container_.name = "main";
@@ -44,7 +44,7 @@ class BundleTest : public ::testing::Test {
   BundleBuilder Builder() {
     return BundleBuilder(files_, images_, paths_, Cgroups::Parse(files_, ""), ProbeHostLimits());
   }
-  // What must not be left at the end.
+  // What is wrongly left at the end.
   std::vector<std::string> Left() {
     std::vector<std::string> left;
     for (const std::string& directory :

@@ -166,7 +166,7 @@ bool IsSupervisor(int pid, const std::string& argument) {
 }
 
 Result<std::vector<int>> FindSupervisors(const std::string& argument) {
-  // conmon forks a child and exits. One scan may miss both; a second one sees the child.
+  // conmon forks a child and exits. A single scan may miss both; the second one sees the child.
   constexpr int kLooks = 2;
   std::vector<int> found;
   for (int look = 0; look < kLooks && found.empty(); ++look) {

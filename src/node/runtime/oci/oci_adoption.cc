@@ -47,7 +47,7 @@ OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& con
   return container->conmon_watch != nullptr ? Conmon::kWatched : Conmon::kUnknown;
 }
 
-// A file that cannot be read must not cost a container its life.
+// A read error must not get a container killed.
 void OciRuntime::LookAgainForConmon(const std::shared_ptr<Container>& container) {
   container->conmon_timer =
       loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
@@ -82,19 +82,19 @@ void OciRuntime::OnConmonGone(const std::shared_ptr<Container>& container) {
   }
   if (!ended.ok()) Log("container " + container->record.id + ": " + ended.error().message);
   if (container->init && container->init->ok() && !container->init->HasEnded()) {
-    Log("container " + container->record.id + ": its conmon is gone, so it is killed");
+    Log("container " + container->record.id + ": killing it because its conmon has exited");
     static_cast<void>(container->init->Signal(SIGKILL).ok());
     container->init_watch = WatchReadable(
         loop_, container->init->descriptor(), [this, weak = std::weak_ptr(container)] {
           auto held = weak.lock();
           if (!held) return;
           held->init_watch.reset();
-          Lost(held, 128 + SIGKILL, kReasonError, "killed: its conmon had ended");
+          Lost(held, 128 + SIGKILL, kReasonError, "killed because its conmon had exited");
         });
     return;
   }
   Lost(container, kUnknownExitCode, kReasonContainerStatusUnknown,
-       "the container ended together with its conmon; its exit code is not known");
+       "the container exited together with its conmon; its exit code is unknown");
 }
 
 void OciRuntime::Lost(const std::shared_ptr<Container>& container, int exit_code,

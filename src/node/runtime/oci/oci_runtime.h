@@ -15,15 +15,15 @@ namespace drakkar::node {
 
 // The embedded runtime: OCI bundles run by runc (or crun), each under its own conmon.
 //
-// A pod's sandbox has no process: its UTS and IPC namespaces are pinned by bind mounts, so there is
-// nothing to keep alive, to adopt or to be killed for lack of memory, and a sandbox costs no spawn.
-// (A shared PID namespace needs an init process; sharing it is refused for now.) Pods share the
-// host's network. Containers survive the agent; a new runtime on the same directory adopts them.
-// Negative oom scores, raised rlimits and capabilities the host lacks are left out and logged once.
+// A pod's sandbox has no process. Its UTS and IPC namespaces are pinned by bind mounts, so there is
+// nothing to spawn, keep alive or adopt, and nothing that can be OOM-killed. (A shared PID
+// namespace needs an init process and is rejected for now.) Pods share the host's network.
+// Containers survive the agent; a new runtime on the same directory adopts them. Negative OOM
+// scores, raised rlimits and capabilities that the host cannot grant are omitted and logged once.
 //
-// Lives on its UvLoop. Blocking work runs on `workers`; everything given must outlive the loop's
-// last task and the workers' last one: destroy the runtime, then the pool, then the rest.
-// Destroying it leaves every container as it is.
+// Lives on its UvLoop. Blocking work runs on `workers`. Everything passed in must outlive the last
+// task of the loop and of the workers: destroy the runtime, then the pool, then the rest.
+// Destroying the runtime leaves every container running.
 struct OciRuntimeOptions {
   std::string root;           // <data>/runtime; no commas, colons or backslashes
   std::string runtime;        // "runc", "crun" or a path; empty: the one installed

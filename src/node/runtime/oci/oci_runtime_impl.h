@@ -21,7 +21,7 @@
 
 namespace drakkar::node {
 
-// Dying processes keep a cgroup busy for a moment, so its removal is tried this often.
+// Dying processes keep a cgroup busy for a moment, so its removal is retried this often.
 inline constexpr int kReleaseAttempts = 100;
 
 // The embedded runtime's implementation, one source file per topic: oci_runtime.cc (open, helpers),

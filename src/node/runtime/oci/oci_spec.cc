@@ -158,8 +158,8 @@ class SpecWriter {
         json_.Key("oomScoreAdj").Integer(*score);
       } else {
         warnings_.push_back(StrCat("oom score ", *score,
-                                   " not applied: the kernel lets us go down to ",
-                                   limits_.lowest_oom_score, " only"));
+                                   " not applied: the kernel allows no lower score than ",
+                                   limits_.lowest_oom_score));
       }
     }
     json_.EndObject();
@@ -177,7 +177,7 @@ class SpecWriter {
       if (wanted & ~missing & mask) names.push_back(StrCat("CAP_", kCapabilityNames[bit]));
     }
     if (!refused.empty()) {
-      warnings_.push_back("capabilities not given, this host lacks them itself: " +
+      warnings_.push_back("capabilities not granted because this host lacks them: " +
                           Join(refused, ", "));
     }
     json_.Key("capabilities").BeginObject();
@@ -200,7 +200,7 @@ class SpecWriter {
         for (const Rlimit& ours : limits_.rlimits) {
           if (ours.type != limit.type || limit.hard <= ours.hard) continue;
           warnings_.push_back(StrCat(limit.type, " not raised to ", limit.hard,
-                                     ": the kernel lets us go up to ", ours.hard, " only"));
+                                     ": the kernel allows at most ", ours.hard));
           limit.hard = ours.hard;
           limit.soft = std::min(limit.soft, ours.hard);
         }
@@ -463,7 +463,7 @@ class SpecWriter {
   std::vector<std::string> warnings_;
 };
 
-// A part of a config.json of ours, written again.
+// Copies a value from a config.json that we wrote.
 void Copy(api::Value value, api::JsonWriter& out) {
   switch (value.kind()) {
     case api::ValueKind::kArray:
@@ -478,7 +478,7 @@ void Copy(api::Value value, api::JsonWriter& out) {
       }
       out.EndObject();
       return;
-    // Of what we write only limits exceed 63 bits: those of "unlimited".
+    // Of the numbers we write, only "unlimited" limits exceed 63 bits.
     case api::ValueKind::kDouble:
       out.Unsigned(UINT64_MAX);
       return;

@@ -19,7 +19,7 @@ namespace {
 Result<void> MakeNonBlocking(const Descriptor& descriptor) {
   const int flags = ::fcntl(descriptor.get(), F_GETFL);
   if (flags < 0 || ::fcntl(descriptor.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
-    return ErrnoError(errno, "set a descriptor to not block");
+    return ErrnoError(errno, "set O_NONBLOCK");
   }
   return Ok();
 }

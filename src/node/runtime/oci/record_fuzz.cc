@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'j':
       static_cast<void>(ParseJson(text).ok());
       break;
-    case 'u': {  // who, passwd and group, with zero bytes between
+    case 'u': {  // who, passwd and group, separated by zero bytes
       const std::size_t first = std::min(text.find('\0'), text.size());
       const std::string_view rest = text.substr(std::min(first + 1, text.size()));
       const std::size_t second = std::min(rest.find('\0'), rest.size());

@@ -9,10 +9,10 @@
 
 namespace drakkar::node {
 
-// The profile "RuntimeDefault": calls that programs need are allowed, all others fail with EPERM.
-// What is left out changes the kernel or the machine as a whole, reaches beyond the container, or
-// has no use but attacks. `capabilities` (a bit each) open the calls they are about, which the
-// kernel would refuse without them anyway.
+// The profile "RuntimeDefault": system calls that programs need are allowed, all others fail with
+// EPERM. The others change the kernel or the whole machine, reach beyond the container, or are
+// useful only for attacks. Each capability in `capabilities` (one bit each) also allows the calls
+// that require it; without it the kernel would reject them anyway.
 void WriteDefaultSeccomp(std::uint64_t capabilities, api::JsonWriter& json);
 
 // A profile from a file on the node, in the runtime specification's format.

@@ -12,7 +12,7 @@ class FailingSyscalls {
   explicit FailingSyscalls(int calls_from_now);
   ~FailingSyscalls();
 
-  static std::string failed();  // the call that failed since the last was made; empty: none
+  static std::string failed();  // the call that failed in the newest instance; empty: none
 };
 
 }  // namespace drakkar::node

@@ -10,7 +10,7 @@
 
 namespace drakkar::node {
 
-// What the contract test needs around a runtime: images, a few programs, waiting, a restart.
+// The environment of the runtime contract test: images, a few programs, waiting, a restart.
 class RuntimeHarness {
  public:
   enum class Program {
@@ -35,7 +35,7 @@ class RuntimeHarness {
   // True once a container has exited while no agent is running.
   virtual bool WaitForUnseenExit(const std::string& container_id) = 0;
   virtual std::vector<ContainerStatus>& exits() = 0;
-  // What is left on the machine that should not be; empty if nothing is.
+  // What is wrongly left on the machine; empty if nothing is.
   virtual std::vector<std::string> Leftovers() = 0;
   virtual bool has_real_processes() const = 0;
 };
