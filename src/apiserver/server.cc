@@ -391,7 +391,7 @@ struct ApiServer::Impl {
     }
   }
 
-  // Ends everything on the HTTP loops, then the loops. What is posted to them from now on is
+  // Destroys everything on the HTTP loops, then the loops. Tasks posted to them from now on are
   // dropped by their destructors.
   void CloseDoors() {
     server.reset();
@@ -403,7 +403,7 @@ struct ApiServer::Impl {
   }
 
   using Proxies = std::vector<std::unique_ptr<SubresourceProxy>>;
-  // What belongs to one HTTP loop.
+  // The objects of one HTTP loop.
   struct Door {
     explicit Door(UvLoop& own_loop) : loop(own_loop) {}
     UvLoop& loop;

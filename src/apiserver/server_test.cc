@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t kLoops = 3;
 constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 
-// The lines of a watch whose objects all come once. `ordered`: none of them was there before.
+// Collects the lines of a watch in which every object occurs once. With `ordered`, all objects were
+// created after the watch started.
 class Lines final : public net::StreamSink {
  public:
   explicit Lines(bool ordered) : ordered_(ordered) {}
@@ -53,8 +54,8 @@ class Lines final : public net::StreamSink {
   std::int64_t newest_ = 0;
 };
 
-// The whole server with threads for HTTP, and clients that share no connection: each is served by
-// another loop than its neighbours. The test's thread runs the core and the clients.
+// A whole server with HTTP threads, and clients with separate connections, which are served by
+// different loops. The core and the clients run on the test's thread.
 class ApiServerTest : public ::testing::Test {
  protected:
   ApiServerTest() : pki_(*Pki::Open(files_, RealClock(), {.directory = "/pki"})) {
@@ -188,7 +189,8 @@ TEST_F(ApiServerTest, WatchesOnEveryLoopSeeEveryChangeOnceAndInOrder) {
                 [&](Result<net::Response> answer) {
                   ASSERT_TRUE(answer.ok());
                   EXPECT_EQ(answer->status, 201) << answer->body;
-                  // Those that come late see the same by list and watch together.
+                  // A watch that starts later sees the same objects through its list and its
+                  // events.
                   if (++created % 40 == 0) watch(created);
                 });
   }

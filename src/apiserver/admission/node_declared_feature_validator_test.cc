@@ -24,7 +24,7 @@ features::Framework WithMadeUpFeature(std::optional<features::Version> last = st
   return features::FrameworkWith(std::move(more)).value();
 }
 
-// Cannot tell whether an update of a pod whose hostname is "riddle" needs it.
+// Its inference fails for a pod whose hostname is "riddle".
 class PuzzledFeature : public features::Feature {
  public:
   std::string_view Name() const override { return "TestPuzzled"; }
@@ -58,7 +58,7 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
         node.empty() ? "" : StrCat(R"("nodeName":")", node, R"(",)"),
         R"("resources":{"requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i"}]}})"));
   }
-  // Changes the pod and says what came of it.
+  // Changes the pod; returns "allowed" or the error message.
   std::string Change(const std::string& name, const std::string& subresource,
                      const std::function<void(api::Draft&)>& change) {
     api::Draft draft(core_->Find("", "pods", "default/" + name)->tree());
@@ -74,13 +74,13 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
     const Response response = Handle(std::move(request));
     return response.failure ? response.failure->message : "allowed";
   }
-  // Needs the made-up feature.
+  // This toleration requires the made-up feature.
   static void Tolerate(api::Draft& pod) {
     pod["spec"]["tolerations"].Append(
         {{"key", api::Draft("exclusive-cpus")}, {"operator", api::Draft("Exists")}});
   }
 
-  // The step alone, as a request for a subresource reaches it.
+  // Runs only this step, with a request for a subresource.
   std::string Ask(const std::string& name, const std::string& subresource,
                   const std::function<void(api::Draft&)>& change) {
     NodeDeclaredFeatureValidator step(WithMadeUpFeature());
@@ -109,7 +109,7 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
     return failure ? failure->message : "allowed";
   }
   static void Resize(api::Draft& pod) { pod["spec"]["resources"]["requests"].Entry("cpu") = "2"; }
-  // As kubectl patch --subresource=resize sends it.
+  // Sends the request of kubectl patch --subresource=resize.
   Response PatchResize(const std::string& name, std::string patch) {
     Request request;
     request.user = AdminUser();
@@ -154,7 +154,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AnInvalidUpdateFailsValidationFirst) {
   EXPECT_THAT(refused, HasSubstr("Pod \"p\" is invalid: spec: Forbidden: pod updates may not"));
 }
 
-// A device that takes of the node's own resources needs a node that accounts for that.
+// Devices that consume a node's own resources need a node that accounts for them.
 class NodeAllocatableSliceTest : public NodeDeclaredFeatureValidatorTest {
  protected:
   void SetUp() override {
@@ -338,7 +338,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, WithTheGateOffNothingIsChecked) {
   Start();
   CreatePod("p", "plain");
   EXPECT_EQ(Change("p", "", Tolerate), "allowed");
-  // And on again.
+  // Turned on again.
   gates_ = FeatureGates();
   CreatePod("r", "plain");
   EXPECT_THAT(Change("r", "", Tolerate), HasSubstr("TestStaticCpu"));
@@ -379,7 +379,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, ARejectionIsLogged) {
   EXPECT_THAT(log, HasSubstr("pod update requires features TestStaticCpu"));
 }
 
-// The list is one value: whoever sets it sets all of it.
+// The list is atomic: a write replaces all of it.
 TEST_F(NodeDeclaredFeatureValidatorTest, TheListIsAtomicAndServedToAllClients) {
   Start();
   const auto apply = [&](const char* manager, std::string_view features) {
@@ -414,7 +414,6 @@ TEST_F(NodeDeclaredFeatureValidatorTest, TheListIsAtomicAndServedToAllClients) {
   }
 }
 
-// The field of the node.
 TEST_F(NodeDeclaredFeatureValidatorTest, TheDeclaredFeaturesOfANodeAreValidated) {
   Start();
   const auto declare = [&](std::string_view features) -> std::string {
@@ -467,7 +466,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, TheFieldIsDroppedWithTheGateOffUnlessIt
   EXPECT_EQ(field("old"), 1u) << "survives unrelated updates";
 }
 
-// Restart rules, which the feature of the KEP's walk is about.
+// Restart rules are the feature in the KEP's walkthrough.
 TEST_F(NodeDeclaredFeatureValidatorTest, RestartRulesOfContainersAreValidated) {
   Start();
   int number = 0;

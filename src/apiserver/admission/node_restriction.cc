@@ -39,7 +39,7 @@ bool Changed(const Question& q, api::FieldName member) {
   return !api::Equal(now, then);
 }
 
-// A mirror pod is owned by its node.
+// A mirror pod must be owned by its node.
 Result<void> CheckMirrorOwner(const Question& q) {
   const std::string node = Quote(q.node);
   const Value owners = q.object["metadata"]["ownerReferences"];
@@ -310,7 +310,7 @@ Result<void> CheckSliceOfDriver(const Question& q) {
   }
   return Refused("user ", Quote(user.name), " acts from node ", Quote(q.node), " and can only ",
                  VerbName(q.request.verb),
-                 " ResourceSlices with that nodeName; others take the verb ", Quote(verb));
+                 " ResourceSlices with that nodeName; others need the verb ", Quote(verb));
 }
 
 Result<void> CheckAll(const Question& q) {

@@ -11,7 +11,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Allows everything but "arbitrary-node:" verbs, unless told to allow these as well.
+// Allows everything except "arbitrary-node:" verbs, which need `allowed`.
 class ArbitraryNodes final : public Authorizer {
  public:
   Decision Check(const Attributes& attributes) override {
@@ -23,7 +23,7 @@ class ArbitraryNodes final : public Authorizer {
   bool allowed = false;
 };
 
-// What is refused is refused by the admission step.
+// The authorizer allows almost everything, so rejections come from the admission step.
 class NodeRestrictionTest : public CoreFixture {
  protected:
   NodeRestrictionTest() {
@@ -45,7 +45,7 @@ class NodeRestrictionTest : public CoreFixture {
     return response.failure ? response.failure->message : "allowed";
   }
 
-  // Changes an object as `user` and says what came of it.
+  // Changes an object as `user`; returns "allowed" or the error message.
   std::string Change(const api::ObjectPtr& object, UserInfo user, std::string subresource,
                      const std::function<void(api::Draft&)>& change) {
     const api::ObjectPtr newest =
@@ -95,7 +95,7 @@ class DriverConfinementTest : public NodeRestrictionTest {
                   R"(","name":"o","uid":"u","controller":true}]},"spec":{"nodeName":"n1",
                   "containers":[{"name":"c","image":"i"}]}})"));
   }
-  // A service account with a token of a pod on n1.
+  // A service account whose token is bound to a pod on n1.
   static UserInfo Account(std::string pod) {
     UserInfo user = PlainUser("system:serviceaccount:default:driver");
     user.extra[std::string(kNodeNameExtra)] = {"n1"};
@@ -105,7 +105,8 @@ class DriverConfinementTest : public NodeRestrictionTest {
   static UserInfo Certificate(std::string name) {
     return PlainUser(std::move(name), {std::string(kNodeDriversGroup)});
   }
-  // Every way to write slices of a node ("": of no node) at once; what all of them answer.
+  // Writes slices of a node (of no node if empty) in every possible way. All must have the same
+  // result, which is returned.
   std::string Write(const UserInfo& user, std::string_view node, std::string_view existing) {
     const std::string create = MessageOf(TryCreate(Slice(StrCat("new-", ++number_), node), user));
     const api::ObjectPtr slice =
@@ -169,7 +170,7 @@ TEST_F(DriverConfinementTest, ASliceCannotBeMovedToOrFromAnotherNode) {
   EXPECT_EQ(message,
             "resourceslices.resource.k8s.io \"of-n1\" is forbidden: user "
             "\"system:serviceaccount:default:driver\" acts from node \"n1\" and can only update "
-            "ResourceSlices with that nodeName; others take the verb \"arbitrary-node:update\"");
+            "ResourceSlices with that nodeName; others need the verb \"arbitrary-node:update\"");
 }
 
 TEST_F(DriverConfinementTest, ASeparateVerbLiftsTheConfinement) {

@@ -10,8 +10,7 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
-// Limit for questions to the authorizer. A rule with four long lists would need more than anyone
-// can ask.
+// Limit for permission checks per request. A rule with four long lists would need billions.
 constexpr double kMaxRights = 100'000;
 
 std::string ListText(api::Value list) {
@@ -97,8 +96,8 @@ std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft*
     return ForbiddenFailure(
         kind, request.name,
         StrCat("the rules grant more than ", static_cast<std::int64_t>(kMaxRights),
-               " single rights, too many to be compared with those of user ",
-               Quote(request.user.name), "; grant less at once"));
+               " permissions, too many to check against those of user ", Quote(request.user.name),
+               "; grant fewer at once"));
   }
   std::string missing;
   for (const api::TreePtr& rule : granted) {

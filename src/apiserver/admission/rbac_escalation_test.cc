@@ -76,16 +76,17 @@ TEST_F(RbacEscalationTest, RulesWithTooManyCombinationsAreRejectedUnchecked) {
     for (int i = 0; i < 1'000; ++i) text += StrCat(i == 0 ? "" : ",", "\"", word, "\"");
     return text + "]";
   };
-  // All of them are held: it would take a thousand million questions to find that out.
+  // The user holds all of them, but finding that out would take a billion checks.
   const Response refused = TryRole("many",
                                    StrCat(R"([{"apiGroups":)", list(""), R"(,"resources":)",
                                           list("pods"), R"(,"verbs":)", list("get"), "}]"),
                                    PlainUser("ann"));
   ASSERT_TRUE(refused.failure.has_value());
-  EXPECT_EQ(refused.failure->message,
-            "clusterroles.rbac.authorization.k8s.io \"many\" is forbidden: the rules grant more "
-            "than 100000 single rights, too many to be compared with those of user \"ann\"; grant "
-            "less at once");
+  EXPECT_EQ(
+      refused.failure->message,
+      "clusterroles.rbac.authorization.k8s.io \"many\" is forbidden: the rules grant more "
+      "than 100000 permissions, too many to check against those of user \"ann\"; grant fewer at "
+      "once");
 }
 
 TEST_F(RbacEscalationTest, ARoleThatDoesNotExistCannotBeBound) {
@@ -102,7 +103,7 @@ TEST_F(RbacEscalationTest, ARoleThatDoesNotExistCannotBeBound) {
       PlainUser("ann"));
   ASSERT_TRUE(in_namespace.failure.has_value());
   EXPECT_EQ(in_namespace.failure->message, "roles.rbac.authorization.k8s.io \"to-be\" not found");
-  // Who may bind anything may do so in any order, as with Kubernetes.
+  // As in Kubernetes, a user who may bind anything may bind a role before it exists.
   EXPECT_FALSE(Bind("early", "admin-to-be", AdminUser()).failure);
 }
 

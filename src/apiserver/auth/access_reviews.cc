@@ -99,7 +99,7 @@ void AccessReviews::ReviewToken(Value spec, Draft& status) {
   std::optional<UserInfo> user;
   if (check_token_) user = check_token_(spec["token"].str(), audiences, meant_for);
   if (!user) {
-    status["error"] = "the token is not valid, has expired, or is for somebody else";
+    status["error"] = "the token is invalid, has expired, or is for another audience";
     return;
   }
   status["authenticated"] = true;

@@ -46,7 +46,7 @@ std::optional<UserInfo> Authenticator::Authenticate(const net::ServerRequest& re
   std::optional<UserInfo> user;
   const std::string_view authorization = request.headers.Get("authorization");
   if (request.connection != nullptr && request.connection->peer) {
-    // Our identity towards nodes. If it reaches us, someone made us call ourselves.
+    // Our own identity towards nodes. If we receive it, someone has made us call ourselves.
     if (request.connection->peer->common_name == kNodeClientUser) return std::nullopt;
     user.emplace();
     user->name = request.connection->peer->common_name;

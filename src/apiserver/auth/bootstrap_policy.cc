@@ -281,7 +281,8 @@ api::TreePtr MakeBinding(const BindingText& text) {
   return binding.Freeze();
 }
 
-// Each controller under its own account, and all of them in one process.
+// Binds each role to the controller's own account, and to the user that runs all controllers in one
+// process.
 void AddControllers(std::vector<api::TreePtr>& objects) {
   for (const ControllerRole& controller : ControllerRoles()) {
     const std::string role = StrCat("system:controller:", controller.name);

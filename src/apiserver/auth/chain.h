@@ -8,8 +8,8 @@
 
 namespace drakkar::apiserver {
 
-// Asks the authorizers in order; the first that allows decides. If none does, the denial has the
-// reasons of all, a line each.
+// Asks the authorizers in order; the first one that allows the request decides. If none does, the
+// denial lists the reasons of all of them, one per line.
 class AuthorizerChain final : public Authorizer {
  public:
   // They must outlive the chain. `on_decision` is called with every decision; may be null.

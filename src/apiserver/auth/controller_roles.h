@@ -6,7 +6,8 @@
 // The default roles of the controllers of Kubernetes 1.37, as text.
 namespace drakkar::apiserver {
 
-// A rule in words: each text is a list separated by spaces, `core` is the group without a name.
+// A rule as text: each field is a space-separated list, and `core` is the group with the empty
+// name.
 struct RuleText {
   std::string_view verbs;
   std::string_view groups;
@@ -14,9 +15,9 @@ struct RuleText {
   std::string_view names = "";
 };
 
-// The role system:controller:NAME of the service account NAME in kube-system. All controllers of
-// kube-controller-manager are in the list, also those that only it has: with
-// --use-service-account-credentials each of them acts under its own account.
+// The role system:controller:NAME of the service account NAME in kube-system. The list has all
+// controllers of kube-controller-manager, including those that Drakkar lacks: with
+// --use-service-account-credentials each acts under its own account.
 struct ControllerRole {
   std::string_view name;
   std::vector<RuleText> rules;

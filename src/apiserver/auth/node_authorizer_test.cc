@@ -6,7 +6,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Everything but nodes is allowed, so that only the node authorizer's own answers show.
+// There is no other authorizer, so only the node authorizer's decisions show.
 class NodeAuthorizerTest : public CoreFixture {
  protected:
   NodeAuthorizerTest() {

@@ -170,7 +170,7 @@ TEST_F(RbacTest, AggregatedRolesCollectRulesByLabel) {
   EXPECT_FALSE(May(PlainUser("editor"), "create", "rbac.authorization.k8s.io", "roles", "default"));
   EXPECT_TRUE(May(PlainUser("owner"), "create", "rbac.authorization.k8s.io", "roles", "default"));
   EXPECT_TRUE(May(PlainUser("owner"), "delete", "", "pods", "default", "p")) << "through edit";
-  // A role that is added later joins in.
+  // A role that is added later is aggregated as well.
   EXPECT_FALSE(May(PlainUser("viewer"), "get", "x.example.com", "things", "default"));
   Create(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{
       "name":"more","labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}},
@@ -181,7 +181,7 @@ TEST_F(RbacTest, AggregatedRolesCollectRulesByLabel) {
 
 TEST_F(RbacTest, TheDefaultPolicyIsEnoughForTheComponents) {
   EnsurePolicy();
-  EnsurePolicy();  // again: everything is there already
+  EnsurePolicy();  // again: everything already exists
   const UserInfo scheduler = PlainUser("system:kube-scheduler");
   const std::string_view dra = "resource.k8s.io";
   EXPECT_TRUE(May(scheduler, "watch", dra, "resourceslices"));

@@ -110,7 +110,7 @@ class NodeTokensTest : public TokensTest {
     return StrCat(R"("boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p","uid":")", uid,
                   R"("})");
   }
-  // The answer to node n1, without the words that all have.
+  // The response to a node, without the prefix that all messages have.
   std::string Ask(std::string_view spec, std::string account = "bot", std::string node = "n1") {
     const Response response = Issue(StrCat("{", spec, "}"), std::move(account), NodeUser(node));
     if (!response.failure) {

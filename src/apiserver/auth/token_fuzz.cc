@@ -1,5 +1,5 @@
-// Tokens of service accounts: any text, and any header and claims (two lines) with a right
-// signature. $UID and $POD stand for the uids of an account and of a pod that exist.
+// Verifies service account tokens: arbitrary text, and arbitrary headers and claims (two lines)
+// with a valid signature. $UID and $POD stand for the UIDs of an existing account and pod.
 #include <cstddef>
 #include <cstdint>
 
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const apiserver::World world;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<std::string> meant_for;
-  // Nobody but us can sign.
+  // No input is a valid token without our key.
   CHECK(!world.tokens->Verify(text, {}, meant_for));
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string head = world.Filled(text.substr(0, end));

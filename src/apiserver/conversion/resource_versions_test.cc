@@ -39,12 +39,12 @@ TEST(ResourceVersions, RandomObjectsSurviveARoundTripThroughEveryVersion) {
       ASSERT_NE(object, nullptr);
       for (const std::string_view version : {"v1beta2", "v1beta1"}) {
         const api::KindSchema* kind = api::FindKind("resource.k8s.io", version, name);
-        // The other version's own schema knows every field of what it gets.
+        // The schema of the other version has every field of the converted object.
         const api::TreePtr converted = Normalized(FromHubVersion(object, version), *kind);
         ASSERT_NE(converted, nullptr);
         const api::TreePtr back = Normalized(ToHubVersion(converted), *hub);
         ASSERT_NE(back, nullptr);
-        // Empty there is absent here: v1beta1 cannot tell these two apart.
+        // v1beta1 cannot distinguish an empty "exactly" from an absent one.
         if (version == "v1beta1" &&
             api::WriteJson(object->root()).find("\"exactly\":{}") != std::string::npos) {
           continue;

@@ -14,7 +14,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Keeps what it is told as a client would: objects by name, as of the newest revision it knows.
+// Keeps what it receives, as a client would: objects by name, and the newest revision.
 class FakeReader final : public WatchReader {
  public:
   void Refuse(const Failure& failure) override { refused = failure.code; }
@@ -67,7 +67,7 @@ class FakeReader final : public WatchReader {
   }
 };
 
-// The core, and a feed on a loop of its own, that run in any order the seed says.
+// The core and a feed on separate loops, interleaved according to the seed.
 class ChangeFeedTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
   ChangeFeedTest() {
@@ -192,7 +192,7 @@ TEST_P(ChangeFeedTest, ALoopThatFallsTooFarBehindEndsItsReaders) {
   auto reader = Open();
   Settle();
   ASSERT_TRUE(reader->has_begun);
-  // The core goes on while the HTTP loop does not come to run: straight from the cache.
+  // The core continues while the HTTP loop does not run; changes are applied directly to the cache.
   WatchCache& cache = *reader->plan.cache;
   storage::Revision revision = core_->revision();
   const api::ObjectPtr object = std::make_shared<const api::Object>(

@@ -27,12 +27,12 @@ class WorkerPool;
 namespace drakkar::apiserver {
 
 // Serves HTTP for the connections of one loop: authenticates and parses the request, passes it to
-// the core, and answers once the state that the response is based on is durable. What needs no
-// state of the core (paths, queries, bodies, encodings, client certificates) happens on the HTTP
-// loop; tokens, authorization and the verbs on the core's loop.
+// the core, and answers once the state that the response is based on is durable. Work that needs no
+// state of the core (paths, queries, bodies, encodings, client certificates) is done on the HTTP
+// loop; tokens, authorization and the verbs run on the core's loop.
 //
-// Construct and destroy it on the core's loop. Destroy it when nothing runs on the HTTP loop any
-// more, unless both are the same loop.
+// Construct and destroy it on the core's loop. Destroy it only when nothing runs on the HTTP loop
+// any more, unless both are the same loop.
 class Frontend final : public net::RequestHandler {
  public:
   struct Options {

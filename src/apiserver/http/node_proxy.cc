@@ -124,11 +124,11 @@ Result<std::string> NodeAgentUrl(const api::Object& node, const IsOwnAddress& is
     case net::AddressKind::kLoopback:
       break;
     default:
-      return FailedPrecondition(StrCat("node ", node.name(), " says that its address is ",
-                                       Quote(host), ", which is not the IP address of a machine"));
+      return FailedPrecondition(StrCat("node ", node.name(), " reports the address ", Quote(host),
+                                       ", which is not a usable IP address"));
   }
   if (is_own && is_own(host, static_cast<std::uint16_t>(port))) {
-    return FailedPrecondition(StrCat("node ", node.name(), " says that its agent is at ", host, ":",
+    return FailedPrecondition(StrCat("node ", node.name(), " reports its agent at ", host, ":",
                                      port, ", which is this API server"));
   }
   if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");

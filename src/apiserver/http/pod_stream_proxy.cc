@@ -200,11 +200,11 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
     }
     return refuse(api::StatusBadRequest(
         StrCat(request.headers.Get("upgrade"),
-               " is not spoken here, only WebSocket: use kubectl 1.31 or newer, or set "
+               " is not supported, only WebSocket is; use kubectl 1.31 or newer, or set "
                "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true for kubectl 1.29 and 1.30")));
   }
   if (request.method != net::Method::kGet) {
-    return refuse(api::StatusBadRequest("a WebSocket begins with a GET"));
+    return refuse(api::StatusBadRequest("a WebSocket upgrade must be a GET request"));
   }
   if (*open_ >= kMaxStreams) {
     return refuse(

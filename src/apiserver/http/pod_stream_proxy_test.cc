@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kKey[] = "dGhlIHNhbXBsZSBub25jZQ==";
 
-// An API server and a stand-in for a node's agent on one real loop.
+// An API server and a fake node agent on one real loop.
 class PodStreamProxyTest : public HttpsTest {
  protected:
   PodStreamProxyTest() {
@@ -68,7 +68,7 @@ class PodStreamProxyTest : public HttpsTest {
   static std::string Path(const std::string& pod, const std::string& query) {
     return StrCat("/api/v1/namespaces/default/pods/", pod, "/exec?", query);
   }
-  // The answer to a WebSocket's handshake; with 101, client_end_ is the stream.
+  // The response to a WebSocket handshake; after 101, client_end_ is the stream.
   net::Response Upgrade(const std::string& path, net::Headers headers) {
     net::ClientRequest request;
     request.url = access_.server + path;
@@ -89,7 +89,7 @@ class PodStreamProxyTest : public HttpsTest {
     Result<api::TreePtr> tree = api::ParseJson(response.body);
     return tree.ok() ? std::string((*tree)->root()["message"].str()) : response.body;
   }
-  // The node repeats whatever it gets, in capitals.
+  // The node echoes what it receives in upper case.
   void NodeEchoes() {
     node_handler_.function = [this](net::ServerRequest request,
                                     std::shared_ptr<net::ResponseWriter> writer) {
@@ -171,7 +171,7 @@ TEST_F(PodStreamProxyTest, ANodeCannotRedirectTheServerToItselfOrToAHostName) {
   for (const char* address : {"127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"}) {
     const std::string message = refusals(address, own);
     EXPECT_EQ(message,
-              StrCat("Internal error occurred: node liar", number, " says that its agent is at ",
+              StrCat("Internal error occurred: node liar", number, " reports its agent at ",
                      address, ":", own, ", which is this API server"));
   }
   for (const char* address :
@@ -179,10 +179,10 @@ TEST_F(PodStreamProxyTest, ANodeCannotRedirectTheServerToItselfOrToAHostName) {
         "127.1", "127.0.0.1:1/x", "user@127.0.0.1", "224.0.0.1"}) {
     const std::string message = refusals(address, 0);
     EXPECT_EQ(message,
-              StrCat("Internal error occurred: node liar", number, " says that its address is \"",
-                     address, "\", which is not the IP address of a machine"));
+              StrCat("Internal error occurred: node liar", number, " reports the address \"",
+                     address, "\", which is not a usable IP address"));
   }
-  // Another port of the same node is no name of a node.
+  // NAME:PORT does not select another port of the node.
   EXPECT_EQ(Message(Do(net::Method::kGet, StrCat("/api/v1/nodes/ours:", own, "/proxy/metrics"))),
             StrCat("nodes \"ours:", own, "\" not found"));
   EXPECT_EQ(asked_, "") << "no request was sent";
@@ -241,7 +241,8 @@ TEST_F(PodStreamProxyTest, RejectsOtherProtocolsAfterAllOtherChecks) {
   ASSERT_EQ(running.status, 200) << running.body;
   net::Response answer = Upgrade(Path("p", "command=x"), spdy);
   EXPECT_EQ(answer.status, 400);
-  EXPECT_NE(Message(answer).find("SPDY/3.1 is not spoken here, only WebSocket"), std::string::npos);
+  EXPECT_NE(Message(answer).find("SPDY/3.1 is not supported, only WebSocket is"),
+            std::string::npos);
   EXPECT_EQ(Message(Do(net::Method::kGet, Path("p", "command=x"))), "Upgrade request required");
   EXPECT_EQ(Do(net::Method::kDelete, Path("p", "command=x")).status, 405);
 }

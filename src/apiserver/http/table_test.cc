@@ -208,8 +208,8 @@ TEST(TableTest, OtherKindsReadAsKubectlShowsThem) {
             R"(["p",10,false,"<unknown>","PreemptLowerPriority"])");
 }
 
-// An object with nothing in it still fills every column, and each kind with columns of its own has
-// its own cells.
+// Even an empty object has a cell for every column, and each kind with its own columns has a cell
+// writer.
 TEST(TableTest, EveryKindFillsItsColumns) {
   for (const api::KindSchema& kind : api::AllKinds()) {
     if (!kind.columns.empty()) {

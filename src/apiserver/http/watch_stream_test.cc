@@ -81,14 +81,14 @@ class WatchStreamTest : public CoreFixture {
     Settle();
   }
 
-  // Until what was written is durable.
+  // Runs until all writes are durable.
   void Settle() {
     loop_.RunUntilIdle();
     loop_.Advance(std::chrono::milliseconds(1));
     loop_.RunUntilIdle();
   }
 
-  // Falls behind by what a few large objects take.
+  // Creates large objects until the writer exceeds its limit.
   void Overrun(FakeWriter& writer) {
     writer.keep_text = false;
     for (int i = 0; writer.pending <= kMaxPendingBytes && i < 20; ++i) {
@@ -146,7 +146,7 @@ TEST_F(WatchStreamTest, TablesAreEncodedOnceForAllWatchers) {
       << "the same bytes, not equal ones";
   Make("b");
   EXPECT_EQ(first->segments[4].get(), second->segments[4].get());
-  // One that joins later still gets its columns.
+  // A watch that joins later still gets the column definitions.
   auto third = Watch(table);
   Make("c");
   EXPECT_NE(third->text.find("\"name\":\"Data\""), std::string::npos) << third->text;

@@ -13,7 +13,7 @@ using std::chrono::hours;
 constexpr Duration kCaLifetime = hours(24 * 3650);
 constexpr Duration kLeafLifetime = hours(24 * 365);
 constexpr Duration kRenewBefore = hours(24 * 30);
-// Clocks of a cluster's machines differ a little.
+// Allows for small clock differences between the machines of a cluster.
 constexpr Duration kBackdate = std::chrono::minutes(5);
 
 net::Validity ValidFor(const Clock& clock, Duration lifetime) {
@@ -33,7 +33,7 @@ Result<net::CertificateAndKey> ReadPair(FileSystem& files, const std::string& st
   return net::CertificateAndKey{std::move(certificate), std::move(key)};
 }
 
-// Whether the certificate is ours, lasts long enough and names all that is asked for.
+// Whether the certificate was issued by `ca`, is valid long enough and covers all wanted names.
 bool StillGood(const net::CertificateAndKey& pair, const net::CertificateAndKey& ca,
                const net::CertificateSubject& wanted, WallTime now) {
   Result<net::CertificateInfo> info = net::ParseCertificate(pair.certificate_pem);
@@ -57,7 +57,7 @@ void AddUnique(std::vector<std::string>& list, std::string value) {
 Result<net::CertificateAndKey> ReadOrMakeCa(FileSystem& files, const Clock& clock,
                                             const std::string& stem, std::string_view name) {
   if (files.Exists(stem + ".crt")) return ReadPair(files, stem);
-  // The serial makes two clusters' authorities tell apart by name.
+  // The CAs of two clusters have the same name and differ in their random serial numbers.
   ASSIGN_OR_RETURN(net::CertificateAndKey made,
                    net::CreateCa(std::string(name), ValidFor(clock, kCaLifetime)));
   RETURN_IF_ERROR(WritePair(files, stem, made));

@@ -10,8 +10,8 @@
 
 namespace drakkar::apiserver {
 
-// The cluster's own authority and what it signs, kept in one directory: made at first start, read
-// afterwards, renewed when less than a month is left. Keys are 0600.
+// The cluster's CA and the certificates it has issued, in one directory. They are created at the
+// first start, read afterwards, and renewed when less than a month is left. Keys have mode 0600.
 class Pki {
  public:
   struct Options {
@@ -23,8 +23,9 @@ class Pki {
 
   const net::CertificateAndKey& ca() const { return ca_; }
   const net::CertificateAndKey& server() const { return server_; }
-  // The authority of proxies that say in headers who a request is from. It has signed nothing: what
-  // asks the API server whom to trust (a stock kube-scheduler) wants one to be there.
+  // The CA for front proxies, which pass the user of a request in headers. It has issued no
+  // certificates, but clients that read the trusted CAs from the API server (a stock
+  // kube-scheduler) require one to exist.
   const net::CertificateAndKey& front_proxy_ca() const { return front_proxy_ca_; }
   // The key that signs service account tokens.
   const std::string& token_key_pem() const { return token_key_; }
@@ -47,7 +48,7 @@ class Pki {
   std::string token_key_;
 };
 
-// A kubeconfig with everything in it: server, authority, client certificate.
+// A self-contained kubeconfig: server, CA and client certificate.
 std::string MakeKubeconfig(std::string_view server_url, std::string_view ca_pem,
                            const net::CertificateAndKey& client, std::string_view user);
 

@@ -4,7 +4,7 @@
 
 namespace drakkar::apiserver {
 
-// Kinds without rules of their own but those of their description.
+// For kinds that have no rules beyond those in schema/.
 class GenericStrategy final : public Strategy {};
 
 // Nodes register themselves together with their status.
@@ -21,7 +21,8 @@ class NodeStrategy final : public Strategy {
   bool TakesStatusOnCreate() const override { return true; }
 };
 
-// A controller empties a namespace before it is removed; the finalizer in its spec stands for that.
+// A controller deletes a namespace's contents before the namespace itself is removed. Until then
+// its finalizer in the spec keeps it.
 class NamespaceStrategy final : public Strategy {
  public:
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;

@@ -34,7 +34,7 @@ void CheckKey(std::string_view field, std::string_view key, api::FieldErrors& er
   }
 }
 
-// `immutable` cannot be unset, and then neither can `fields` change.
+// Once set, `immutable` cannot be unset, and `fields` cannot change.
 void CheckImmutable(api::Value object, api::Value before, api::FieldNames fields,
                     api::FieldErrors& errors) {
   if (!before["immutable"].boolean()) return;
@@ -178,7 +178,7 @@ api::FieldErrors SecretStrategy::ValidateUpdate(api::Value object, api::Value be
                                                 std::string_view, const StrategyContext&) const {
   api::FieldErrors errors;
   const std::string_view type = object["type"].str();
-  // Secrets from before types were set have none.
+  // Secrets from before the field existed have no type.
   if (type != before["type"].str("Opaque")) {
     errors.push_back(Invalid("type", type, "field is immutable"));
   }

@@ -11,11 +11,11 @@ namespace {
 
 struct GatedField {
   Gate gate;
-  const char* field;  // its last name, which nothing else in the object has
+  const char* field;  // the last part of its path, unique in the object
   const char* kind;
-  const char* spec;              // with the field
-  const char* status = nullptr;  // the field is in here, if given
-  Gate also_off = Gate::kCount;  // depends on the gate
+  const char* spec;              // contains the field, unless `status` is set
+  const char* status = nullptr;  // contains the field, if set
+  Gate also_off = Gate::kCount;  // another gate, which depends on this one
 };
 
 constexpr char kPool[] =
@@ -101,7 +101,7 @@ class GatedFields : public CoreFixture, public ::testing::WithParamInterface<int
   const GatedField& field() const { return kFields[GetParam()]; }
 
   void SetGate(bool on) {
-    // Everything on but, perhaps, the one in question.
+    // All gates are on, except possibly the tested one.
     FeatureGates gates;
     for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) {
       gates = gates.With(static_cast<Gate>(i), true);
@@ -163,7 +163,7 @@ TEST_P(GatedFields, IsDroppedUnlessTheStoredObjectUsesIt) {
       Delete("resource.k8s.io/v1", field().kind, namespaced ? "default" : "", "o").failure);
 
   Response off = Make();
-  // What is left may be less than a valid object; then the missing rest is what is refused.
+  // Without the field the object may be invalid; then the error must be about something else.
   if (off.failure) {
     EXPECT_EQ(off.failure->message.find(StrCat(".", field().field, ":")), std::string::npos)
         << off.failure->message;

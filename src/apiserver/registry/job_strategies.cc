@@ -20,11 +20,11 @@ void SetIfAbsent(Draft& object, std::string_view member, Draft value) {
 
 class JobStrategy final : public Strategy {
  public:
-  // Pods stay when a Job is deleted by a client that does not say otherwise: it was so before
-  // owner references, and clients rely on it.
+  // If a client that deletes a Job sets no policy, the pods are orphaned. This predates owner
+  // references, and clients rely on it.
   std::string_view DefaultPropagation() const override { return "Orphan"; }
 
-  // Not in schema/: the template of a Job in a CronJob, which is the same struct, has no defaults.
+  // Not in schema/, because the Job template of a CronJob has the same struct but no defaults.
   void Default(Draft& object, const StrategyContext&) const override {
     Draft& spec = object["spec"];
     if (!spec.is_object()) return;
@@ -47,7 +47,7 @@ class JobStrategy final : public Strategy {
   }
   void DefaultStatus(Draft&, const StrategyContext&) const override {}
 
-  // Unless told otherwise, a Job selects its pods by its uid.
+  // Unless manualSelector is set, a Job selects its pods by its own UID.
   void PrepareForCreate(Draft& object, const StrategyContext&) const override {
     Draft& spec = object["spec"];
     if (spec["manualSelector"].boolean()) return;

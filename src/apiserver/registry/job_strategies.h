@@ -4,7 +4,7 @@
 
 namespace drakkar::apiserver {
 
-// The kinds of batch/v1; null if the kind is none of these.
+// The kinds of batch/v1; null for any other kind.
 const Strategy* BatchStrategyFor(std::string_view kind);
 
 }  // namespace drakkar::apiserver

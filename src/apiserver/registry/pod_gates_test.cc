@@ -1,4 +1,4 @@
-// Gates of features that nodes declare, as the API server acts on them.
+// How the API server treats fields of features that nodes declare, with their gates on and off.
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
 

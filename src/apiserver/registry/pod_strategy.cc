@@ -23,7 +23,7 @@ void SetIfAbsent(Draft& object, api::FieldName member, Draft value) {
   if (!slot.has_value()) slot = std::move(value);
 }
 
-// A limit without a request asks for as much as it allows.
+// A missing request defaults to the limit.
 void DefaultRequests(Draft& container) {
   Draft& resources = container["resources"];
   Draft* limits = resources.Find("limits");
@@ -34,7 +34,7 @@ void DefaultRequests(Draft& container) {
   }
 }
 
-// On the host's network a port is the host's.
+// With hostNetwork, hostPort defaults to containerPort.
 void DefaultHostPorts(Draft& container) {
   Draft* ports = container.Find("ports");
   if (ports == nullptr || !ports->is_array()) return;
@@ -235,7 +235,7 @@ std::optional<std::int64_t> PodStrategy::GracePeriod(Value object,
   if (phase == "Failed" || phase == "Succeeded") return 0;
   const std::int64_t period =
       asked.value_or(object["spec"]["terminationGracePeriodSeconds"].integer(30));
-  // A negative period means as soon as possible, but through the node.
+  // A negative period means as soon as possible, but still through the node.
   return period < 0 ? 1 : period;
 }
 

@@ -170,7 +170,7 @@ class ResourceSliceStrategy final : public ResourceStrategy {
 
 class DeviceTaintRuleStrategy final : public ResourceStrategy {
  public:
-  // v1 was made after these two habits were given up.
+  // v1 dropped both of these older behaviours.
   bool AllowsUnconditionalUpdate(std::string_view version) const override {
     return version != "v1";
   }
@@ -187,7 +187,7 @@ class DeviceTaintRuleStrategy final : public ResourceStrategy {
     Draft* spec = object.Find("spec");
     Draft* taint = spec == nullptr || !spec->is_object() ? nullptr : spec->Find("taint");
     if (taint == nullptr || !taint->is_object()) return;
-    // The time at which this effect began, so that tolerations count from there.
+    // If the effect changes, timeAdded is set again, because tolerationSeconds counts from it.
     const Value old = before["spec"]["taint"];
     if ((*taint)["effect"].str() != old["effect"].str() &&
         (*taint)["timeAdded"].str() == old["timeAdded"].str()) {

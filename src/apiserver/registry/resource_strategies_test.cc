@@ -12,7 +12,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Slices through the verbs of a server whose gate can be turned off while objects are stored.
+// Sends requests about slices to a server whose gate can be turned off while objects are stored.
 class SliceRequests : public ::testing::Test {
  protected:
   SliceRequests() { Restart(true); }
@@ -60,7 +60,7 @@ class SliceRequests : public ::testing::Test {
                   field, "}}");
   }
 
-  // A slice that was stored while the gate was on, seen by a server that has it off.
+  // Stores a slice while the gate is on, then restarts the server with the gate off.
   void StoreThenTurnOff(std::string_view skip) {
     ASSERT_EQ(Send(Verb::kCreate, "", Body(skip)).http_status, 201);
     Restart(false);
@@ -88,7 +88,7 @@ TEST_F(SliceRequests, PostIsRejectedWithTheGateOff) {
   EXPECT_EQ(Send(Verb::kCreate, "", Body("false")).http_status, 201);
 }
 
-// KEP-5007: the usual rule for fields of a gate that is off.
+// KEP-5007: the usual rule for fields of a disabled gate.
 TEST_F(SliceRequests, BindingConditionsAreDroppedWithTheGateOffUnlessInUse) {
   const auto body = [](std::string name, std::string label) {
     return StrCat(

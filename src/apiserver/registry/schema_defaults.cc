@@ -12,7 +12,7 @@ using api::TypeSchema;
 using api::Value;
 using api::ValueKind;
 
-// `Tree` is a Value or a Draft: both read alike.
+// `Tree` is a Value or a Draft.
 template <typename Tree>
 bool IsMissing(const FieldSchema& field, const Tree& value) {
   if (!value.has_value()) return true;
@@ -29,7 +29,7 @@ bool IsMissing(const FieldSchema& field, const Tree& value) {
   }
 }
 
-// The text of a sibling, as it is or as its own default will make it.
+// The text of a sibling field: as given, or its own default.
 std::string_view TextOf(const StructSchema& schema, const api::Key& key, std::string_view given) {
   if (!given.empty()) return given;
   const FieldSchema* field = schema.Find(key);

@@ -1,5 +1,5 @@
-// skipNodeOperations with its gate off, through every way of writing an object: what design row
-// 5945 says about create and update, for slices and for claim status, in every version.
+// skipNodeOperations with its gate off, for every way to write an object, in slices and claim
+// status, in every version: the row "5945 gate off, API server" of docs/compatibility.md.
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
@@ -52,7 +52,7 @@ class SkipOperationsMatrix : public CoreFixture {
                   R"("resourceSliceCount":1})", skip, "}}");
   }
 
-  // Puts an object into the store as an older or laxer server left it, and restarts the server.
+  // Puts an object into the store as an older or less strict server would have, and restarts.
   void StartWithStored(std::string_view form) {
     core_.reset();
     store_.reset();
@@ -146,13 +146,13 @@ TEST_F(SkipOperationsMatrix, EveryKindOfUpdateKeepsStoredValuesAndRejectsNewOnes
     for (Way way : kWays) {
       for (std::string_view version : kVersions) {
         for (std::string_view form : kForms) {
-          // Only v1 against every form; the other versions for what matters most.
+          // v1 is tested with every form, the other versions only with the most important ones.
           if (version != "v1" && (before != "true" || form == R"(["Sleep"])")) continue;
           SCOPED_TRACE(StrCat(before, " -> ", form, " way ", static_cast<int>(way), " ", version));
           SetGate(false);
           StartWithStored(before);
           Response response = Write(way, version, before, form);
-          // Who applies without the field leaves it to those who set it.
+          // Applying without the field leaves it to its owners.
           const std::string_view after = way == Way::kApply && form.empty() ? before : form;
           const bool accepted = SameMeaning(before, after) || SkipsNothing(after);
           ASSERT_EQ(!response.failure.has_value(), accepted)
@@ -269,7 +269,7 @@ TEST_F(ClaimStatusMatrix, TheFieldOfAnAllocationSurvivesOtherUpdatesAndEndsWithT
       ASSERT_FALSE(WriteStatus(Way::kMergePatch, "v1", StatusJson(form)).failure);
       SetGate(false);
       EXPECT_FALSE(WriteStatus(way, "v1", StatusJson(form, kReserved)).failure);
-      // The other form of the same meaning is no change of the allocation.
+      // The other form with the same meaning does not change the allocation.
       if (SkipsAll(form)) {
         EXPECT_FALSE(
             WriteStatus(way, "v1", StatusJson(form == "true" ? R"(["*"])" : "true", kReserved))

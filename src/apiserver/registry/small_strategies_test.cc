@@ -1,4 +1,4 @@
-// The rules of kinds that are otherwise kept as they come.
+// Kinds that have only one or two rules.
 #include "apiserver/registry/small_strategies.h"
 
 #include "apiserver/testing/core_fixture.h"

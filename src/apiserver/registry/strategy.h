@@ -22,7 +22,7 @@ class Strategy {
 
   // Sets defaults.
   virtual void Default(api::Draft& object, const StrategyContext& context) const;
-  // The same for an update of the status.
+  // The same for a status update.
   virtual void DefaultStatus(api::Draft& object, const StrategyContext& context) const {
     Default(object, context);
   }
@@ -37,17 +37,17 @@ class Strategy {
   virtual std::vector<std::string> Warnings(api::Value object,
                                             const StrategyContext& context) const;
 
-  // metadata.generation counts changes of annotations as well.
+  // metadata.generation also counts changes to annotations.
   virtual bool AnnotationsRaiseGeneration() const { return false; }
-  // A status that comes with the creation stays (nodes register themselves with theirs); elsewhere
-  // it is the controllers' business, and the object starts without.
+  // The status in a create request is kept (nodes register themselves with theirs). For all other
+  // kinds it is cleared, because controllers write it.
   virtual bool TakesStatusOnCreate() const { return false; }
   // An update in this version may leave out resourceVersion.
   virtual bool AllowsUnconditionalUpdate(std::string_view /*version*/) const { return true; }
-  // What becomes of dependents when the deletion does not say: "Orphan" for kinds that are older
-  // than owner references, else nothing (they go in the background).
+  // The propagation policy of a delete request that specifies none: "Orphan" for kinds that are
+  // older than owner references; otherwise empty, which deletes dependents in the background.
   virtual std::string_view DefaultPropagation() const { return {}; }
-  // Somebody besides the finalizers in metadata has to finish a deletion (namespaces).
+  // A deletion is also held up by something other than the finalizers in metadata (namespaces).
   virtual bool HoldsDeletion(api::Value) const { return false; }
   // Why this object may not be deleted (403); empty if it may.
   virtual std::string_view WhyKept(std::string_view /*name*/) const { return {}; }
@@ -55,7 +55,7 @@ class Strategy {
   virtual bool ReturnsDeletedObject(std::string_view /*version*/) const { return false; }
   // A status update may also change labels and annotations (pods, nodes).
   virtual bool StatusUpdateKeepsMetadata() const { return false; }
-  // Names follow the kind's description unless the strategy says otherwise (RBAC path segments).
+  // Names follow the kind's rule in schema/ unless the strategy overrides it (RBAC path segments).
   virtual api::Problems CheckName(const api::KindSchema& kind, std::string_view name,
                                   bool prefix) const;
   // The name's rule is one of the declared ones (see MetadataRules::name_is_declared).

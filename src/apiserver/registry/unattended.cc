@@ -53,11 +53,11 @@ constexpr std::array kTable = {
                "NoExecute taints keep new pods away, but nothing evicts the pods that run on the "
                "node; an attached kube-controller-manager does"},
     Unattended{"", "Pod", WantsUserNamespace,
-               "spec.hostUsers: Drakkar's node agent has no user namespaces and refuses pods with "
-               "hostUsers: false; a kubelet may take the pod"},
+               "spec.hostUsers: Drakkar's node agent does not support user namespaces and rejects "
+               "pods with hostUsers: false; a kubelet may run the pod"},
     Unattended{"", "Pod", NamesRuntimeClass,
-               "spec.runtimeClassName: Drakkar's node agent has one runtime and refuses pods that "
-               "name a class; a kubelet may take the pod"},
+               "spec.runtimeClassName: Drakkar's node agent has only one runtime and rejects pods "
+               "that name a class; a kubelet may run the pod"},
     Unattended{"", "Service", nullptr,
                "the Service is stored, but nothing gives it endpoints or forwards its traffic; an "
                "attached kube-controller-manager and kube-proxy do"},
@@ -83,23 +83,23 @@ constexpr std::array kTable = {
                "kube-controller-manager does"},
     Unattended{"scheduling.k8s.io", "PriorityClass", Preempts,
                "the priority orders the scheduling queue, but no pod is preempted for another; set "
-               "preemptionPolicy: Never to say that this is meant"},
+               "preemptionPolicy: Never to make this explicit"},
     Unattended{kStorage, "StorageClass", nullptr,
                "the StorageClass is stored, but nothing provisions volumes for it"},
     Unattended{kStorage, "CSIDriver", nullptr,
                "the CSIDriver is stored, but Drakkar's node agent mounts no CSI volumes"},
     Unattended{kStorage, "CSINode", nullptr,
-               "the CSINode is stored, but nothing of Drakkar reads it"},
+               "the CSINode is stored, but no Drakkar component reads it"},
     Unattended{kStorage, "CSIStorageCapacity", nullptr,
                "the CSIStorageCapacity is stored, but the scheduler does not read it"},
     Unattended{kStorage, "VolumeAttachment", nullptr,
-               "the VolumeAttachment is stored, but nothing of Drakkar attaches volumes; the "
+               "the VolumeAttachment is stored, but no Drakkar component attaches volumes; the "
                "attacher of its CSI driver does"},
     Unattended{kStorage, "VolumeAttributesClass", nullptr,
-               "the VolumeAttributesClass is stored, but nothing changes volumes after it"},
+               "the VolumeAttributesClass is stored, but nothing applies it to volumes"},
     Unattended{"node.k8s.io", "RuntimeClass", nullptr,
-               "the RuntimeClass is stored, but Drakkar's node agent has one runtime and refuses "
-               "pods that name a class"},
+               "the RuntimeClass is stored, but Drakkar's node agent has only one runtime and "
+               "rejects pods that name a class"},
     Unattended{kApps, "StatefulSet", nullptr,
                "the StatefulSet is stored, but nothing creates its pods; an attached "
                "kube-controller-manager does"},

@@ -15,7 +15,7 @@ using api::Value;
 
 constexpr std::string_view kTemplateGeneration = "deprecated.daemonset.template.generation";
 
-// A name that pods inherit should be one that a host can have.
+// Pods and hostnames are derived from the name, so it should be a DNS label.
 std::vector<std::string> NameWarnings(Value object) {
   const api::Problems problems = api::CheckDnsLabel(object["metadata"]["name"].str());
   if (problems.empty()) return {};
@@ -25,12 +25,12 @@ std::vector<std::string> NameWarnings(Value object) {
              Join(problems, " "), "]")};
 }
 
-// What all of them do alike; a kind adds Check and CheckStatus.
+// What all workloads have in common; a kind adds Check and CheckStatus.
 class WorkloadStrategy : public Strategy {
  public:
   void Default(Draft& object, const StrategyContext&) const override { DefaultPodTemplate(object); }
   void DefaultStatus(Draft&, const StrategyContext&) const final {}
-  // The revision of a Deployment is an annotation that goes with its status.
+  // The revision of a Deployment is an annotation, which is written together with its status.
   bool StatusUpdateKeepsMetadata() const final { return true; }
   FieldErrors Validate(Value object, const StrategyContext& context) const final {
     return Check(object, Value(), context);
@@ -89,7 +89,8 @@ class ReplicaSetStrategy final : public WorkloadStrategy {
 
 class DaemonSetStrategy final : public WorkloadStrategy {
  public:
-  // A count of templates that came before there was metadata.generation; old clients look at it.
+  // An annotation that counts template changes. It predates metadata.generation, and old clients
+  // read it.
   void PrepareForCreate(Draft& object, const StrategyContext&) const override {
     Draft& count = object["metadata"]["annotations"].Entry(kTemplateGeneration);
     if (ParseInt64(count.str()).value_or(0) < 1) count = "1";
@@ -119,7 +120,7 @@ class StatefulSetStrategy final : public WorkloadStrategy {
     WorkloadStrategy::Default(object, context);
     Draft& strategy = object["spec"]["updateStrategy"];
     if (!strategy["type"].str().empty()) return;
-    // Whoever names no type gets the parameters of the default one as well.
+    // If no type is given, the parameters of the default type are set as well.
     strategy["type"] = "RollingUpdate";
     Draft& rolling = strategy["rollingUpdate"];
     if (!rolling["partition"].has_value()) rolling["partition"] = 0;
@@ -165,7 +166,7 @@ class ControllerRevisionStrategy final : public Strategy {
 
 class ReplicationControllerStrategy final : public WorkloadStrategy {
  public:
-  // Older than owner references: its pods stay unless the deletion says otherwise.
+  // Older than owner references: its pods are orphaned unless the request says otherwise.
   std::string_view DefaultPropagation() const override { return "Orphan"; }
   void Default(Draft& object, const StrategyContext& context) const override {
     WorkloadStrategy::Default(object, context);

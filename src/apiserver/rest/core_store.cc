@@ -125,7 +125,7 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
         }
       }
     }
-    // Before watchers are notified, who may ask for it.
+    // Before watchers are notified, because they may ask for the revision.
     if (reached != 0) reached_ = reached;
     if (change.object == nullptr) return;
     const bool appeared = change.type == ChangeType::kAdded;
@@ -154,7 +154,7 @@ void Core::RunReached() {
 
 void Core::WhenFresh(Waiter then) {
   if (!is_shared_) return then(std::nullopt);
-  // A request in flight may have been sent before this one came: it waits for the next.
+  // A query in flight may have been sent before this call, so wait for the next one.
   fresh_waiters_.push_back(std::move(then));
   if (!asking_revision_) AskRevision();
 }
@@ -275,7 +275,7 @@ void Core::Reload() {
       {.prefix = std::string(kRegistry)},
       lifetime_.Guard([this](Result<storage::RangeResult> range) {
         if (!range.ok()) {
-          // Not connected: until it is back the store reports that to every caller.
+          // The store is not connected. Until it is, it reports that to every caller.
           reload_timer_ = options_.loop.RunAfter(kReloadInterval, [this] { Reload(); });
           return;
         }

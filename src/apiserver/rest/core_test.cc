@@ -15,12 +15,12 @@
 namespace drakkar::apiserver {
 namespace {
 
-// A core over a store in memory, on one seeded loop.
+// A core with an in-memory store on a seeded loop.
 class CoreTest : public ::testing::Test {
  protected:
   CoreTest() { Restart(); }
 
-  // Crashes the server: only what was durable is there afterwards.
+  // Crashes the server: only durable state survives.
   void Restart(Random* random = nullptr) {
     core_.reset();
     store_.reset();
@@ -355,7 +355,8 @@ TEST_F(CoreTest, AFailedStoreFailsAllWaitingRequests) {
       << answers[0];
   EXPECT_EQ(answers[1], answers[0]);
   EXPECT_EQ(store_failures_, 1);
-  // From now on at once; what was durable before stays readable.
+  // Callbacks now run at once, with the failure or, for a revision that was durable before,
+  // without.
   core_->WhenDurable(core_->revision(), note);
   core_->WhenDurable(safe, note);
   ASSERT_EQ(answers.size(), 4u);

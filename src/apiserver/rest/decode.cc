@@ -144,7 +144,7 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
     if (result.error().code == ErrorCode::kUnimplemented) {
       return api::StatusUnsupportedMediaType(result.error().message);
     }
-    // If a JSON patch does not apply, the object may be as much to blame as the patch.
+    // A JSON patch that does not apply may be due to the object as well as to the patch.
     Failure failure = request.patch == PatchKind::kJson
                           ? InvalidFailure(kind, request.name, {})
                           : api::StatusBadRequest(result.error().message);

@@ -1,4 +1,4 @@
-// pods/ephemeralcontainers: containers are added to a pod, and nothing else changes.
+// pods/ephemeralcontainers only adds containers and changes nothing else.
 #include "apiserver/testing/core_fixture.h"
 
 namespace drakkar::apiserver {

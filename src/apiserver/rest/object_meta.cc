@@ -16,13 +16,13 @@ namespace {
 using api::Draft;
 using api::Value;
 
-// What the server alone decides; an update gets it back from the current object.
+// Fields that only the server sets. An update takes them from the current object.
 constexpr api::FieldName kServerOwned[] = {
     "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
     "generation", "selfLink"};
 
-// Orphaning and foreground deletion are carried out by the garbage collector, which the finalizers
-// tell what was asked.
+// The garbage collector carries out orphaning and foreground deletion. Finalizers tell it which of
+// the two was requested.
 void ApplyPropagationPolicy(std::string_view policy, Value before, Draft& metadata) {
   if (policy.empty()) return;
   const bool orphan = policy == "Orphan";

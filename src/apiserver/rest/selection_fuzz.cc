@@ -11,7 +11,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// What is accepted can be given out, and means the same then.
+// A token that is accepted survives a round trip.
 void CheckToken(const std::string& text) {
   ContinueToken token, again;
   if (const auto failure = DecodeContinue(text, token)) {

@@ -1,4 +1,4 @@
-// Two API servers over one store, as on etcd: each has a link of its own that takes time.
+// Two API servers on one store, as with etcd. Each has its own link with latency.
 #include <gmock/gmock.h>
 
 #include "apiserver/testing/core_fixture.h"
@@ -241,7 +241,7 @@ TEST_F(SharedStoreTest, AServerThatMissedCompactedChangesReloadsAndEndsItsWatche
   const Response list = Do(near_, Make(Verb::kList, "ConfigMap", "default", ""));
   for (const api::ObjectPtr& item : list.items) names.emplace_back(item->name());
   EXPECT_THAT(names, ElementsAre("comes", "stays"));
-  // And it follows again.
+  // It follows the store again.
   auto again = watch(storage::Mark::kDurable);
   Do(far_, Create("later"));
   WaitUntil([&] { return !seen.empty(); });
@@ -257,7 +257,7 @@ TEST_F(SharedStoreTest, BindingAPodWinsAgainstAChangeOfItsLabels) {
   bind.name = "p";
   bind.subresource = "binding";
   auto bound = Begin(far_, std::move(bind));
-  // By now it is built on what the far server has read; the near one comes first.
+  // By now the binding is based on what the far server has read, and the near server writes first.
   loop_.Advance(milliseconds(16));
   auto labelled = Begin(
       near_, Make(Verb::kPatch, "Pod", "default", "p", R"({"metadata":{"labels":{"a":"b"}}})"));

@@ -1,4 +1,4 @@
-// Objects that are stored in one version, served in all of them.
+// Objects are stored in one version and served in all of them.
 #include <gtest/gtest.h>
 
 #include "api/json/writer.h"
@@ -68,7 +68,7 @@ TEST_F(VersionsTest, AClaimOfV1beta1IsStoredWithItsDefaultsAsV1AndReadInEveryVer
 }
 
 TEST_F(VersionsTest, DefaultsAreThoseOfTheClientsVersion) {
-  // v1beta1 gives a mode only to requests that have a class, so both are missed.
+  // v1beta1 defaults the mode only for requests with a class, so both errors are reported.
   Response response = TryCreate(R"({"apiVersion":"resource.k8s.io/v1beta1","kind":"ResourceClaim",
     "metadata":{"name":"c"},"spec":{"devices":{"requests":[
       {"name":"r","selectors":[{"cel":{"expression":"true"}}]}]}}})");

@@ -27,7 +27,7 @@ std::string At(const std::string& path, std::size_t index) {
   return StrCat(path, "[", index, "]");
 }
 
-// An error about a whole rule, which is not shown.
+// An error about a whole rule. The message omits the rule's value.
 api::FieldError InvalidRule(const std::string& path, std::string_view detail) {
   return api::FieldError::Invalid(api::FieldPath(path), api::BadValue::Omitted(),
                                   std::string(detail));
@@ -92,7 +92,7 @@ void CheckFailurePolicy(FieldErrors& errors, Value spec, const std::string& path
   }
 }
 
-// "0,2-4": numbers and ranges in order. The number of indexes, or what is wrong.
+// Parses "0,2-4", numbers and ranges in ascending order. Returns the number of indexes.
 Result<std::int64_t> CountIndexes(std::string_view text, std::int64_t completions) {
   std::int64_t total = 0;
   if (text.empty()) return total;
@@ -227,7 +227,7 @@ void CheckRestartPolicy(FieldErrors& errors, Value spec, const std::string& path
   }
 }
 
-// The spec of a Job or of a template of one.
+// Checks the spec of a Job or of a Job template.
 void CheckJobSpec(FieldErrors& errors, Value spec, const std::string& path,
                   const StrategyContext& context) {
   const Value per_index = spec["backoffLimitPerIndex"];
@@ -276,7 +276,7 @@ void CheckHasLabel(FieldErrors& errors, Value labels, std::string_view name,
   }
 }
 
-// A generated selector and its labels name this Job.
+// Checks that a generated selector and its labels identify this Job.
 void CheckGeneratedSelector(FieldErrors& errors, Value job) {
   const Value spec = job["spec"];
   if (spec["manualSelector"].boolean() || !spec["selector"].has_value()) return;
@@ -322,7 +322,7 @@ bool HasCondition(Value job, std::string_view type) {
   return false;
 }
 
-// What of a template may change while a Job is suspended and has no pods.
+// Removes the parts of the template that may change while a Job is suspended and has no pods.
 api::TreePtr WithoutMutableParts(Value pod_template) {
   api::Draft draft(pod_template);
   draft["metadata"].Remove("labels");

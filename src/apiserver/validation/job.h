@@ -3,7 +3,7 @@
 #include "api/meta/field_error.h"
 #include "apiserver/request/strategy_context.h"
 
-// Jobs and CronJobs: what relates several fields. Rules that a field can state alone are in
+// Rules of Jobs and CronJobs that involve several fields. Rules about a single field are in
 // schema/.
 namespace drakkar::apiserver {
 

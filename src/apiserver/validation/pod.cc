@@ -72,8 +72,8 @@ void CheckBindMountOptions(Value mount, const std::string& path, const VolumesBy
   }
 }
 
-// A pod with users of its own shares no other namespace of the host, but for its network where the
-// gate UserNamespacesHostNetworkSupport allows it.
+// A pod in a user namespace cannot share other namespaces with the host, except the network if the
+// gate UserNamespacesHostNetworkSupport is on.
 void CheckHostUsers(Value spec, const std::string& path, const FeatureGates& gates,
                     api::FieldErrors& causes) {
   if (spec["hostUsers"].boolean(true)) return;
@@ -81,12 +81,13 @@ void CheckHostUsers(Value spec, const std::string& path, const FeatureGates& gat
   if (spec["hostNetwork"].boolean() && !gates.Enabled(Gate::kUserNamespacesHostNetworkSupport)) {
     causes.push_back(Forbidden(path + ".hostNetwork", kWhy));
   }
-  // Kubernetes spells these paths so.
+  // The capitalization is that of Kubernetes.
   if (spec["hostPID"].boolean()) causes.push_back(Forbidden(path + ".HostPID", kWhy));
   if (spec["hostIPC"].boolean()) causes.push_back(Forbidden(path + ".HostIPC", kWhy));
 }
 
-// The claims of a container must refer to the pod's, each as a whole or by request, not both.
+// A container's claims must refer to claims of the pod. Each is used either as a whole or by
+// request.
 void CheckClaimReferences(Value claims, const std::string& path,
                           const std::set<std::string_view>& known, api::FieldErrors& causes) {
   std::map<std::string_view, std::set<std::string_view>> seen;

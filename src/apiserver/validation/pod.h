@@ -8,7 +8,7 @@
 
 namespace drakkar::apiserver {
 
-// The spec of a pod or of a template of one; `path` is where it lies ("spec.template.spec").
+// Checks the spec of a pod or of a pod template. `path` is its location ("spec.template.spec").
 api::FieldErrors ValidatePodSpec(api::Value spec, const std::string& path,
                                  const StrategyContext& context);
 api::FieldErrors ValidatePod(api::Value pod, const StrategyContext& context);

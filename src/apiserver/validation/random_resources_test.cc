@@ -1,4 +1,4 @@
-// Random valid objects through every version and every format, and back.
+// Random valid objects survive a round trip through every version and format.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -40,7 +40,7 @@ const FeatureGates& AllGates() {
   return gates;
 }
 
-// What both passes find, in words; "" for a valid object.
+// The errors of both passes as text; "" for a valid object.
 std::string Problems(api::Value object) {
   const std::string_view kind = object["kind"].str();
   Findings found, declared;
@@ -81,7 +81,7 @@ api::TreePtr Strictly(api::Value value, const api::KindSchema& kind) {
 
 enum class Format { kJson, kYaml, kProtobuf };
 
-// Out in a format and in again.
+// Encodes and decodes the object.
 api::TreePtr Through(Format format, const api::TreePtr& object, const api::KindSchema& kind) {
   switch (format) {
     case Format::kJson: {
@@ -128,7 +128,7 @@ TEST(RandomResources, SurviveARoundTripThroughEveryVersionAndFormat) {
           const api::TreePtr back = Strictly(ConvertTree(read, hub)->root(), hub);
           ASSERT_NE(back, nullptr);
           api::ObjectPtr expected = std::make_shared<const api::Object>(object);
-          // The one thing that a format cannot say.
+          // Protobuf cannot express the boolean form.
           if (format == Format::kProtobuf) expected = WithSkipOperationsAsList(expected);
           ASSERT_TRUE(api::Equal(back->root(), expected->root()))
               << version << " format " << static_cast<int>(format) << "\n"

@@ -51,7 +51,7 @@ namespace {
 
 using namespace drakkar;
 
-// The object that the bytes are in one of the formats; null if they are none.
+// Decodes the bytes in the given format; null if that fails.
 api::TreePtr Decode(int format, std::string_view bytes, const api::StructSchema& schema) {
   const api::ObjectReadOptions options{.strictness = api::Strictness::kIgnore};
   Result<api::ObjectReadResult> read = [&]() -> Result<api::ObjectReadResult> {
@@ -69,7 +69,7 @@ api::TreePtr Decode(int format, std::string_view bytes, const api::StructSchema&
 
 }  // namespace
 
-// The first byte says the kind, the second version and format, the rest is the object.
+// The first byte selects the kind, the second the version and format. The rest is the object.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::apiserver;
   static const FeatureGates defaults;
@@ -101,7 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CheckAll(object->root(), api::Value(), *gates);
     CheckAll(object->root(), read->root(), *gates);
   }
-  // Every version takes it, and what was written in protobuf can be read.
+  // The object can be converted to every version, and its protobuf encoding can be read back.
   for (std::string_view version : kVersions) {
     const api::KindSchema* other = api::FindKind("resource.k8s.io", version, name);
     if (other == nullptr) continue;

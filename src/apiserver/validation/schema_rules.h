@@ -5,9 +5,9 @@
 
 namespace drakkar::apiserver {
 
-// Checks what the schema says about values: needed, bounds, enumerations, formats, immutability, in
-// Kubernetes' words. On update `before` is the current object, and whatever equals it is not looked
-// at: what was stored under other rules can stay.
+// Checks values against the rules in the schema: required fields, bounds, enumerations, formats,
+// immutability. Errors are worded as in Kubernetes. On update, `before` is the current object, and
+// values that equal it are not checked, so that objects stored under other rules remain valid.
 void CheckSchemaRules(api::FieldErrors& errors, const api::FieldPath& path, api::Value object,
                       api::Value before, const api::StructSchema& schema);
 

@@ -90,8 +90,8 @@ void CheckStatefulSetStrategy(FieldErrors& errors, Value strategy) {
   CheckAtMost100Percent(errors, at, unavailable);
 }
 
-// The template as its pods will be: the controller sets hostname and subdomain, and adds a volume
-// for each claim template.
+// The template as the pods will have it: the controller sets hostname and subdomain, and adds a
+// volume for each claim template.
 api::TreePtr StatefulTemplate(Value spec) {
   api::Draft made(spec["template"]);
   api::Draft& pod = made["spec"];
@@ -136,7 +136,7 @@ void CheckAtMost100Percent(FieldErrors& errors, std::string_view path, Value val
 void CheckPodTemplate(FieldErrors& errors, Value pod_template, const std::string& path,
                       const StrategyContext& context) {
   Findings metadata;
-  // Kubernetes spells these paths without the metadata.
+  // In Kubernetes these paths lack the "metadata".
   CheckLabels(metadata, api::FieldPath(path + ".labels"), pod_template["metadata"]["labels"]);
   CheckAnnotations(metadata, api::FieldPath(path + ".annotations"),
                    pod_template["metadata"]["annotations"]);
@@ -173,7 +173,7 @@ void CheckWorkloadSelector(FieldErrors& errors, Value spec, std::string_view wor
   }
   const Result<api::LabelSelector> parsed = api::LabelSelector::FromObject(selector);
   const Value labels = spec["template"]["metadata"]["labels"];
-  // What is wrong with the selector itself is said by its own rules.
+  // Errors in the selector itself are reported by its own rules.
   if (!parsed.ok() || parsed->Matches(labels)) return;
   errors.push_back(Invalid("spec.template.metadata.labels", labels,
                            "`selector` does not match template `labels`"));
@@ -217,7 +217,7 @@ FieldErrors ValidateStatefulSet(Value object, Value before, const StrategyContex
         Invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"));
   }
   CheckStatefulSetStrategy(errors, spec["updateStrategy"]);
-  // A name that was accepted before cannot be changed any more.
+  // The name is immutable, so one that was accepted earlier is not checked again.
   if (!before.exists() && !spec["serviceName"].str().empty()) {
     AddProblems(errors, "spec.serviceName", spec["serviceName"].str(),
                 api::CheckDnsLabel(spec["serviceName"].str()));

@@ -5,23 +5,24 @@
 #include "api/meta/field_error.h"
 #include "apiserver/request/strategy_context.h"
 
-// What the kinds that make pods have in common: a selector, a template of a pod, a strategy for
-// updates. Rules that a field can state alone are in schema/.
+// Rules shared by kinds that create pods: selector, pod template, update strategy. Rules about a
+// single field are in schema/.
 namespace drakkar::apiserver {
 
-// spec.template: labels, annotations and the pod's spec. Pods of controllers run until somebody
-// deletes them: `workload` ("ReplicaSet") names the kind in the refusal of a deadline.
+// Checks spec.template: labels, annotations and the pod's spec. Pods of controllers run until they
+// are deleted, so activeDeadlineSeconds is rejected; `workload` ("ReplicaSet") names the kind in
+// that error.
 void CheckWorkloadTemplate(api::FieldErrors& errors, api::Value pod_template,
                            std::string_view workload, const StrategyContext& context);
-// The template itself, without the rules for pods that run forever.
+// Checks the template itself, without the rules for pods that run forever.
 void CheckPodTemplate(api::FieldErrors& errors, api::Value pod_template, const std::string& path,
                       const StrategyContext& context);
 
-// spec.selector, which must not be empty, against the labels of spec.template. `workload` is the
+// Checks that spec.selector is not empty and matches the labels of spec.template. `workload` is the
 // kind in lower case. A missing selector matches nothing.
 void CheckWorkloadSelector(api::FieldErrors& errors, api::Value spec, std::string_view workload);
 
-// 25% of 10 is 25; 3 is 3. What is neither is 0.
+// The number in a percentage or integer: "25%" gives 25, 3 gives 3. Anything else gives 0.
 std::int64_t IntOrPercentNumber(api::Value value);
 void CheckAtMost100Percent(api::FieldErrors& errors, std::string_view path, api::Value value);
 
@@ -31,7 +32,8 @@ api::FieldErrors ValidateDaemonSet(api::Value object, const StrategyContext& con
 api::FieldErrors ValidateStatefulSet(api::Value object, api::Value before,
                                      const StrategyContext& context);
 
-// Of a status: none of `smaller` is above `larger`; messages name it as `shown`.
+// Checks that no field in `smaller` exceeds the field `larger` of the status. Messages call the
+// latter `shown`.
 void CheckNotGreater(api::FieldErrors& errors, api::Value status, api::FieldNames smaller,
                      api::FieldName larger, std::string_view shown);
 void CheckCollisionCount(api::FieldErrors& errors, api::Value status, api::Value before);

@@ -16,7 +16,7 @@ api::TreePtr Parse(std::string_view json) {
   return tree.ok() ? *tree : nullptr;
 }
 
-// What a level as of a release says about a pod, as Kubernetes words it; "" if it may run.
+// The violations of a level as of a release, worded as in Kubernetes; "" if the pod is allowed.
 std::string Verdict(Level level, int minor, std::string_view spec,
                     std::string_view metadata = "{}") {
   const api::TreePtr tree = Parse(spec);
@@ -24,7 +24,7 @@ std::string Verdict(Level level, int minor, std::string_view spec,
   return Details(Violations({level, minor}, kNewest, meta->root(), tree->root()));
 }
 
-// A pod that every level takes; {} is put into its container, then into its spec.
+// A pod that every level accepts, with additions to its container and to its spec.
 std::string Harmless(std::string_view in_container = "", std::string_view in_spec = "") {
   return StrCat(R"({"securityContext":{"runAsNonRoot":true,)",
                 R"("seccompProfile":{"type":"RuntimeDefault"}},)",
