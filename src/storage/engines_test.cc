@@ -1,5 +1,6 @@
-// The embedded engines under the contract: in memory on a seeded loop, in a SQLite file on a real
-// one, each also with bounds so small that history has to be read back from the log.
+// Runs the contract test against the embedded engines: in memory on a seeded loop, and in a SQLite
+// file on a real loop. Each also runs with limits so small that history must be read back from the
+// log.
 
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ class MemoryHarness final : public StoreHarness {
   std::unique_ptr<Store> store_;
 };
 
-// Two links to one store, as two API servers would have.
+// Two links to one store, like two API servers.
 class LinkedHarness final : public StoreHarness {
  public:
   LinkedHarness() : loop_(11, true) {

@@ -9,15 +9,15 @@
 
 namespace drakkar::storage {
 
-// Where a cluster's state is. Each engine reads the fields that concern it.
+// Where a cluster's state is stored. Each engine reads only its own fields.
 struct StoreLocation {
   std::string engine = "sqlite";
-  std::string directory;  // of an embedded engine
+  std::string directory;  // embedded engines only
 };
 
-// Opens the engine of that name: a new one is a class that implements Store and a line in the table
-// of open_store.cc. May block; call it before the loop has other work. kInvalidArgument names the
-// engines there are.
+// Opens the named engine. To add an engine, implement Store and add a line to the table in
+// open_store.cc. May block; call it before the loop has other work. The kInvalidArgument error for
+// an unknown name lists the known engines.
 Result<std::unique_ptr<Store>> OpenStore(EventLoop& loop, const StoreLocation& location);
 
 }  // namespace drakkar::storage

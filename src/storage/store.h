@@ -13,7 +13,7 @@
 namespace drakkar::storage {
 
 // The store's logical clock: every transaction that changes something gets the next number. 0 means
-// "none"; an empty store is at 1, as in etcd, so the revision of a list is never 0.
+// "none". An empty store is at 1, as in etcd, so the revision of a list is never 0.
 using Revision = std::int64_t;
 
 using Bytes = std::shared_ptr<const std::string>;
@@ -25,13 +25,13 @@ struct Entry {
   Revision mod_revision = 0;
 };
 
-// Holds when the key's last change has exactly this revision; 0: the key does not exist.
+// Holds if the key was last changed at exactly this revision, or, for 0, if it does not exist.
 struct Condition {
   std::string key;
   Revision mod_revision = 0;
 };
 
-// A value, and what it was encoded from.
+// A value and the object it was encoded from.
 struct EncodedValue {
   Bytes bytes;
   std::shared_ptr<const void> object;  // for watchers in the same process; may be null
@@ -39,15 +39,16 @@ struct EncodedValue {
 
 struct Operation {
   std::string key;
-  Bytes value;  // null, and no `encode`: delete the key; deleting an absent key changes nothing
-  // Makes the value when it may depend on its revision. Called once, before Commit returns and only
-  // if the conditions hold, with the revision the value gets; an engine that does not know it by
-  // then (a remote one) calls it with 0 whether they hold or not.
+  Bytes value;  // null without `encode`: delete the key, which is a no-op if it does not exist
+  // Builds the value if it depends on its revision. Called once, before Commit returns and only if
+  // the conditions hold, with the revision that the value gets. An engine that does not know it by
+  // then (a remote one) passes 0 and calls it whether they hold or not.
   std::function<EncodedValue(Revision)> encode = nullptr;
 };
 
-// All or nothing: if every condition holds, all operations happen at one new revision. An operation
-// names each key at most once. Without an effect there is no new revision, and it succeeds.
+// All or nothing: if every condition holds, all operations happen at one new revision. Each key may
+// occur in at most one operation. A transaction that changes nothing succeeds without a new
+// revision.
 struct Transaction {
   std::vector<Condition> conditions;
   std::vector<Operation> operations;
@@ -55,9 +56,9 @@ struct Transaction {
 
 struct TransactionResult {
   bool succeeded = false;
-  Revision revision = 0;  // of this transaction, or the current one when it did not succeed
-  // When it did not succeed: for each condition that failed, the entry as it is now (no value: the
-  // key does not exist), in the order of the conditions; those that held are left out.
+  Revision revision = 0;  // of this transaction, or the current one if it did not succeed
+  // If it did not succeed: the current entry for each failed condition (nullopt if the key does not
+  // exist), in the order of the conditions. Conditions that held are omitted.
   std::vector<std::pair<std::string, std::optional<Entry>>> failed;
 };
 
@@ -67,18 +68,19 @@ struct WatchEvent {
   Bytes previous_value;  // null: created
   Revision revision = 0;
   Revision create_revision = 0;
-  // What Operation::encode gave beside the bytes, if the writer is in this process and the watcher
-  // was up to date: saves it the decoding. Null is always allowed.
+  // The object from Operation::encode, if the writer is in this process and the watcher was up to
+  // date. It saves the watcher the decoding. Null is always allowed.
   std::shared_ptr<const void> object = nullptr;
   bool is_delete() const { return value == nullptr; }
 };
 
-// Which revisions a watcher sees. In the same process parts may build on *applied* revisions (the
-// log order makes that safe: they die with the process); what leaves the process waits for
-// *durable*. On etcd both are the same. See docs/decisions/applied-and-durable.md.
+// Which revisions a watcher sees. Components in the same process may build on *applied* revisions:
+// the log preserves their order, and such components die with the process. Anything that leaves the
+// process waits for *durable*. On etcd both are the same. See
+// docs/decisions/applied-and-durable.md.
 enum class Mark { kApplied, kDurable };
 
-// Destroying it ends the watch; no callback runs afterwards.
+// Destroying it ends the watch. No callback runs afterwards.
 class Watch {
  public:
   virtual ~Watch() = default;
@@ -86,36 +88,36 @@ class Watch {
 
 struct WatchOptions {
   std::string prefix;
-  Revision after = 0;  // events with greater revisions; 0: from when the store hears of the watch
+  Revision after = 0;  // events with greater revisions; 0: from when the store receives the watch
   Mark mark = Mark::kDurable;
 };
 
 struct WatchCallbacks {
-  // Events of whole revisions in order; `up_to` is the revision reached. It may rise without events
-  // of this watch, and does so up to whatever ReadRevision answers. With Mark::kApplied it may run
-  // inside Commit, and then before that transaction's on_applied.
+  // Delivers events in order, never splitting a revision; `up_to` is the revision reached. It may
+  // advance without events for this watch, and always reaches what ReadRevision returns. With
+  // Mark::kApplied it may run inside Commit, and then before that transaction's on_applied.
   std::function<void(const std::vector<WatchEvent>& events, Revision up_to)> on_events;
   // The watch has ended: kExpired if revisions it has not delivered were compacted (start again
   // with a Range), kUnavailable if the store failed or was stopped. A lost connection does not end
   // a watch: the engine resumes it after the last revision it delivered.
   std::function<void(Error)> on_closed = nullptr;
-  // Everything up to this revision, which on_events has told already, cannot be lost any more.
-  // Only rises.
+  // Everything up to this revision has been delivered to on_events and can no longer be lost. Only
+  // rises.
   std::function<void(Revision up_to)> on_durable = nullptr;
 };
 
 struct RangeOptions {
   std::string prefix;
-  std::string start_after;  // continue behind this key; empty: from the start
+  std::string start_after;  // continue after this key; empty: from the start
   std::size_t limit = 0;    // 0: no limit
-  Revision revision = 0;    // 0: the newest applied; kExpired when compacted
+  Revision revision = 0;    // 0: the newest applied; kExpired if compacted
 };
 
 struct RangeResult {
   std::vector<Entry> entries;  // sorted by key
-  Revision revision = 0;       // the state they are from
+  Revision revision = 0;       // at which the entries were read
   bool more = false;
-  std::size_t remaining = 0;  // how many behind the last one returned
+  std::size_t remaining = 0;  // number of entries after the last one returned
 };
 
 struct StoreStatistics {
@@ -124,28 +126,30 @@ struct StoreStatistics {
   std::uint64_t syncs = 0;
   std::uint64_t bytes_written = 0;
   std::uint64_t history_bytes = 0;
-  std::string file_system;  // what the data lies on; empty for remote stores
+  std::string file_system;  // type of file system that holds the data; empty for remote stores
 };
 
 // A revisioned key-value store with the semantics of etcd: compare-and-swap transactions, ranges at
 // a revision, watches from a revision, compaction.
 //
-// Guarantees: revisions only rise; a transaction reported durable survives a crash of process and
-// machine; one not reported durable is there whole or not at all, and never before an earlier one.
-// Watchers see every revision after `after` exactly once and in order.
+// Guarantees: Revisions only rise. A transaction that was reported durable survives a crash of the
+// process and the machine. After a crash, a transaction that was not reported durable is either
+// fully present or fully absent, and present only if all earlier ones are. Watchers see every
+// revision after `after` exactly once and in order.
 //
-// Loop-bound: all calls and callbacks on the loop it was created with. One contract test
-// (store_contract.h) holds for every engine.
+// Loop-bound: all calls and callbacks run on the loop it was created with. Every engine passes the
+// same contract test (store_contract.h).
 class Store {
  public:
   virtual ~Store() = default;
 
-  // `on_applied` runs when order and revision are fixed (possibly before Commit returns);
-  // `on_durable` (may be null) after the transaction cannot be lost any more, always after
-  // on_applied and only if it succeeded. Both get an Error when the transaction was refused: it is
-  // malformed (kInvalidArgument), the disk does not keep up (kResourceExhausted, retry later), the
-  // store has failed or is stopped. Only on_durable gets it when the store failed in between. When
-  // the connection to a remote store was lost, kUnavailable leaves open whether it happened.
+  // `on_applied` runs when order and revision are fixed, possibly before Commit returns.
+  // `on_durable` (may be null) runs when the transaction can no longer be lost, always after
+  // on_applied and only if it succeeded. Both get an Error if the transaction was refused: it is
+  // malformed (kInvalidArgument), the disk does not keep up (kResourceExhausted, retry later), or
+  // the store has failed or is stopped. If the store fails in between, only on_durable gets the
+  // Error. If the connection to a remote store is lost, the error is kUnavailable and the
+  // transaction may or may not have happened.
   virtual void Commit(Transaction transaction,
                       std::function<void(Result<TransactionResult>)> on_applied,
                       std::function<void(Result<Revision>)> on_durable) = 0;
@@ -156,27 +160,27 @@ class Store {
   // Callbacks never run inside this call.
   virtual std::unique_ptr<Watch> StartWatch(WatchOptions options, WatchCallbacks callbacks) = 0;
 
-  // Whether others write to the same data over stores of their own. If so, whoever follows by a
-  // watch may be behind, and ReadRevision says how far it has to come.
+  // Whether others write to the same data through their own stores. If so, a watch may lag behind
+  // them, and ReadRevision returns the revision it has to reach.
   virtual bool is_shared() const = 0;
-  // A revision at least as new as everything that was announced before the call. Every watch
-  // reaches it, even if none of its keys changed. `done` may run inside.
+  // Returns a revision at least as new as everything that was announced before the call. Every
+  // watch reaches it, even if none of its keys changed. `done` may run inside the call.
   virtual void ReadRevision(std::function<void(Result<Revision>)> done) = 0;
 
-  // The newest revisions this store knows of; of a shared one there may be newer.
+  // The newest revisions this store knows of. A shared store may have newer ones.
   virtual Revision applied_revision() const = 0;
   virtual Revision durable_revision() const = 0;
   virtual Revision compacted_revision() const = 0;
 
-  // Forgets versions that were replaced at or before `revision`. Also happens by itself, within the
-  // engine's bounds on history.
+  // Drops versions that were replaced at or before `revision`. The engine also compacts on its own
+  // to keep history within its limits.
   virtual void Compact(Revision revision, std::function<void(Result<void>)> done) = 0;
 
   virtual StoreStatistics statistics() const = 0;
-  // Why nothing more is accepted until a restart; nullopt while it works.
+  // Why the store accepts nothing until it is restarted; nullopt while it works.
   virtual std::optional<Error> failure() const = 0;
 
-  // Makes everything committed durable, then closes; `done` runs last. Idempotent.
+  // Makes everything committed durable, then closes the store; `done` runs last. Idempotent.
   virtual void Stop(std::function<void()> done) = 0;
 };
 

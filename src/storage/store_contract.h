@@ -12,21 +12,22 @@
 
 namespace drakkar::storage {
 
-// What an engine gives to the contract test: a store on a loop, and how to wait for it.
+// What an engine provides to the contract test: a store on a loop, and a way to wait for it.
 class StoreHarness {
  public:
   virtual ~StoreHarness() = default;
-  // Only inside Do.
+  // Call it only inside Do.
   virtual Store& store() = 0;
-  // Runs `task` on the store's loop and returns when it has run.
+  // Runs `task` on the store's loop and returns when it is done.
   virtual void Do(const std::function<void()>& task) = 0;
-  // Lets the loop work until `condition`, checked on the loop, holds. Fails the test if it cannot.
+  // Runs the loop until `condition`, checked on the loop, holds. Fails the test if it never does.
   virtual void WaitUntil(const std::function<bool()>& condition) = 0;
-  // Stops the store and opens it again over the same data.
+  // Stops the store and reopens it over the same data.
   virtual void Reopen() = 0;
-  // Another way to the same data; the store itself where there is none. Only inside Do.
+  // Another store over the same data, or store() itself if the engine has none. Call it only inside
+  // Do.
   virtual Store& other() { return store(); }
-  // Only where the engine is remote: the connection of store() is lost, and comes back.
+  // For remote engines: store() loses its connection, and gets it back.
   virtual void Disconnect() {}
   virtual void Reconnect() {}
 };
@@ -42,7 +43,7 @@ inline void PrintTo(const StoreEngine& engine, std::ostream* out) {
   *out << engine.name;
 }
 
-// Everything a watcher was told.
+// Everything a watcher received.
 struct WatchRecord {
   std::vector<WatchEvent> events;
   std::vector<Revision> marks;  // every up_to
@@ -53,7 +54,7 @@ struct WatchRecord {
   Revision reached() const { return marks.empty() ? 0 : marks.back(); }
 };
 
-// The suite holds for every engine: instantiate it with StoreEngine values
+// The suite must pass for every engine: instantiate it with StoreEngine values
 // (INSTANTIATE_TEST_SUITE_P(Name, StoreContract, ...)) in a binary with store_contract_test.cc.
 class StoreContract : public ::testing::TestWithParam<StoreEngine> {
  protected:
@@ -67,23 +68,23 @@ class StoreContract : public ::testing::TestWithParam<StoreEngine> {
   }
   static Operation Delete(std::string key) { return {std::move(key), nullptr}; }
 
-  // Commits and waits until it is durable (or was refused).
+  // Commits and waits until the transaction is durable or refused.
   Result<TransactionResult> Commit(Transaction transaction);
-  // As Commit, for a transaction that must succeed; gives its revision.
+  // Commits a transaction that must succeed; returns its revision.
   Revision Write(std::vector<Operation> operations);
   Result<RangeResult> Range(RangeOptions options);
-  // "key=value" of each, for short comparisons.
+  // "key=value" of each entry, for short comparisons.
   std::vector<std::string> List(RangeOptions options);
   std::shared_ptr<WatchRecord> StartWatch(WatchOptions options);
   void EndWatch(const std::shared_ptr<WatchRecord>& record);
-  // Asks how far the store is, waits until the watcher has reached the revision, then gives
-  // "key=value@revision" and "key-@revision" for each event.
+  // Calls ReadRevision, waits until the watcher has reached `revision`, then returns
+  // "key=value@revision" or "key-@revision" for each event.
   std::vector<std::string> EventsUpTo(const std::shared_ptr<WatchRecord>& record,
                                       Revision revision);
   Result<void> Compact(Revision revision);
   Result<Revision> ReadRevision();
-  // Starts adding one to the number at `key`, `times` times, over and over until the race is won.
-  // `left` falls to 0.
+  // Starts incrementing the number at `key`, `*left` times. Each increment is retried until its
+  // transaction wins, and then decrements `left`.
   void Count(Store& store, const std::string& key, std::shared_ptr<int> left);
 
   std::unique_ptr<StoreHarness> harness_;

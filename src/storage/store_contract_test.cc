@@ -650,14 +650,14 @@ TEST_P(StoreContract, ARequestUnderWayWhenTheConnectionIsLostFailsAndMayHaveHapp
     EXPECT_EQ(state->errors, std::vector<ErrorCode>(6, ErrorCode::kUnavailable));
     harness_->Reconnect();
   });
-  // A condition makes it safe to try again: it happens once.
+  // The condition makes a retry safe: the write happens only once.
   Result<TransactionResult> again = Commit({{{"a", 0}}, {Put("a", "1")}});
   ASSERT_TRUE(again.ok());
   EXPECT_THAT(List({}), ElementsAre("a=1"));
   EXPECT_EQ(*ReadRevision(), 2);
 }
 
-// The store against a model that keeps every state it ever had.
+// Compares the store with a model that keeps every past state.
 TEST_P(StoreContract, RandomOperationsAgreeWithANaiveModel) {
   struct Item {
     std::string value;

@@ -8,12 +8,12 @@
 namespace drakkar::storage {
 namespace {
 
-// Versions of history that one commit forgets on the way: more than it can add on average, so that
-// compaction keeps up, and little enough that no commit becomes slow.
+// Number of old versions that one commit drops. This is more than a commit adds on average, so
+// compaction keeps up, and few enough that no commit becomes slow.
 constexpr std::size_t kTrimPerCommit = 64;
-// The same for a step of compaction while nobody writes.
+// The same for one compaction step while nobody writes.
 constexpr std::size_t kTrimPerStep = 1'024;
-// How exactly the age bound is kept.
+// Granularity of the age limit.
 constexpr Duration kAgeMarkInterval = std::chrono::seconds(1);
 constexpr Duration kTickInterval = std::chrono::seconds(10);
 
@@ -52,12 +52,13 @@ LocalStore::LocalStore(EventLoop& loop, LocalStoreLimits limits, LoadedRows rows
   hub_.SetCompacted(compacted_);
   log_->Start({.on_durable = [this](Revision up_to) { OnDurable(up_to); },
                .on_failed = [this](Error error) { OnFailed(std::move(error)); }});
-  // A crash may have come between the mark and the removal of what it covers.
+  // A crash may have happened after the compacted revision was logged and before its rows were
+  // removed.
   RowBatch leftovers;
   index_.Trim(compacted_, std::numeric_limits<std::size_t>::max(), &leftovers.removed);
   if (!leftovers.removed.empty()) log_->Append(std::move(leftovers));
-  // What was there at the start counts as written now: a watcher that comes back after a restart
-  // finds the history it had.
+  // Loaded history counts as written now, so a watcher that reconnects after a restart still finds
+  // it.
   if (index_.history_versions() > 0) {
     MarkAge();
     ScheduleTick();
@@ -275,8 +276,8 @@ void LocalStore::MarkAge() {
   }
 }
 
-// A mark covers revisions up to kAgeMarkInterval younger than its time; they are kept that much
-// shorter at worst, so the bound on age is never exceeded by more than the tick.
+// A mark covers revisions up to kAgeMarkInterval younger than its time. At worst those are dropped
+// that much too early, so history never exceeds its age limit by more than one tick.
 void LocalStore::CompactByBounds() {
   const MonotonicTime now = loop_.clock().Monotonic();
   Revision target = 0;
@@ -304,7 +305,7 @@ void LocalStore::FlushCompaction(std::size_t max_versions, RowBatch* batch) {
   compacted_logged_ = compacted_;
 }
 
-// While somebody writes, compaction rides in the commits; this finishes the rest when nobody does.
+// Commits do the compaction while there are writes. This does the rest when there are none.
 void LocalStore::ScheduleTrim() {
   if (trim_scheduled_) return;
   trim_scheduled_ = true;

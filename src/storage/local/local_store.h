@@ -14,38 +14,38 @@
 
 namespace drakkar::storage {
 
-// The bounds of an embedded store. Reaching one of the history bounds compacts the oldest
-// revisions; reaching the queue bound refuses writes with kResourceExhausted.
+// Limits of an embedded store. When history exceeds a limit, the oldest revisions are compacted;
+// when the queue is full, writes are refused with kResourceExhausted.
 struct LocalStoreLimits {
   Duration history_age_max = std::chrono::minutes(5);
   std::size_t history_bytes_max = std::size_t{1} << 30;
-  // Superseded values kept in memory; older ones are read back from the log when asked for.
+  // Superseded values kept in memory. Older ones are read back from the log on demand.
   std::size_t history_resident_bytes_max = std::size_t{16} << 20;
   std::size_t queued_bytes_max = std::size_t{64} << 20;
 };
 
-// What a log holds when it is opened, rows in order.
+// The contents of a log when it is opened, with its rows in order.
 struct LoadedRows {
   VersionIndex index;
   Revision newest = 0;     // of the last row; 0: no rows
   Revision compacted = 0;  // 0: never compacted
 };
 
-// A store whose state lives in this process, over a log that makes it durable: conditions, ranges
-// and watches work on the index in memory, so that a transaction is applied inside Commit, and
-// watchers of applied revisions are notified there, before on_applied.
+// A store that keeps its state in this process, over a log that makes it durable. Conditions,
+// ranges and watches work on the in-memory index, so Commit applies a transaction before it
+// returns. Watchers of applied revisions are notified inside Commit, before on_applied.
 //
-// The first revision of a new store is 2, as in etcd: 1 is the empty store, and 0 is "none".
+// The first revision of a new store is 2, as in etcd: 1 is the empty store, and 0 means "none".
 class LocalStore final : public Store {
  public:
   LocalStore(EventLoop& loop, LocalStoreLimits limits, LoadedRows rows,
              std::unique_ptr<RowLog> log);
-  // Callbacks that have not run are dropped. What is durable by then is up to the log.
+  // Drops callbacks that have not run. The log decides what is durable by then.
   ~LocalStore() override;
 
   void Commit(Transaction transaction, std::function<void(Result<TransactionResult>)> on_applied,
               std::function<void(Result<Revision>)> on_durable) override;
-  // `done` runs inside the call unless values have to be read back.
+  // `done` runs inside the call unless values have to be read back from the log.
   void Range(RangeOptions options, std::function<void(Result<RangeResult>)> done) override;
   std::unique_ptr<Watch> StartWatch(WatchOptions options, WatchCallbacks callbacks) override;
   bool is_shared() const override { return false; }
@@ -64,7 +64,7 @@ class LocalStore final : public Store {
     Revision revision;
     std::function<void(Result<Revision>)> on_durable;
   };
-  // A transaction whose order is fixed and that has not been announced yet.
+  // A transaction whose order is fixed but whose events have not been published yet.
   struct Unpublished {
     std::vector<WatchEvent> events;
     Revision revision = 0;
@@ -78,7 +78,7 @@ class LocalStore final : public Store {
 
   std::optional<Error> Refusal() const;
   Result<void> Validate(const Transaction& transaction) const;
-  // With the events of the rows, if there is anybody to tell.
+  // Also fills in `events` if there are watchers.
   std::vector<Row> MakeRows(std::vector<Operation> operations, Revision revision,
                             std::vector<WatchEvent>* events) const;
   void Publish(Unpublished transaction);
@@ -107,7 +107,8 @@ class LocalStore final : public Store {
   Revision compacted_logged_ = 0;
   std::uint64_t transactions_ = 0;
   std::deque<Waiting> waiting_;  // by revision
-  // What watchers commit while they are being told: told in turn, so that all see one order.
+  // Transactions that watchers commit inside their callbacks. They are published one after the
+  // other, so that all watchers see the same order.
   std::deque<Unpublished> unpublished_;
   bool publishing_ = false;
   std::deque<AgeMark> ages_;  // at most one per kAgeMarkInterval

@@ -9,11 +9,12 @@
 
 namespace drakkar::storage {
 
-// Names one row of the log: the revision and the place within its transaction. Rises with time.
+// Identifies one row of the log: the revision and the position within its transaction. Later rows
+// have greater ids.
 using RowId = std::int64_t;
 
 constexpr int kRowPositionBits = 16;
-// More operations in one transaction are refused: the place would not fit into the row's id.
+// Larger transactions are refused: the position would not fit into the row's id.
 constexpr std::size_t kMaxOperationsPerTransaction = (std::size_t{1} << kRowPositionBits) - 1;
 
 constexpr RowId MakeRowId(Revision revision, std::size_t position) {
@@ -23,17 +24,17 @@ constexpr Revision RowRevision(RowId row) {
   return row >> kRowPositionBits;
 }
 
-// One change of one key. Rows are only ever appended, and removed once compacted.
+// One change of one key. Rows are appended, never modified, and removed after compaction.
 struct Row {
   RowId id = 0;
-  Revision create_revision = 0;  // of the key's life this row belongs to
+  Revision create_revision = 0;  // when the key was last created
   std::string key;
   Bytes value;  // null: the key was deleted
 };
 
-// What one transaction gives to the log: its rows, and what compaction forgets on the way.
+// What one transaction writes to the log: its rows, and the rows that compaction removes with it.
 struct RowBatch {
-  std::vector<Row> rows;       // empty when only compaction has something to say
+  std::vector<Row> rows;       // empty for a batch that only compacts
   std::vector<RowId> removed;  // superseded rows, all durable
   Revision compacted = 0;      // 0: unchanged
 };

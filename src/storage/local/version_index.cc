@@ -8,7 +8,7 @@
 namespace drakkar::storage {
 namespace {
 
-// Bookkeeping of a version in memory, counted as history beside key and value.
+// Overhead of one version, counted as history in addition to key and value.
 constexpr std::size_t kVersionOverheadBytes = 64;
 
 bool HasPrefix(std::string_view key, std::string_view prefix) {
@@ -23,7 +23,7 @@ const Version* At(const KeyRecord& record, Revision revision) {
 
 }  // namespace
 
-// A hot key has a chain of many thousand versions: unlink it in a loop, not by recursion.
+// A hot key has a chain of many thousand versions, so destroy it in a loop instead of recursively.
 KeyRecord::~KeyRecord() {
   std::unique_ptr<Version> version = std::move(newest);
   while (version != nullptr) version = std::move(version->previous);
@@ -119,8 +119,8 @@ Revision VersionIndex::Events(std::string_view prefix, Revision after, Revision 
     RowId row;
     bool previous;
   };
-  // Versions that do not match still cost a look; bound those too, so that one watcher far behind
-  // does not hold the loop.
+  // Versions that do not match still take time to scan. Limit those too, so that a watcher far
+  // behind does not block the loop.
   std::size_t scan_left = max_events * 64;
   std::vector<Absent> absent;
   Revision reached = up_to;

@@ -14,7 +14,7 @@ namespace drakkar::storage {
 
 struct KeyRecord;
 
-// One state of one key. Older states hang behind newer ones until they are compacted.
+// One state of one key. A version links to the one it replaced until that is compacted.
 struct Version {
   KeyRecord* key = nullptr;
   Bytes value;  // null: deleted, or not resident (then `evicted`)
@@ -38,52 +38,53 @@ struct KeyRecord {
 
   const std::string key;
   std::unique_ptr<Version> newest;
-  std::size_t place = kInOrder;  // among the keys that are not in order yet
+  std::size_t place = kInOrder;  // index into the keys that are not sorted yet
 };
 
 // All keys, their newest values, and the retained history, in memory.
 //
-// History is the list of versions that came after the compacted revision, in order. Values of
-// superseded versions may be dropped from memory (EvictSuperseded): those are read back from the
-// log by row. The newest value of a key is always resident.
+// History is the list of versions newer than the compacted revision, in order. Values of superseded
+// versions may be evicted from memory (EvictSuperseded); they are then read back from the log by
+// row. The newest value of a key is always resident.
 //
-// Not thread-safe. Memory: about 190 bytes and the key per live key, 64 bytes per retained version,
-// values shared with whoever else holds them.
+// Not thread-safe. Memory: the key plus about 190 bytes per live key, and 64 bytes per retained
+// version. Values are shared with other holders.
 class VersionIndex {
  public:
-  // A value that has to be read back, and where it belongs.
+  // A value that must be read back from the log, and where to store it.
   struct Missing {
     RowId row = 0;
-    Bytes* place = nullptr;  // valid as long as the vector it points into keeps its storage
+    Bytes* place = nullptr;  // valid until the vector it points into reallocates
   };
 
-  // The newest version; null when the key does not exist now.
+  // Returns the newest version, or null if the key does not exist now.
   const Version* Find(std::string_view key) const;
 
-  // Row ids must rise.
+  // Row ids must be ascending.
   void Apply(Row row);
 
-  // The state at `revision`, which must not be below what was compacted. `missing` points into
+  // Returns the state at `revision`, which must not be compacted. `missing` points into
   // result->entries.
   void Range(const RangeOptions& options, Revision revision, RangeResult* result,
              std::vector<Missing>* missing) const;
 
-  // Events of history with revisions in (after, up_to] and the prefix, in whole revisions. Stops
-  // behind the revision that reaches `max_events`, and after looking at 64 times as many versions
+  // Appends the events under `prefix` with revisions in (after, up_to]; a revision is never split.
+  // Stops after the revision that reaches `max_events`, or after scanning 64 times as many versions
   // of other keys. Returns the revision reached. `missing` points into *events.
   Revision Events(std::string_view prefix, Revision after, Revision up_to, std::size_t max_events,
                   std::vector<WatchEvent>* events, std::vector<Missing>* missing) const;
 
-  // Forgets versions replaced at or before `compacted`, at most `max_versions` of history per call.
-  // Appends the rows nobody needs any more; false when there is nothing left to do.
+  // Drops versions that were replaced at or before `compacted`, at most `max_versions` per call.
+  // Appends the rows that are no longer needed to `removed`. Returns false when nothing is left to
+  // do.
   bool Trim(Revision compacted, std::size_t max_versions, std::vector<RowId>* removed);
 
-  // Drops superseded values, oldest first, until at most `max_bytes` of them are resident. Touches
-  // only what was superseded at or before `durable`: the rest cannot be read back yet.
+  // Evicts superseded values, oldest first, until at most `max_bytes` of them are resident. Stops
+  // at values superseded after `durable`, which cannot be read back yet.
   void EvictSuperseded(std::size_t max_bytes, Revision durable);
 
-  // The first revision at which history from its end backwards exceeds `max_bytes`: compacting it
-  // brings history under the bound. 0 when it is within.
+  // Counting back from the newest revision, the first one at which history exceeds `max_bytes`.
+  // Compacting it brings history under the limit. 0 if history is within the limit.
   Revision RevisionOverBytes(std::size_t max_bytes) const;
 
   std::size_t history_bytes() const { return history_bytes_; }
@@ -102,8 +103,9 @@ class VersionIndex {
     }
   };
 
-  // Finds by hash: keys share long prefixes, so that each step down the tree would be a comparison
-  // over a cache miss. Only ranges, and removals of what a range has seen, go down the tree.
+  // Lookups use a hash table: keys share long prefixes, so each step down the tree would be a
+  // comparison with a cache miss. Only ranges, and removals of keys that a range has seen, use the
+  // tree.
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view key) const {
@@ -131,11 +133,11 @@ class VersionIndex {
   void Remove(KeyRecord& record);
 
   std::unordered_set<std::unique_ptr<KeyRecord>, Hash, Equal> keys_;
-  // Ranges are rare: what is new is put in order when one asks.
+  // Ranges are rare, so new keys are sorted into the tree when a range needs them.
   mutable absl::btree_set<KeyRecord*, Less> ordered_;
   mutable std::vector<KeyRecord*> unordered_;
   std::deque<Version*> history_;  // owned by the chains in keys_
-  // How many versions at the front of history_ had the value they replaced evicted.
+  // Number of versions at the front of history_ whose replaced value was evicted.
   std::size_t evicted_front_ = 0;
   std::size_t history_bytes_ = 0;
   std::size_t superseded_resident_bytes_ = 0;

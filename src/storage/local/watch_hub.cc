@@ -7,7 +7,8 @@
 namespace drakkar::storage {
 namespace {
 
-// Events per callback: a watcher far behind catches up in portions, the loop serves others between.
+// Events per callback. A watcher far behind catches up in batches, and the loop serves others in
+// between.
 constexpr std::size_t kMaxEventsPerCallback = 512;
 
 }  // namespace
@@ -18,7 +19,7 @@ struct WatchHub::Watcher {
   Revision reached = 0;
   Revision durable_told = 0;
   bool open = true;      // until it is closed or its handle is destroyed
-  bool loading = false;  // a portion waits for values from the log
+  bool loading = false;  // a batch is waiting for values from the log
 };
 
 struct WatchHub::Portion {
@@ -53,7 +54,7 @@ std::unique_ptr<Watch> WatchHub::Start(WatchOptions options, WatchCallbacks call
   auto watcher = std::make_shared<Watcher>();
   const Revision now = options.mark == Mark::kApplied ? applied_ : durable_;
   watcher->reached = options.after == 0 ? now : options.after;
-  // One from the future has nothing to hear of what is on the way to it.
+  // A watcher that starts at a future revision needs no durable mark for the revisions before it.
   watcher->durable_told =
       watcher->reached > applied_ ? watcher->reached : std::min(durable_, watcher->reached);
   watcher->options = std::move(options);
@@ -76,7 +77,7 @@ void WatchHub::Publish(const std::vector<WatchEvent>& events, Revision revision)
   for (const auto& watcher : watchers) {
     if (!self.alive()) return;
     if (!watcher->open || watcher->options.mark != Mark::kApplied) continue;
-    if (watcher->reached >= revision) continue;  // it asked for later ones
+    if (watcher->reached >= revision) continue;  // it starts at a later revision
     if (watcher->reached + 1 < revision || watcher->loading) {
       Schedule();
       continue;
@@ -127,8 +128,8 @@ void WatchHub::Schedule() {
 }
 
 void WatchHub::Dispatch() {
-  // A callback may start and end watches, or destroy the store: iterate over a copy, look again
-  // before each.
+  // A callback may start and end watches, or destroy the store. So iterate over a copy and check
+  // again before each call.
   const Lifetime::Observer self = lifetime_.Observe();
   const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
   for (const auto& watcher : watchers) {

@@ -11,15 +11,15 @@
 
 namespace drakkar::storage {
 
-// Brings history to the watchers: each has a revision it has reached, and gets what lies between
-// that and its mark, in bounded portions, once.
+// Delivers history to watchers. Each watcher has reached a revision, and receives the events
+// between that revision and its mark exactly once, in bounded batches.
 //
-// Callbacks run from tasks of the loop, never inside a call to the hub but Publish, AdvanceDurable
-// and Close, where they may destroy it. A watcher whose next revision has been compacted is closed
-// with kExpired.
+// Callbacks run from loop tasks. The only calls that run them directly are Publish, AdvanceDurable
+// and Close, where a callback may destroy the hub. A watcher whose next revision has been compacted
+// is closed with kExpired.
 class WatchHub {
  public:
-  // Reads values back that are not resident.
+  // Reads back values that are not resident.
   using Loader =
       std::function<void(std::vector<RowId>, std::function<void(Result<std::vector<Bytes>>)>)>;
 
@@ -28,14 +28,14 @@ class WatchHub {
 
   std::unique_ptr<Watch> Start(WatchOptions options, WatchCallbacks callbacks);
 
-  // Where the marks are at the start.
+  // Sets the initial revisions.
   void Begin(Revision applied, Revision durable);
   bool has_watchers() const { return !watchers_.empty(); }
-  // A transaction was applied: hands its events, as they are, to the watchers that have everything
-  // before it and do not wait for durable; the others get theirs from the index.
+  // Called when a transaction was applied. Passes its events on to watchers of applied revisions
+  // that are up to date; the others get them from the index.
   void Publish(const std::vector<WatchEvent>& events, Revision revision);
   void AdvanceDurable(Revision durable);
-  // Watchers behind this are closed.
+  // Closes watchers that have not reached this revision.
   void SetCompacted(Revision compacted);
   // Delivers the pending events to every watcher and closes it; later watchers are closed at once.
   void Close(Error reason);

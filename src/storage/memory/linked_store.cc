@@ -15,9 +15,9 @@ Error LinkLost() {
 struct LinkedStore::Watcher {
   WatchOptions options;
   WatchCallbacks callbacks;
-  Revision reached = 0;  // by what has arrived
-  bool begun = false;    // `reached` says where it goes on
-  // At the server: how far it is, how far it has told, and how far it has been asked to tell.
+  Revision reached = 0;  // last revision received
+  bool begun = false;    // `reached` is known, so the watch can resume there
+  // At the server: the revision reached, the revision last sent, and the revision requested.
   Revision server_reached = 0;
   Revision server_told = 0;
   Revision asked = 0;
@@ -145,7 +145,8 @@ void LinkedStore::Commit(Transaction transaction,
               }
             },
             [outcome, tell, answer](const Result<Revision>& durable) {
-              if (!durable.ok()) return;  // never answered: the caller learns when the link is cut
+              // never answered: the caller gets an error when the link is cut
+              if (!durable.ok()) return;
               answer([tell, outcome] { tell(*outcome); });
             });
       },
@@ -183,7 +184,7 @@ void LinkedStore::ReadRevision(std::function<void(Result<Revision>)> done) {
           [done](const Error& why) { done(why); });
 }
 
-// At the server.
+// Runs at the server.
 void LinkedStore::AnswerRevision(const std::function<void(Result<Revision>)>& done,
                                  const Answered& answer) {
   const Revision newest = server_.durable_revision();
@@ -191,7 +192,7 @@ void LinkedStore::AnswerRevision(const std::function<void(Result<Revision>)>& do
     watcher->asked = std::max(watcher->asked, newest);
     Forward(watcher, {});
   }
-  // Behind what the server's watches are about to be told.
+  // Answer after the events that the server's watches are about to deliver.
   loop_.Post(lifetime_.Guard([this, done, answer, newest] {
     answer([this, done, newest] {
       Know(newest);
@@ -200,7 +201,7 @@ void LinkedStore::AnswerRevision(const std::function<void(Result<Revision>)>& do
   }));
 }
 
-// At the server: sends events, or how far the watch is if that is wanted.
+// Runs at the server. Sends events, or only the revision reached if that was requested.
 void LinkedStore::Forward(const std::shared_ptr<Watcher>& watcher, std::vector<WatchEvent> events) {
   const bool wanted = watcher->server_told < std::min(watcher->asked, watcher->server_reached);
   if (events.empty() && !wanted) return;
@@ -274,14 +275,14 @@ void LinkedStore::Stop(std::function<void()> done) {
   if (done) stop_waiters_.push_back(std::move(done));
   if (stopping_) return;
   stopping_ = true;
-  if (!under_way_.empty()) return;  // the last answer goes on
+  if (!under_way_.empty()) return;  // the last answer calls FinishStop
   loop_.Post(lifetime_.Guard([this] { FinishStop(); }));
 }
 
 void LinkedStore::FinishStop() {
   if (stopped_ || !under_way_.empty()) return;
   if (connected_ && !flushed_) {
-    // One more round trip behind the events, so that watchers see what was in flight.
+    // Make one more round trip after the events, so that watchers receive what was in flight.
     flushed_ = true;
     return Ask(
         [this](const Answered& answer) { AnswerRevision([](const Result<Revision>&) {}, answer); },

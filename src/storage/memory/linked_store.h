@@ -13,22 +13,22 @@
 
 namespace drakkar::storage {
 
-// A remote engine for tests: the way to a store that others use as well over links of their own.
-// Requests and answers take `delay` each way, events `event_delay`; each kind keeps its order, and
-// there is none between them. As on etcd a transaction is answered when it is durable, its revision
-// is unknown before, and both marks are one; a watch without events hears how far it has come only
-// when somebody asks (ReadRevision).
+// A remote engine for tests: a simulated link to a store that other links may share. Requests and
+// answers take `delay` each way, events `event_delay`. Messages of one kind keep their order, but
+// answers and events may overtake each other. As with etcd, a transaction is answered when it is
+// durable, its revision is unknown until then, and applied and durable are the same. A watch
+// without events learns how far it has come only when somebody calls ReadRevision.
 //
-// Cut loses what is under way: requests end with kUnavailable, though they may have happened.
-// Watches go on behind what they have reached once the link is back.
+// Cut drops everything in flight: requests fail with kUnavailable, although they may have been
+// executed. Watches resume after their last revision once the link is restored.
 //
-// Loop-bound; `server` is on the same loop and outlives it.
+// Loop-bound; `server` is on the same loop and outlives this object.
 class LinkedStore final : public Store {
  public:
   LinkedStore(EventLoop& loop, Store& server, Duration delay, Duration event_delay);
   ~LinkedStore() override;
 
-  // Requests meanwhile fail.
+  // Requests fail until Restore.
   void Cut();
   void Restore();
 
@@ -47,7 +47,7 @@ class LinkedStore final : public Store {
   void Stop(std::function<void()> done) override;
 
  private:
-  // What keeps its order on the link.
+  // Messages that are delivered in order.
   struct Lane {
     const Duration delay;
     std::deque<Task> messages = {};
@@ -59,14 +59,14 @@ class LinkedStore final : public Store {
   using Answered = std::function<void(Task)>;
 
   void Send(Lane& lane, Task task);
-  // Sends `ask` to the server with the means to answer. `fail` runs instead of the answer when the
-  // link is cut first.
+  // Sends `ask` to the server together with a function to answer it. If the link is cut first,
+  // `fail` runs instead of the answer.
   void Request(std::function<void(Answered answer)> ask, Fail fail);
-  // The same without asking whether it is allowed, answered on the lane of one's choice.
+  // The same without checking whether requests are allowed. The answer arrives on `back`.
   void Ask(std::function<void(Answered answer)> ask, Fail fail, Lane& back);
   void AnswerRevision(const std::function<void(Result<Revision>)>& done, const Answered& answer);
   void Know(Revision revision);
-  // Opens the watch at the server.
+  // Starts the watch at the server.
   void Open(const std::shared_ptr<Watcher>& watcher);
   void Forward(const std::shared_ptr<Watcher>& watcher, std::vector<WatchEvent> events);
   void Tell(const std::shared_ptr<Watcher>& watcher, const std::vector<WatchEvent>& events,
@@ -78,7 +78,7 @@ class LinkedStore final : public Store {
   Store& server_;
   bool connected_ = true;
   bool stopping_ = false;
-  bool flushed_ = false;  // watchers have heard of everything, on the way to stopping
+  bool flushed_ = false;  // watchers have received all events, so Stop can finish
   bool stopped_ = false;
   Lane there_;
   Lane back_;

@@ -9,15 +9,16 @@
 
 namespace drakkar::storage {
 
-// What survives a crash of a store in memory: the rows whose sync was finished. One store at a time
-// uses it; destroying that store without Stop is the crash. Faults are switched here.
+// The part of an in-memory store that survives a crash: the rows whose sync has finished. Only one
+// store may use it at a time; destroying that store without Stop simulates a crash. Faults are
+// injected here.
 class MemoryDisk {
  public:
-  // How long a sync takes; transactions that come meanwhile share the next one.
+  // How long a sync takes. Transactions that arrive meanwhile share the next sync.
   void set_sync_delay(Duration delay) { sync_delay_ = delay; }
-  // The n-th sync from now (1: the next) fails with this, and so does the store.
+  // The n-th sync from now (1 is the next) fails with this error, and so does the store.
   void FailSync(std::uint64_t nth, Error error);
-  // Syncs take forever from now on; ReleaseSyncs lets them finish.
+  // Syncs hang from now on, until ReleaseSyncs lets them finish.
   void HoldSyncs() { held_ = true; }
   void ReleaseSyncs();
 
@@ -36,7 +37,7 @@ class MemoryDisk {
   std::optional<std::pair<std::uint64_t, Error>> failure_;
 };
 
-// The embedded store without files or threads, for simulation and tests. `disk` outlives it.
+// The embedded store without files or threads, for simulation and tests. `disk` must outlive it.
 std::unique_ptr<Store> OpenMemoryStore(EventLoop& loop, MemoryDisk& disk,
                                        LocalStoreLimits limits = {});
 

@@ -10,7 +10,7 @@
 namespace drakkar::storage {
 namespace {
 
-// For locks that the writer has for a moment.
+// The writer holds the conflicting locks only briefly.
 constexpr int kBusyMilliseconds = 10'000;
 
 }  // namespace
@@ -45,12 +45,12 @@ int Checkpointer::Open() {
 }
 
 void Checkpointer::Pass() {
-  code_ = connection_ == nullptr ? Open() : SQLITE_OK;  // a failure is for good
+  code_ = connection_ == nullptr ? Open() : SQLITE_OK;  // a failed Open is final
   int copied = -1;
   if (code_ == SQLITE_OK) {
     code_ = sqlite3_wal_checkpoint_v2(connection_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
                                       &copied);
-    // Nobody else copies now, so this is about a lock of a moment: the next pass will do it.
+    // No other checkpoint is running, so the lock was held only briefly: leave it to the next pass.
     if ((code_ & 0xff) == SQLITE_BUSY) code_ = SQLITE_OK;
   }
   if (code_ != SQLITE_OK) message_ = sqlite3_errmsg(connection_);

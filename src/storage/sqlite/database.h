@@ -19,38 +19,39 @@ namespace drakkar::storage {
 // The format this code reads and writes (docs/formats/store.md).
 constexpr int kStoreFormat = 1;
 
-// The file with the rows. Used by one thread at a time; every call blocks. A second thread copies
-// the write-ahead log into the file meanwhile.
+// The file with the rows. Used by one thread at a time; every call blocks. Meanwhile a second
+// thread copies the write-ahead log into the file.
 //
-// After any error of WriteGroup the file holds what the last successful one left, and the object
-// must only be destroyed.
+// After WriteGroup fails, the file holds what the last successful call left, and the object can
+// only be destroyed.
 class Database {
  public:
   struct Options {
     std::string directory;
-    std::size_t file_bytes_max = 0;  // 0: as much as the disk has
-    std::size_t log_bytes = 0;  // the write-ahead log is reset at this size, or at twice it at most
-    IoObserver* observer = nullptr;  // sees writes and syncs of the open file; outlives it
+    std::size_t file_bytes_max = 0;  // 0: limited only by the disk
+    // the write-ahead log is reset at this size, at twice this size at the latest
+    std::size_t log_bytes = 0;
+    IoObserver* observer = nullptr;  // sees writes and syncs of the file; must outlive the database
   };
 
-  // Opens or creates `store.db`. kDataLoss with advice when it is damaged; it is never reset.
+  // Opens or creates `store.db`. A damaged file is kDataLoss with advice; it is never reset.
   static Result<std::unique_ptr<Database>> Open(const Options& options);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // All rows in order; stops with the error of `row` if it has one.
+  // Calls `row` with all rows in order; stops if `row` fails and returns its error.
   Result<void> Load(const std::function<Result<void>(Row row)>& row);
   Revision compacted() const { return compacted_; }
 
-  // One synced commit: all of it or nothing.
+  // Writes all batches in one synced commit, or nothing.
   Result<void> WriteGroup(const std::vector<RowBatch>& batches);
-  // After each group that was written: keeps the write-ahead log bounded, mostly on the other
-  // thread. An error says that the file does not take it; the group is safe.
+  // Call it after each written group. Limits the write-ahead log, mostly on the other thread. An
+  // error means that the file cannot be written; the group itself is durable.
   Result<void> TendLog();
   Result<std::vector<Bytes>> Read(const std::vector<RowId>& rows);
 
-  // Any thread.
+  // Callable from any thread.
   std::uint64_t syncs() const { return counter_.syncs; }
 
  private:
@@ -62,11 +63,11 @@ class Database {
   Result<void> Prepare();
   Result<void> WriteBatch(const RowBatch& batch);
   Result<void> Execute(const char* sql);
-  Result<void> Step(sqlite3_stmt* statement);  // one that returns no rows; resets it
+  Result<void> Step(sqlite3_stmt* statement);  // for a statement that returns no rows; resets it
   Error Failure(int code, std::string_view what) const;
   Error Failure(int code, std::string_view what, const std::string& detail) const;
 
-  // Counts, then asks the observer of the options, if there is one.
+  // Counts, then calls the observer from the options, if there is one.
   struct SyncCounter final : IoObserver {
     bool OnWrite(std::string_view path) override;
     bool OnSync(std::string_view path) override;
@@ -80,7 +81,7 @@ class Database {
   std::unique_ptr<StoreVfs> vfs_;
   std::size_t page_bytes_ = 0;
   std::size_t log_bytes_ = 0;
-  std::size_t log_frames_ = 0;  // in the log after the last commit
+  std::size_t log_frames_ = 0;  // frames in the log after the last commit
   std::unique_ptr<Checkpointer> checkpointer_;
   sqlite3* connection_ = nullptr;
   sqlite3_stmt* begin_ = nullptr;

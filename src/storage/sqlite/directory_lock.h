@@ -7,11 +7,12 @@
 
 namespace drakkar::storage {
 
-// Holds a data directory for this process: the file `lock` in it, locked by the kernel, which lets
-// go when the process ends in whatever way. The file has the holder's process id and stays behind.
+// Claims a data directory for this process with a kernel lock on the file `lock` in it. The kernel
+// releases the lock however the process ends. The file contains the holder's process id and is not
+// removed.
 class DirectoryLock {
  public:
-  // kFailedPrecondition "data directory X is in use by another drakkar (pid N)".
+  // Fails with kFailedPrecondition "data directory X is in use by another drakkar (pid N)".
   static Result<std::unique_ptr<DirectoryLock>> Take(const std::string& directory);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;

@@ -7,16 +7,16 @@
 
 namespace drakkar::storage {
 
-// Writes to one file that follow each other, put together so that they go to the file as one. At
-// most kMaxBytes, allocated with the first. Not thread-safe.
+// Combines adjacent writes to one file into a single write of at most kMaxBytes. The buffer is
+// allocated with the first write. Not thread-safe.
 class GatheredWrites {
  public:
   // SQLite's own layer writes less than 128 KiB in one call.
   static constexpr std::size_t kMaxBytes = 124 * 1024;
 
-  // Whether a write can join what is here: it fits, and continues it unless there is nothing yet.
+  // Whether a write can be added: it fits, and it continues the previous one or is the first.
   bool CanTake(std::int64_t offset, std::size_t size_bytes) const;
-  // `CanTake` must hold.
+  // CanTake must be true for this write.
   void Add(std::int64_t offset, std::string_view bytes);
 
   bool empty() const { return size_ == 0; }

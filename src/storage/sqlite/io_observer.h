@@ -4,14 +4,14 @@
 
 namespace drakkar::storage {
 
-// Hears of every write and sync before it happens, on the thread that does it. Returning false
-// makes the call fail as on a broken disk.
+// Called before every write and sync, on the thread that performs it. Returning false makes the
+// call fail as on a broken disk.
 class IoObserver {
  public:
   virtual ~IoObserver() = default;
-  virtual bool OnWrite(std::string_view path) = 0;  // also truncation
+  virtual bool OnWrite(std::string_view path) = 0;  // also called for truncation
   virtual bool OnSync(std::string_view path) = 0;
-  // The file as it is now is safe.
+  // The current content of the file is durable.
   virtual void AfterSync(std::string_view path) = 0;
 };
 

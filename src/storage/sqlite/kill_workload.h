@@ -7,8 +7,9 @@
 
 namespace drakkar::storage {
 
-// The transactions of the kill test, a function of their number: the test can compute the state
-// after any of them. Each touches several keys, so half a transaction would show.
+// The transactions of the kill test. Each is a function of its number, so the test can compute the
+// state after any of them. Each changes several keys, so that a half-written transaction is
+// visible.
 constexpr int kKillSlots = 64;
 constexpr std::int64_t kKillWindow = 200;
 
@@ -31,7 +32,7 @@ inline Transaction KillTransaction(std::int64_t number) {
   return transaction;
 }
 
-// Transaction 1 is at the first revision of a new store.
+// Transaction 1 gets the first revision of a new store.
 constexpr Revision KillRevision(std::int64_t number) {
   return number + 1;
 }

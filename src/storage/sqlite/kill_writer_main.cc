@@ -1,5 +1,5 @@
-// The process that sqlite_kill_test kills: writes as fast as it can and reports each durable
-// transaction's number (8 bytes, native order) on standard output.
+// The process that sqlite_kill_test kills. It writes as fast as it can and reports the number of
+// each durable transaction (8 bytes, native order) on standard output.
 //
 //   store_kill_writer DIRECTORY
 
@@ -33,7 +33,7 @@ struct Writer {
         },
         [this, number](Result<Revision> result) {
           CHECK(result.ok());
-          // Ends when the reader is gone, so that nothing is left behind by an aborted test.
+          // Exit when the reader is gone, so that an aborted test leaves no process behind.
           if (::write(STDOUT_FILENO, &number, sizeof number) != sizeof number) ::_exit(3);
           Start();
         });
@@ -50,7 +50,7 @@ int main(int count, char** arguments) {
   UvLoop loop;
   SqliteStoreOptions options;
   options.directory = arguments[1];
-  // Small bounds: compaction, reading back and copying the log happen under the kills, too.
+  // Limits are small, so that kills also interrupt compaction, reads from the log and checkpoints.
   options.log_bytes = 1u << 20;
   options.limits.history_bytes_max = 4u << 20;
   options.limits.history_resident_bytes_max = 1u << 20;

@@ -17,7 +17,7 @@ bool SharedFile::Lock(Holder& holder, int level) {
     if (other_is_higher) return false;
     highest_holder_ = &holder;
     if (level == SQLITE_LOCK_EXCLUSIVE && holders_ > 1) {
-      // Nobody may come any more; who is there may go.
+      // New connections are locked out. Existing ones may finish.
       highest_ = holder.level = SQLITE_LOCK_PENDING;
       return false;
     }
@@ -90,7 +90,7 @@ void SharedFile::UnmapIndex(Holder& holder) {
 
 void SharedFile::Barrier() {
   __sync_synchronize();
-  // For tools that know locks only.
+  // Race detectors understand only locks.
   std::lock_guard guard(mutex_);
 }
 

@@ -1,5 +1,6 @@
-// SIGKILL in the middle of a write load, again and again over one directory: no acknowledged write
-// is lost, none is half there, revisions only rise. DRAKKAR_STORE_KILLS says how often.
+// Kills the writer with SIGKILL under load, repeatedly, over one directory. No acknowledged write
+// may be lost, no transaction may be half written, and revisions may only rise. DRAKKAR_STORE_KILLS
+// sets the number of kills.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -29,8 +30,8 @@ int Kills() {
                          : static_cast<int>(ParseInt64(text).value_or(kKillsByDefault));
 }
 
-// Runs the writer until it has acknowledged `acknowledgements` more, kills it, and gives the last
-// number it acknowledged (0: none).
+// Runs the writer until it has acknowledged `acknowledgements` more transactions, kills it, and
+// returns the last number it acknowledged (0: none).
 std::int64_t WriteAndKill(const std::string& directory, std::uint64_t acknowledgements) {
   int pipe_ends[2];
   EXPECT_EQ(::pipe2(pipe_ends, O_CLOEXEC), 0);
@@ -76,7 +77,7 @@ std::map<std::string, std::string> ExpectedAfter(std::int64_t number) {
   return state;
 }
 
-// Opens the store, compares all of it, and gives the number of the last transaction in it.
+// Opens the store, checks all of its contents, and returns the number of its last transaction.
 std::int64_t Verify(const std::string& directory) {
   LoopThread thread("kill-test");
   std::unique_ptr<Store> store;
@@ -113,7 +114,7 @@ TEST(SqliteKill, NoAcknowledgedWriteIsLostAndNoneIsHalfThere) {
   for (int i = 0; i < kills && !::testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("kill " + std::to_string(i));
     const std::int64_t acknowledged = WriteAndKill(directory, random.Below(1'500));
-    // Every third time the next writer recovers the log by itself.
+    // Every third time, the next writer has to recover the log.
     if (i % 3 == 2 && i + 1 < kills) {
       before = std::max(before, acknowledged);
       continue;

@@ -8,12 +8,12 @@
 namespace drakkar::storage {
 namespace {
 
-// What a row costs beside its key and value, for the bound on the queue.
+// Overhead of a row in addition to its key and value, counted against the queue limit.
 constexpr std::size_t kRowOverheadBytes = 96;
 
-// A commit costs some 60 us of CPU however many rows it has, so while several writers are at work
-// the next group waits a little for more of them; short against the sync that follows. A lone
-// writer, whose groups have one batch, never waits.
+// A commit costs about 60 us of CPU however many rows it has. So while several writers are active,
+// the next group waits briefly for more of them, for a short time compared with the sync that
+// follows. A lone writer, whose groups have one batch, never waits.
 constexpr std::chrono::microseconds kGatherTime(200);
 constexpr std::size_t kFullGroup = 64;
 
@@ -128,8 +128,8 @@ void SqliteLog::Work() {
       std::swap(group, pending_);
       several_writers = group.batches.size() > 1;
     }
-    // Reads ask for rows that were durable and not yet removed when they were queued: before the
-    // removals of this group they are all there.
+    // Reads ask for rows that were durable and not yet removed when they were queued. Serve them
+    // before this group's removals, while all of those rows exist.
     Serve(std::move(group.reads));
     if (!group.batches.empty()) Write(std::move(group));
   }

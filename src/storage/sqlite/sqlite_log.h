@@ -16,13 +16,13 @@
 
 namespace drakkar::storage {
 
-// The log in a SQLite file: one thread writes. It takes whatever has gathered while the last commit
-// was synced and makes one commit of it; when it is idle the first batch starts at once.
+// The log in a SQLite file, with one writer thread. Each commit contains all batches that arrived
+// while the previous commit was being synced. If the writer is idle, a batch starts at once.
 class SqliteLog final : public RowLog {
  public:
   SqliteLog(EventLoop& loop, std::unique_ptr<DirectoryLock> lock,
             std::unique_ptr<Database> database, std::string file_system);
-  // Finishes what was appended, then joins the thread.
+  // Writes everything that was appended, then joins the thread.
   ~SqliteLog() override;
 
   void Start(Listener listener) override;
@@ -48,7 +48,7 @@ class SqliteLog final : public RowLog {
   void Serve(std::vector<ReadRequest> reads);
   void Write(Group group);
   void Finish();
-  // Runs on the loop unless the log is gone by then.
+  // Runs the task on the loop unless the log has been destroyed by then.
   void PostToLoop(Task task);
 
   EventLoop& loop_;
@@ -66,14 +66,14 @@ class SqliteLog final : public RowLog {
   std::atomic<std::uint64_t> syncs_{0};
   std::atomic<std::uint64_t> bytes_written_{0};
 
-  // The writer's own.
+  // Used by the writer only.
   std::unique_ptr<DirectoryLock> lock_;
   std::unique_ptr<Database> database_;
   bool failed_ = false;
 
   std::function<void()> on_closed_;
   std::thread writer_;
-  Lifetime lifetime_;  // ends after the writer
+  Lifetime lifetime_;  // outlives the writer
 };
 
 }  // namespace drakkar::storage

@@ -14,7 +14,7 @@
 namespace drakkar::storage {
 namespace {
 
-// How often loading drops superseded values: the bound on memory holds while it reads, too.
+// How often loading evicts superseded values, so that the memory limit also holds while it reads.
 constexpr std::size_t kRowsBetweenEvictions = 1'024;
 
 std::string FileSystemName(const std::string& directory) {
@@ -22,7 +22,7 @@ std::string FileSystemName(const std::string& directory) {
   if (::statfs(directory.c_str(), &info) != 0) return "unknown";
   switch (static_cast<std::uint32_t>(info.f_type)) {
     case 0xEF53:
-      return "ext4";  // ext2 and ext3 have the same number
+      return "ext4";  // ext2 and ext3 have the same magic number
     case 0x58465342:
       return "xfs";
     case 0x9123683E:

@@ -1,5 +1,5 @@
-// How fast the embedded store appends, on the disk the build directory lies on
-// (DRAKKAR_BENCH_DIRECTORY puts it elsewhere).
+// How fast the embedded store appends, on the disk that holds the build directory
+// (DRAKKAR_BENCH_DIRECTORY selects another one).
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -55,7 +55,7 @@ Operation Put(std::uint64_t number) {
           std::make_shared<const std::string>(900, 'x')};
 }
 
-// Keeps `in_flight` transactions running until `count` are durable.
+// Keeps `in_flight` transactions in flight until `count` are durable.
 struct Load {
   BenchStore& bench;
   std::uint64_t keys;

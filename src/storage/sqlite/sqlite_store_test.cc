@@ -23,13 +23,13 @@ std::string TemporaryDirectory() {
   return ::mkdtemp(pattern);
 }
 
-// Fails the n-th call of a kind, and keeps of every file what a power cut would leave at least:
-// its content at the last sync.
+// Fails the n-th call of a kind. Also keeps the content of every file at its last sync, which is
+// the least that a power cut would leave.
 class FaultyDisk final : public IoObserver {
  public:
-  int fail_write = 0;  // counted down; the call that reaches 0 fails, and all after it
+  int fail_write = 0;  // counts down; the call that reaches 0 fails, and so do all later ones
   int fail_sync = 0;
-  bool database_only = false;  // calls on the log always pass
+  bool database_only = false;  // calls on the log always succeed
 
   bool OnWrite(std::string_view path) override {
     std::lock_guard guard(mutex_);
@@ -94,8 +94,8 @@ class SqliteStoreTest : public ::testing::Test {
   }
   std::string File(std::string_view name) { return JoinPath(options_.directory, name); }
 
-  // Writes `count` values of `bytes` under `keys` different keys; gives what each was told, in
-  // order. Waits for all.
+  // Writes `count` values of `bytes` under `keys` different keys, waits for all of them, and
+  // returns their results in order.
   std::vector<Result<Revision>> Write(int count, std::size_t bytes, int keys = 1'000'000) {
     struct State {
       std::vector<Result<Revision>> results;
@@ -255,11 +255,11 @@ TEST_F(SqliteStoreTest, AnyFailingWriteOrSyncStopsTheStoreAndLosesNothing) {
   EXPECT_GT(failures, 20) << "the faults were not reached";
 }
 
-// What was synced is all that a power cut is sure to leave: every acknowledged revision is in it.
+// A power cut is only sure to leave what was synced. That must include every acknowledged revision.
 TEST_F(SqliteStoreTest, WhatIsAcknowledgedSurvivesAPowerCut) {
   FaultyDisk disk;
   options_.observer = &disk;
-  options_.log_bytes = 256 << 10;  // is copied and reset many times
+  options_.log_bytes = 256 << 10;  // so that it is copied and reset many times
   ASSERT_FALSE(Open().has_value());
   const std::string created = *RealFileSystem().ReadFile(File("store.db"));
   for (int round = 0; round < 40; ++round) {
@@ -281,7 +281,7 @@ TEST_F(SqliteStoreTest, WhatIsAcknowledgedSurvivesAPowerCut) {
   }
   StoreStatistics statistics;
   thread_.RunSync([&] { statistics = store_->statistics(); });
-  // The last pass over the log may not be counted yet.
+  // The last checkpoint may not have been counted yet.
   EXPECT_LE(statistics.syncs, static_cast<std::uint64_t>(disk.syncs()));
   EXPECT_GE(statistics.syncs, 40u);
   EXPECT_GT(disk.synced()["store.db"].size(), 500'000u) << "the log was not copied";
@@ -293,7 +293,8 @@ TEST_F(SqliteStoreTest, TheLogIsCopiedAndBeginsAnewWhileCommitsGoOn) {
   options_.log_bytes = 1 << 20;
   ASSERT_FALSE(Open().has_value());
   for (int i = 0; i < 20; ++i) Write(200, 4'000);
-  // 16 MB were written. A group goes into the log whole: at most 64 batches of a page each.
+  // 16 MB were written. A group is written to the log as a whole: at most 64 batches of a page
+  // each.
   EXPECT_LT(RealFileSystem().Stat(File("store.db-wal"))->size_bytes, (2u << 20) + (4u << 20));
   EXPECT_GT(RealFileSystem().Stat(File("store.db"))->size_bytes, 10u << 20);
   Close();
@@ -334,7 +335,7 @@ TEST_F(SqliteStoreTest, AFailureWhileTheLogIsCopiedStopsTheStoreAndLosesNothing)
 TEST_F(SqliteStoreTest, OtherProgramsFindTheFileLocked) {
   ASSERT_FALSE(Open().has_value());
   Write(10, 900);
-  // Locks of a process do not keep out the process itself.
+  // Use another process: a process's locks do not exclude the process itself.
   const std::string command =
       "sqlite3 " + File("store.db") + " 'SELECT count(*) FROM revisions' >/dev/null 2>&1";
   if (std::system("command -v sqlite3 >/dev/null") != 0) GTEST_SKIP() << "no sqlite3";
@@ -384,7 +385,7 @@ TEST_F(SqliteStoreTest, TheFileStaysBoundedWhileKeysAreRewritten) {
     EXPECT_GT(store_->compacted_revision(), 15'000);
   });
   Close();
-  // 20 MB were written; what is retained is 1 MiB, in pages that are at least a third full.
+  // 20 MB were written. 1 MiB is retained, in pages that are at least a third full.
   EXPECT_LT(RealFileSystem().Stat(File("store.db"))->size_bytes, 6u << 20);
   ASSERT_FALSE(Open().has_value());
   EXPECT_EQ(Applied(), 20'001);

@@ -13,16 +13,16 @@
 namespace drakkar::storage {
 
 struct StoreVfs::Impl {
-  sqlite3_vfs vfs;  // first: SQLite hands us its address
+  sqlite3_vfs vfs;  // must be first: SQLite passes us its address
   sqlite3_vfs* real;
   IoObserver* observer;
   SharedFile shared;
-  std::atomic<int> databases{0};  // open ones
+  std::atomic<int> databases{0};  // number of open ones
 };
 
 namespace {
 
-// What a database has and its log has not.
+// State of a database file that its log does not have.
 struct DatabaseLocks {
   SharedFile& shared;
   std::atomic<int>& databases;
@@ -32,12 +32,12 @@ struct DatabaseLocks {
 
 struct OpenFile {
   IoObserver& observer;
-  const std::string_view path;  // SQLite keeps it as long as the file is open
+  const std::string_view path;  // SQLite keeps the string alive while the file is open
   GatheredWrites gathered = {};
-  std::unique_ptr<DatabaseLocks> locks = nullptr;  // null: a log
+  std::unique_ptr<DatabaseLocks> locks = nullptr;  // null for a log
 };
 
-// SQLite allocates it, with room for the real file behind it.
+// SQLite allocates it, with room for the real file after it.
 struct File {
   sqlite3_file base;
   OpenFile* open;
@@ -51,16 +51,16 @@ OpenFile& Own(sqlite3_file* file) {
   return *reinterpret_cast<File*>(file)->open;
 }
 
-// SQLite writes its log in pieces of a frame's head and a page, and copies it into the file page by
-// page. What is gathered is written before the file is synced, read or looked at in any other way:
-// what is promised is promised after a sync.
+// SQLite writes its log as separate frame headers and pages, and copies it into the file page by
+// page. Gathered bytes are written before the file is synced, read or accessed in any other way.
+// Durability is promised only after a sync.
 int Flush(sqlite3_file* file) {
   GatheredWrites& gathered = Own(file).gathered;
   if (gathered.empty()) return SQLITE_OK;
   const std::string_view bytes = gathered.bytes();
   const int code = Real(file)->pMethods->xWrite(Real(file), bytes.data(),
                                                 static_cast<int>(bytes.size()), gathered.offset());
-  // Kept if it failed: nobody may take it for written, and a sync tries it again.
+  // Keep the bytes on failure: they must not count as written, and a sync tries again.
   if (code == SQLITE_OK) gathered.Clear();
   return code;
 }
@@ -116,8 +116,8 @@ int FileSize(sqlite3_file* file, sqlite3_int64* size) {
   return Real(file)->pMethods->xFileSize(Real(file), size);
 }
 
-// Connections of this process agree among themselves. Other programs are kept out by the first of
-// them, from its first lock to its last: they know nothing of the index in our memory.
+// Connections of this process coordinate through SharedFile. Other programs do not know the index
+// in our memory, so the first connection locks them out, from its first lock to its last.
 int Lock(sqlite3_file* file, int level) {
   DatabaseLocks& locks = *Own(file).locks;
   if (locks.keeps_others_out && locks.holder.level == SQLITE_LOCK_NONE) {
@@ -185,7 +185,7 @@ int DeviceCharacteristics(sqlite3_file* file) {
 }
 
 const sqlite3_io_methods kMethods = {
-    .iVersion = 2,  // shared memory, no mapping of the file
+    .iVersion = 2,  // has shared memory, does not map the file
     .xClose = Close,
     .xRead = Read,
     .xWrite = Write,
@@ -212,7 +212,7 @@ StoreVfs::StoreVfs(IoObserver& observer) : impl_(std::make_unique<Impl>()) {
   impl_->real = sqlite3_vfs_find(nullptr);
   CHECK(impl_->real != nullptr);
   impl_->observer = &observer;
-  // Everything but opening goes straight to the real functions, which look at pAppData only.
+  // Everything except opening goes straight to the real functions, which use only pAppData.
   impl_->vfs = *impl_->real;
   impl_->vfs.zName = name_.c_str();
   impl_->vfs.pNext = nullptr;

@@ -7,17 +7,17 @@
 
 namespace drakkar::storage {
 
-// The layer between SQLite and the files of one store; docs/decisions/sqlite-vfs.md says why there
-// is one. It does three things that SQLite's own layer does not:
+// The layer between SQLite and the files of one store; docs/decisions/sqlite-vfs.md says why it
+// exists. It does three things that SQLite's own layer does not:
 //
-// - it reports writes and syncs to an observer, which counts them or breaks the disk;
-// - writes that follow each other go to the file as one, at the latest before the next sync
+// - it reports writes and syncs to an observer, which counts them or simulates a broken disk;
+// - it combines adjacent writes into one, and writes them before the next sync at the latest
 //   (gathered_writes.h);
-// - locks and the index of the write-ahead log are in memory (shared_file.h). Connections made
-//   through this object share them; any other program finds the file locked while there is one.
+// - it keeps the locks and the write-ahead log's index in memory (shared_file.h). Connections made
+//   through this object share them; other programs find the file locked while one is open.
 //
-// One database file. Registered with SQLite while it lives; must outlive the connections opened
-// through it.
+// For one database file. Registered with SQLite during its lifetime; must outlive the connections
+// opened through it.
 class StoreVfs {
  public:
   explicit StoreVfs(IoObserver& observer);
