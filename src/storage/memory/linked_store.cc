@@ -145,8 +145,7 @@ void LinkedStore::Commit(Transaction transaction,
               }
             },
             [outcome, tell, answer](const Result<Revision>& durable) {
-              // never answered: the caller gets an error when the link is cut
-              if (!durable.ok()) return;
+              if (!durable.ok()) return;  // no answer: the caller learns when the link is cut
               answer([tell, outcome] { tell(*outcome); });
             });
       },

@@ -29,7 +29,7 @@ class Database {
   struct Options {
     std::string directory;
     std::size_t file_bytes_max = 0;  // 0: limited only by the disk
-    // the write-ahead log is reset at this size, at twice this size at the latest
+    // The write-ahead log is reset at this size, or at most at twice this size.
     std::size_t log_bytes = 0;
     IoObserver* observer = nullptr;  // sees writes and syncs of the file; must outlive the database
   };
