@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 class BindingConditions : public ::testing::Test {
  protected:
-  // One node with `count` devices that have to be attached, a claim and a pod waiting for it.
+  // Creates a node with `count` devices that must be attached, a claim, and a pod waiting for it.
   void StartWaiting(TestCluster& cluster, int count = 1) {
     cluster.CreateNode("n1");
     cluster.CreateSlice("n1", count, kConditions);
@@ -48,7 +48,7 @@ TEST_F(BindingConditions, TheAllocationIsWrittenAndThePodWaitsVisibly) {
       << "autoscalers see where it goes";
 }
 
-TEST_F(BindingConditions, ThePodIsBoundInTheMomentTheLastConditionIsTrue) {
+TEST_F(BindingConditions, ThePodIsBoundAsSoonAsTheLastConditionIsTrue) {
   TestCluster cluster;
   StartWaiting(cluster);
   cluster.loop().Advance(minutes(3));
@@ -61,7 +61,7 @@ TEST_F(BindingConditions, ThePodIsBoundInTheMomentTheLastConditionIsTrue) {
               HasSubstr("scheduler_dra_bindingconditions_allocations_total{status=\"success\"} 1"));
 }
 
-TEST_F(BindingConditions, AWaitingPodHoldsNobodyUp) {
+TEST_F(BindingConditions, AWaitingPodDoesNotBlockOthers) {
   TestCluster cluster;
   StartWaiting(cluster);
   cluster.CreatePod("other");
@@ -88,7 +88,7 @@ TEST_F(BindingConditions, AFailureFreesTheDeviceAndTakesAnother) {
               HasSubstr("scheduler_dra_bindingconditions_allocations_total{status=\"failure\"} 1"));
 }
 
-TEST_F(BindingConditions, ADeviceThatKeepsFailingIsRetriedWithAPause) {
+TEST_F(BindingConditions, ADeviceThatKeepsFailingIsRetriedWithBackoff) {
   TestCluster cluster;
   StartWaiting(cluster, 1);
   cluster.SetDeviceCondition("c", "d.example.com/failed", "True");
@@ -102,7 +102,7 @@ TEST_F(BindingConditions, ADeviceThatKeepsFailingIsRetriedWithAPause) {
   EXPECT_EQ(cluster.scheduler().counts().waiting_for_conditions, 1u);
 }
 
-TEST_F(BindingConditions, FailureWinsOverSuccess) {
+TEST_F(BindingConditions, FailureTakesPrecedenceOverSuccess) {
   TestCluster cluster;
   StartWaiting(cluster);
   cluster.Update("ResourceClaim", "c", "status", [](api::Draft& claim) {
@@ -139,7 +139,7 @@ TEST_F(BindingConditions, TheTimeoutCountsFromTheAllocationAndClearsIt) {
                           "condition=d.example.com/attached"));
 }
 
-TEST_F(BindingConditions, ARestartedSchedulerGoesOnWaitingOnTheSameNode) {
+TEST_F(BindingConditions, ARestartedSchedulerKeepsWaitingOnTheSameNode) {
   TestCluster cluster;
   StartWaiting(cluster);
   cluster.CreateNode("n0");
@@ -152,7 +152,7 @@ TEST_F(BindingConditions, ARestartedSchedulerGoesOnWaitingOnTheSameNode) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1");
 }
 
-TEST_F(BindingConditions, ARestartDoesNotStretchTheTimeout) {
+TEST_F(BindingConditions, ARestartDoesNotExtendTheTimeout) {
   TestCluster cluster;
   StartWaiting(cluster);
   cluster.loop().Advance(minutes(6));
@@ -163,7 +163,7 @@ TEST_F(BindingConditions, ARestartDoesNotStretchTheTimeout) {
               HasSubstr("scheduler_dra_bindingconditions_allocations_total{status=\"timeout\"} 1"));
 }
 
-TEST_F(BindingConditions, AFailureWhileNoSchedulerRanIsFoundAndCleared) {
+TEST_F(BindingConditions, AFailureWhileNoSchedulerRanIsDetectedAndCleared) {
   TestCluster cluster;
   StartWaiting(cluster, 2);
   cluster.KillScheduler();
@@ -215,7 +215,7 @@ TEST_F(BindingConditions, DeletingAWaitingPodEndsTheWait) {
   EXPECT_EQ(cluster.scheduler().counts().binding, 0u);
 }
 
-TEST_F(BindingConditions, ADeviceThatNeedsNoWaitIsPreferredOnWhateverNode) {
+TEST_F(BindingConditions, ADeviceThatNeedsNoWaitIsPreferredOnAnyNode) {
   TestCluster cluster;
   cluster.CreateNode("a-waits");
   cluster.CreateSlice("a-waits", 4, kConditions);

@@ -1,5 +1,5 @@
-// KEP-5007: slow writes, many devices that fail, nodes, pods and claims that go while a pod is on
-// its way.
+// KEP-5007: slow writes, many failing devices, and nodes, pods and claims that are deleted while a
+// pod is being scheduled.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class BindingFaults : public ::testing::Test {
   }
   ~BindingFaults() override { cluster_.KillScheduler(); }
 
-  // A node with devices that have to be attached, a claim and a pod.
+  // Creates a node with devices that must be attached, a claim and a pod.
   void StartWaiting(int devices, std::vector<std::string> claims = {"c"}) {
     cluster_.CreateNode("n1");
     cluster_.CreateSlice("n1", devices, kConditions);
@@ -60,7 +60,7 @@ class BindingFaults : public ::testing::Test {
   testing::FaultyClient client_{cluster_.loop(), cluster_.client()};
 };
 
-TEST_F(BindingFaults, MorePodsThanAreWrittenAtATimeAllComeToWait) {
+TEST_F(BindingFaults, PodsBeyondTheWriteLimitAllStartWaiting) {
   constexpr int kPods = 1'500, kPerNode = 100;
   for (int i = 0; i < kPods / kPerNode; ++i) {
     cluster_.CreateNode(StrCat("n", i));
@@ -79,7 +79,7 @@ TEST_F(BindingFaults, MorePodsThanAreWrittenAtATimeAllComeToWait) {
   EXPECT_EQ(cluster_.scheduler().counts().waiting_for_conditions, std::size_t{kPods});
 }
 
-TEST_F(BindingFaults, EveryDeviceOfThePoolHasItsTurn) {
+TEST_F(BindingFaults, EveryDeviceOfThePoolIsTried) {
   constexpr int kDevices = 40;
   StartWaiting(kDevices);
   for (int i = 0; i < kDevices - 1; ++i) {
@@ -92,7 +92,7 @@ TEST_F(BindingFaults, EveryDeviceOfThePoolHasItsTurn) {
   EXPECT_EQ(cluster_.NodeOf("p"), "n1");
 }
 
-TEST_F(BindingFaults, ADeviceThatIsAvoidedTakesNothingFromTheOthers) {
+TEST_F(BindingFaults, AnAvoidedDeviceTakesNothingFromTheOthers) {
   cluster_.CreateNode("n1");
   const std::string consumes =
       StrCat(R"(,"consumesCounters":[{"counterSet":"chip","counters":{"units":{"value":"4"}}}])",
@@ -111,7 +111,7 @@ TEST_F(BindingFaults, ADeviceThatIsAvoidedTakesNothingFromTheOthers) {
   EXPECT_EQ(Device("c"), "right") << "all of the chip is free";
 }
 
-TEST_F(BindingFaults, TheNominatedNodeIsShownAlsoWhenTheServerHadTrouble) {
+TEST_F(BindingFaults, TheNominatedNodeIsWrittenDespiteServerErrors) {
   client_.loses = [](std::string_view, const client::ResourceRef& ref, const api::TreePtr&) {
     return ref.kind->kind == "Pod" && ref.subresource == "status";
   };
@@ -126,7 +126,7 @@ TEST_F(BindingFaults, TheNominatedNodeIsShownAlsoWhenTheServerHadTrouble) {
   EXPECT_EQ(nominated(), "n1");
 }
 
-TEST_F(BindingFaults, TheEndOfItsNodeEndsAWaitAndThePodGoesElsewhere) {
+TEST_F(BindingFaults, DeletingTheNodeEndsTheWaitAndThePodGoesElsewhere) {
   cluster_.CreateNode("n1");
   CreateFabric(StrCat(R"({"name":"dev-0","bindsToNode":true)", kConditions, "}"));
   cluster_.CreateClaim("c");
@@ -144,7 +144,7 @@ TEST_F(BindingFaults, TheEndOfItsNodeEndsAWaitAndThePodGoesElsewhere) {
   EXPECT_EQ(cluster_.NodeOf("p"), "n2");
 }
 
-TEST_F(BindingFaults, NoPodIsBoundToANodeThatIsGone) {
+TEST_F(BindingFaults, NoPodIsBoundToADeletedNode) {
   cluster_.CreateNode("n1");
   CreateFabric(R"({"name":"dev-0"})");
   cluster_.CreateClaim("c");
@@ -160,7 +160,7 @@ TEST_F(BindingFaults, NoPodIsBoundToANodeThatIsGone) {
   EXPECT_EQ(cluster_.NodeOf("p"), "n2");
 }
 
-TEST_F(BindingFaults, NobodyWaitsForAPodThatIsGone) {
+TEST_F(BindingFaults, NothingWaitsForADeletedPod) {
   cluster_.CreateNode("n1");
   cluster_.CreateSlice("n1", 1, kConditions);
   cluster_.CreateClaim("c");
@@ -177,7 +177,7 @@ TEST_F(BindingFaults, NobodyWaitsForAPodThatIsGone) {
   EXPECT_THAT(cluster_.Events("p", "BindingConditionsPending"), IsEmpty());
 }
 
-TEST_F(BindingFaults, NothingIsRememberedOfAPodThatGoesWhileItsClaimsAreReleased) {
+TEST_F(BindingFaults, NothingIsRememberedAboutAPodDeletedWhileItsClaimsAreReleased) {
   StartWaiting(2, {"a", "b"});
   client_.holds = IsClaimWrite;
   cluster_.loop().Advance(minutes(10) + seconds(1));
@@ -190,7 +190,7 @@ TEST_F(BindingFaults, NothingIsRememberedOfAPodThatGoesWhileItsClaimsAreReleased
   EXPECT_EQ(cluster_.scheduler().counts().with_failed_devices, 0u);
 }
 
-TEST_F(BindingFaults, AWaitForSomethingThatWasDeletedIsNoFailureOfDevices) {
+TEST_F(BindingFaults, DeletingWhatAPodWaitsForIsNotADeviceFailure) {
   StartWaiting(2);
   cluster_.Delete("Pod", "p");
   cluster_.Settle();
@@ -210,7 +210,7 @@ TEST_F(BindingFaults, AWaitForSomethingThatWasDeletedIsNoFailureOfDevices) {
                             "status=\"failure\"}")));
 }
 
-// A controller may keep a device that failed from being picked again.
+// A controller may prevent a failed device from being picked again.
 TEST_F(BindingFaults, ADeviceWhoseNodeSelectorChangedOrThatWasTaintedIsNotPickedAgain) {
   cluster_.CreateNode("n1", R"({"zone":"a"})");
   for (const char* name : {"0", "1", "2"}) {
@@ -244,7 +244,7 @@ TEST_F(BindingFaults, ADeviceWhoseNodeSelectorChangedOrThatWasTaintedIsNotPicked
   }
 }
 
-TEST_F(BindingFaults, AServerThatIsUnavailableDuringAWaitDelaysTheBindingAndNoMore) {
+TEST_F(BindingFaults, AnUnavailableServerDuringAWaitOnlyDelaysTheBinding) {
   StartWaiting(1);
   client_.loses = [](std::string_view, const client::ResourceRef&, const api::TreePtr&) {
     return true;
@@ -260,7 +260,7 @@ TEST_F(BindingFaults, AServerThatIsUnavailableDuringAWaitDelaysTheBindingAndNoMo
   EXPECT_EQ(Device("c"), "dev-0");
 }
 
-TEST_F(BindingFaults, EveryClaimHasItsTimestampAndOneWithoutConditionsWaitsForNothing) {
+TEST_F(BindingFaults, EveryClaimGetsATimestampAndOneWithoutConditionsDoesNotWait) {
   cluster_.Create("ResourceSlice", R"({"metadata":{"name":"plain"},"spec":{"driver":"e.example.com",
       "pool":{"name":"n1","generation":1,"resourceSliceCount":1},"nodeName":"n1",
       "devices":[{"name":"plain"}]}})");
@@ -307,7 +307,7 @@ class AnotherScheduler : public BindingFaults {
   }
 };
 
-TEST_F(AnotherScheduler, HasADeviceFirstAndThePodGetsAnother) {
+TEST_F(AnotherScheduler, AllocatesADeviceFirstAndThePodGetsAnother) {
   cluster_.CreateNode("n1");
   cluster_.CreateSlice("n1", 2);
   cluster_.CreateClaim("c");
@@ -327,7 +327,7 @@ TEST_F(AnotherScheduler, HasADeviceFirstAndThePodGetsAnother) {
                   "by another scheduler"));
 }
 
-TEST_F(AnotherScheduler, ThatIsLaterHasToGiveWay) {
+TEST_F(AnotherScheduler, ThatAllocatesTheSameDeviceLaterGivesItUp) {
   StartWaiting(2);
   ASSERT_EQ(Device("c"), "dev-0");
   Allocate("theirs", "dev-0");

@@ -28,8 +28,8 @@ std::string NominatedNode(TestCluster& cluster, std::string pod) {
       cluster.Find("Pod", std::move(pod))->root()["status"]["nominatedNodeName"].str());
 }
 
-// Writes an allocation of one device as another scheduler would have; `extra` are more members of
-// the allocation and of the status.
+// Writes an allocation of one device as another scheduler would; `extra` holds more members of the
+// allocation and of the status.
 void AllocateByHand(TestCluster& cluster, const std::string& claim, const std::string& node,
                     const std::string& device, const std::string& timestamp) {
   cluster.Update("ResourceClaim", claim, "status", [&](api::Draft& draft) {
@@ -57,7 +57,7 @@ class BindingRecovery : public ::testing::Test {
   }
 };
 
-TEST_F(BindingRecovery, AFailureIsFoundOnAClaimThatWasAllocatedBeforeAndWins) {
+TEST_F(BindingRecovery, AFailureOfAClaimAllocatedEarlierIsDetectedAndTakesPrecedence) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.CreateSlice("n1", 2, kConditions);
@@ -97,7 +97,7 @@ TEST_F(BindingRecovery, WithoutATimestampTheTimeoutCountsFromWhenTheWaitWasFirst
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"c"});
   cluster.loop().Advance(minutes(6));
-  cluster.CreatePodWithClaims("q", {"c"});  // its wait does not restart the clock
+  cluster.CreatePodWithClaims("q", {"c"});  // its wait does not restart the timeout
   cluster.loop().Advance(minutes(3));
   EXPECT_THAT(cluster.DevicesOf("c"), ElementsAre("d.example.com/n1/dev-0"));
   EXPECT_FALSE(cluster.Find("ResourceClaim", "c")
@@ -148,7 +148,7 @@ TEST_F(BindingRecovery, EachClaimOfAPodHasItsOwnTimeout) {
   cluster.CreateClass();
   cluster.CreateClaim("old");
   cluster.CreateClaim("new");
-  // Allocated six minutes ago, for a pod that has gone meanwhile.
+  // Allocated six minutes ago, for a pod that was deleted since.
   AllocateByHand(cluster, "old", "n1", "dev-0", "2027-01-15T08:00:00Z");
   cluster.loop().Advance(minutes(6));
   cluster.StartScheduler();
@@ -180,7 +180,7 @@ TEST_F(BindingRecovery, AllClaimsOfThePodMustBeReady) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1");
 }
 
-// Two drivers on two nodes: the pod wants a device of each.
+// Two drivers on two nodes; the pod needs a device of each.
 class TwoDrivers : public BindingRecovery {
  protected:
   void StartWaiting(TestCluster& cluster, int waiting_devices_on_n1) {
@@ -234,7 +234,7 @@ TEST_F(TwoDrivers, TheOtherClaimIsClearedWhenOnlyAnotherNodeHasADeviceLeft) {
 TEST_F(BindingRecovery, AnotherNodeIsTriedBeforeTheOneThatFailed) {
   TestCluster cluster;
   StartWaiting(cluster, 2);
-  cluster.CreateNode("n0");  // emptier
+  cluster.CreateNode("n0");  // has more free resources
   cluster.CreateSlice("n0", 2, kConditions);
   cluster.Settle();
   cluster.SetDeviceCondition("c", kFailed, "True");
@@ -255,7 +255,7 @@ TEST_F(BindingRecovery, AnotherNodeIsTakenWhenTheNominatedOneDoesNotFit) {
   EXPECT_EQ(NominatedNode(cluster, "p"), "n0");
 }
 
-TEST_F(BindingRecovery, NoPodOfLowerOrEqualPriorityTakesTheRoomOfOneThatIsToBeTriedAgain) {
+TEST_F(BindingRecovery, NoPodOfLowerOrEqualPriorityTakesTheRoomOfAPodThatWillBeRetried) {
   TestCluster cluster;
   StartWaiting(cluster, 1, Cpu(3, 5));
   cluster.SetDeviceCondition("c", kFailed, "True");
@@ -274,7 +274,7 @@ TEST_F(BindingRecovery, NoPodOfLowerOrEqualPriorityTakesTheRoomOfOneThatIsToBeTr
   EXPECT_EQ(cluster.NodeOf("p"), "n1");
 }
 
-TEST_F(BindingRecovery, APodOfHigherPriorityMayTakeThatRoom) {
+TEST_F(BindingRecovery, APodOfHigherPriorityMayUseTheKeptRoom) {
   TestCluster cluster;
   StartWaiting(cluster, 1, Cpu(3, 5));
   cluster.SetDeviceCondition("c", kFailed, "True");
@@ -284,7 +284,7 @@ TEST_F(BindingRecovery, APodOfHigherPriorityMayTakeThatRoom) {
   EXPECT_EQ(cluster.NodeOf("higher"), "n1");
 }
 
-TEST_F(BindingRecovery, ADeviceThatFitsOnlyOnAFullNodeMakesNoHotLoop) {
+TEST_F(BindingRecovery, ADeviceThatFitsOnlyOnAFullNodeCausesNoHotLoop) {
   TestCluster cluster;
   StartWaiting(cluster, 1, Cpu(2));
   cluster.CreateNode("full");
@@ -332,7 +332,7 @@ TEST_F(BindingRecovery, AFabricDeviceIsWaitedForOnTheSameNodeAfterARestart) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1") << "where it was nominated, though others are emptier";
 }
 
-TEST_F(BindingRecovery, WhatWasAttachedWhileNoSchedulerRanIsBoundAtOnce) {
+TEST_F(BindingRecovery, APodWhoseDeviceWasAttachedWhileNoSchedulerRanIsBoundAtOnce) {
   TestCluster cluster;
   StartWaiting(cluster, 1);
   cluster.KillScheduler();
@@ -341,7 +341,7 @@ TEST_F(BindingRecovery, WhatWasAttachedWhileNoSchedulerRanIsBoundAtOnce) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1");
 }
 
-TEST_F(BindingRecovery, AClockThatJumpsDoesNotStretchOrCutAWait) {
+TEST_F(BindingRecovery, AClockJumpDoesNotExtendOrShortenAWait) {
   TestCluster cluster;
   StartWaiting(cluster, 1);
   cluster.loop().Advance(minutes(1));
@@ -355,7 +355,7 @@ TEST_F(BindingRecovery, AClockThatJumpsDoesNotStretchOrCutAWait) {
               ElementsAre(HasSubstr("device binding timeout: claim=c")));
 }
 
-TEST_F(BindingRecovery, ADeviceThatDisappearsFromItsSliceIsLeftForAnother) {
+TEST_F(BindingRecovery, ADeviceThatDisappearsFromItsSliceIsReplacedByAnother) {
   TestCluster cluster;
   StartWaiting(cluster, 2);
   cluster.Update("ResourceSlice", "slice-n1", "", [](api::Draft& slice) {

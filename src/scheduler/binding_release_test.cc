@@ -1,4 +1,4 @@
-// Taking an allocation back while pods are on their way to it.
+// Releasing an allocation while pods that use it are being scheduled.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class BindingRelease : public ::testing::Test {
   testing::FaultyClient client_{cluster_.loop(), cluster_.client()};
 };
 
-TEST_F(BindingRelease, APodIsNotBoundWithAClaimWhoseReleaseIsStillOnItsWay) {
+TEST_F(BindingRelease, APodIsNotBoundWithAClaimWhoseReleaseIsInFlight) {
   Start(1);
   cluster_.StartScheduler();
   cluster_.CreatePodWithClaims("p", {"c"});
@@ -39,7 +39,8 @@ TEST_F(BindingRelease, APodIsNotBoundWithAClaimWhoseReleaseIsStillOnItsWay) {
   ASSERT_EQ(cluster_.scheduler().counts().waiting_for_conditions, 1u);
   cluster_.KillScheduler();
   cluster_.loop().Advance(minutes(11));
-  // The next scheduler finds the claim past its deadline, and its calls about it get lost.
+  // The next scheduler finds the claim past its deadline, and its requests about the claim are
+  // lost.
   client_.loses = [](std::string_view verb, const client::ResourceRef& ref,
                      const api::TreePtr& body) {
     if (ref.kind->kind != "ResourceClaim") return false;
@@ -64,7 +65,7 @@ TEST_F(BindingRelease, AWaiterThatGivesUpLeavesTheClaimToAPodThatIsBeingBound) {
   cluster_.CreatePodWithClaims("q", {"c", "d"});
   cluster_.Settle();
   ASSERT_EQ(cluster_.scheduler().counts().waiting_for_conditions, 2u);
-  // Whether p is bound stays open.
+  // It remains unknown whether p is bound.
   client_.loses = [](std::string_view verb, const client::ResourceRef& ref, const api::TreePtr&) {
     return ref.kind->kind == "Pod" && (verb == "get" || ref.subresource == "binding");
   };
@@ -77,7 +78,7 @@ TEST_F(BindingRelease, AWaiterThatGivesUpLeavesTheClaimToAPodThatIsBeingBound) {
   EXPECT_THAT(cluster_.ReservedFor("c"), ElementsAre("p"));
 }
 
-TEST_F(BindingRelease, DevicesThatFailedAreTriedInTurnsWhenNoOtherIsLeft) {
+TEST_F(BindingRelease, FailedDevicesAreRetriedRoundRobinWhenNoOtherIsLeft) {
   Start(2);
   cluster_.StartScheduler();
   cluster_.CreatePodWithClaims("p", {"c"});

@@ -1,4 +1,4 @@
-// KEP-5007: where and when a pod is tried again, what ends a wait, and what is told about it.
+// KEP-5007: where and when a pod is retried, what ends a wait, and what is reported about it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class BindingRetry : public ::testing::Test {
   TestCluster cluster_;
 };
 
-TEST_F(BindingRetry, NodesThatFailedAreLeftForOthersAndTriedInTurns) {
+TEST_F(BindingRetry, FailedNodesAreAvoidedAndRetriedRoundRobin) {
   for (const char* node : {"n1", "n2", "n3"}) cluster_.CreateNode(node);
   CreateFabric(20);
   StartPod();
@@ -117,9 +117,9 @@ TEST_F(BindingRetry, AReadyDeviceOnTheNodeThatFailedIsTaken) {
   EXPECT_EQ(cluster_.NodeOf("p"), first);
 }
 
-// A controller attaches a device, says that the one of the fabric failed, and its driver publishes
-// the attached one a moment later.
-TEST_F(BindingRetry, ASliceThatArrivesAfterTheFailureEndsThePause) {
+// A controller attaches a device and reports that the fabric's device failed. Shortly afterwards
+// its driver publishes the attached device.
+TEST_F(BindingRetry, ASliceThatArrivesAfterTheFailureEndsTheBackoff) {
   for (const char* node : {"n1", "n2"}) cluster_.CreateNode(node);
   CreateFabric(4);
   StartPod();
@@ -133,7 +133,7 @@ TEST_F(BindingRetry, ASliceThatArrivesAfterTheFailureEndsThePause) {
   EXPECT_THAT(cluster_.DevicesOf("c"), ElementsAre(StrCat("d.example.com/", first, "/dev-0")));
 }
 
-TEST_F(BindingRetry, SlicesThatKeepChangingMakeNoHotLoop) {
+TEST_F(BindingRetry, SlicesThatKeepChangingCauseNoHotLoop) {
   for (const char* node : {"n1", "n2"}) cluster_.CreateNode(node);
   CreateFabric(100);
   StartPod();
@@ -152,7 +152,7 @@ TEST_F(BindingRetry, SlicesThatKeepChangingMakeNoHotLoop) {
   EXPECT_LE(attempts, 18);
 }
 
-TEST_F(BindingRetry, APodThatOtherClaimsTieToANodeThatKeepsFailingLeavesIt) {
+TEST_F(BindingRetry, APodTiedToANodeByOtherClaimsLeavesItAfterRepeatedFailures) {
   for (const char* node : {"n1", "n2"}) {
     cluster_.CreateNode(node);
     cluster_.Create("ResourceSlice",
@@ -225,7 +225,7 @@ TEST_F(BindingRetry, TheDeadlineIsExact) {
   CreateFabric(1);
   cluster_.CreateClaim("c");
   cluster_.StartScheduler();
-  cluster_.loop().Advance(milliseconds(700));  // the timestamp has whole seconds
+  cluster_.loop().Advance(milliseconds(700));  // the timestamp has a resolution of one second
   cluster_.CreatePodWithClaims("p", {"c"});
   cluster_.Settle();
   ASSERT_EQ(Waiting(), 1u);
@@ -253,8 +253,8 @@ TEST_F(BindingRetry, ARestartDoesNotCutTheDeadlineShort) {
   EXPECT_EQ(Waiting(), 0u);
 }
 
-TEST_F(BindingRetry, AServerThatDropsTheConditionsIsFoundOut) {
-  // The slice keeps its conditions: it is from the time when the server had the gate on.
+TEST_F(BindingRetry, AServerThatDropsTheConditionsIsDetected) {
+  // The slice keeps its conditions from when the server had the gate on.
   cluster_.CreateNode("n1");
   cluster_.CreateSlice("n1", 1, kConditions);
   cluster_.RestartServer(TestCluster::ServerGates().With(Gate::kDRADeviceBindingConditions, false));
@@ -301,7 +301,7 @@ TEST_F(BindingRetry, AnUntoleratedTaintEndsTheWaitToo) {
   EXPECT_NE(NominatedNode(), first);
 }
 
-TEST_F(BindingRetry, ACordonThatComesWhileTheClaimIsWrittenEndsTheWaitToo) {
+TEST_F(BindingRetry, ACordonWhileTheClaimIsBeingWrittenEndsTheWaitToo) {
   testing::FaultyClient faulty(cluster_.loop(), cluster_.client());
   cluster_.scheduler_client = &faulty;
   for (const char* node : {"n1", "n2"}) cluster_.CreateNode(node);
@@ -340,7 +340,7 @@ TEST_F(BindingRetry, ATaintThatThePodToleratesEndsNothing) {
   EXPECT_EQ(cluster_.NodeOf("p"), first);
 }
 
-// "first" are devices to wait for, "second" devices that are ready.
+// "first" devices must be waited for, "second" devices are ready.
 class FirstAvailable : public BindingRetry {
  protected:
   FirstAvailable() {
@@ -374,7 +374,7 @@ TEST_F(FirstAvailable, WinsOverReadinessOnOneNode) {
 
 TEST_F(FirstAvailable, WinsOverReadinessAcrossNodes) {
   for (const char* node : {"n1", "n2"}) cluster_.CreateNode(node);
-  // Fuller than the other, so that only the order of firstAvailable speaks for it.
+  // Make n1 fuller than the other node, so that only the order of firstAvailable favors it.
   cluster_.CreatePod("filler", R"(,"nodeName":"n1","initContainers":[{"name":"i","image":"i",
       "resources":{"requests":{"cpu":"3","memory":"30Gi"}}}])");
   cluster_.CreateSlice("n1", 1, kConditions);
@@ -384,7 +384,7 @@ TEST_F(FirstAvailable, WinsOverReadinessAcrossNodes) {
   EXPECT_EQ(Waiting(), 1u);
 }
 
-TEST_F(FirstAvailable, OfEqualAlternativesTheReadyOneWins) {
+TEST_F(FirstAvailable, TheReadyOneOfEqualAlternativesWins) {
   for (const char* node : {"n1", "n2"}) cluster_.CreateNode(node);
   cluster_.CreateSlice("n1", 1, kConditions);
   cluster_.CreateSlice("n2", 1);

@@ -1,4 +1,4 @@
-// KEP-5007: which fields count, what gates and old releases do, what is measured.
+// KEP-5007: which fields count, the effect of gates and old releases, and what is measured.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST(BindingScope, EitherListMayStandAlone) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1") << "nothing to wait for";
 }
 
-TEST(BindingScope, WhatTheSliceSaidAtAllocationCountsNotWhatItSaysLater) {
+TEST(BindingScope, ConditionsAreTakenFromTheSliceAtAllocationTime) {
   TestCluster cluster;
   StartOneNode(cluster, kConditions);
   ASSERT_EQ(cluster.scheduler().counts().waiting_for_conditions, 1u);
@@ -113,7 +113,7 @@ TEST(BindingScope, OnlyStatusTrueCounts) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1");
 }
 
-TEST(BindingScope, SharesOfOneDeviceAreToldApart) {
+TEST(BindingScope, ConditionsAreTrackedPerShareOfADevice) {
   device::AllocatedState allocated;
   ClaimCache claims(allocated);
   const auto state = [&](std::string devices, int version) {
@@ -145,7 +145,7 @@ TEST(BindingScope, SharesOfOneDeviceAreToldApart) {
       << "a share of somebody else";
 }
 
-TEST(BindingScope, WithTheGateOffTheReasonSaysSo) {
+TEST(BindingScope, WithTheGateOffTheReasonNamesTheGate) {
   TestCluster cluster(FeatureGates().With(Gate::kDRADeviceBindingConditions, false));
   StartOneNode(cluster, kConditions);
   EXPECT_EQ(cluster.ConditionMessage("p"),
@@ -201,7 +201,7 @@ TEST(BindingScope, AReleaseBeforeTheFeatureDoesNotSeeTheFields) {
   EXPECT_FALSE(result["bindingFailureConditions"].exists());
 }
 
-TEST(BindingScope, OneCountPerPreBindThatNeededConditions) {
+TEST(BindingScope, CountsEachPreBindThatNeededConditionsOnce) {
   TestCluster cluster;
   StartOneNode(cluster, kConditions);
   const auto has = [&](std::string line) {
@@ -218,7 +218,7 @@ TEST(BindingScope, OneCountPerPreBindThatNeededConditions) {
   cluster.SetDeviceCondition("c", kAttached, "True");
   ASSERT_EQ(cluster.NodeOf("p"), "n1");
   EXPECT_TRUE(has(StrCat(kCount, "\"success\"} 1")));
-  // A pod whose devices need none counts in the duration only.
+  // A pod whose devices have no conditions counts only in the duration.
   cluster.CreateNode("n2");
   cluster.CreateSlice("n2", 1);
   cluster.CreateClaim("plain");
@@ -236,7 +236,7 @@ TEST(BindingScope, OneCountPerPreBindThatNeededConditions) {
   EXPECT_TRUE(has(StrCat(kDuration, R"(requires_bindingconditions="false",status="success"} 1)")));
 }
 
-TEST(BindingScope, DurationsBeyondTheTimeoutHaveBucketsOfTheirOwn) {
+TEST(BindingScope, DurationsBeyondTheTimeoutHaveTheirOwnBuckets) {
   TestCluster cluster;
   StartOneNode(cluster, kConditions);
   cluster.loop().Advance(minutes(10) + seconds(1));
@@ -257,7 +257,7 @@ TEST(BindingScope, DurationsBeyondTheTimeoutHaveBucketsOfTheirOwn) {
                               R"(status="timeout"} 1)"));
 }
 
-TEST(BindingScope, AThousandPodsWaitAndNobodyElseDoes) {
+TEST(BindingScope, AThousandWaitingPodsDelayNoOtherPod) {
   constexpr int kWaiting = 1'000;
   TestCluster cluster;
   constexpr int kPerNode = 100;
@@ -276,7 +276,7 @@ TEST(BindingScope, AThousandPodsWaitAndNobodyElseDoes) {
   cluster.CreatePod("other");
   cluster.Settle();
   EXPECT_NE(cluster.NodeOf("other"), "") << "at once";
-  // A condition wakes its own pod, with as little work as if it were alone.
+  // A condition wakes only its own pod, with no more work than if that pod were alone.
   const auto work_of = [&](std::string claim) {
     cluster.loop().RunUntilIdle();
     cluster.SetDeviceCondition(claim, kAttached, "True");

@@ -52,7 +52,7 @@ TEST(ClaimScheduling, APodWaitsForADeviceAndGetsItWhenItIsFreed) {
   EXPECT_EQ(cluster.NodeOf("p1"), "n1");
   EXPECT_EQ(cluster.ConditionMessage("p2"),
             "0/1 nodes are available: 1 cannot allocate all claims.");
-  // What the claim controller does when the pod is gone.
+  // Does what the claim controller does when the pod is gone.
   cluster.Delete("Pod", "p1");
   cluster.Update("ResourceClaim", "c1", "status", [](api::Draft& claim) {
     claim["status"].Remove("reservedFor");
@@ -70,7 +70,7 @@ TEST(ClaimScheduling, ManyPodsInFlightNeverShareADevice) {
     cluster.CreateSlice(StrCat("n", i), 5);
   }
   cluster.CreateClass();
-  // All there before it starts, so that all are in flight together.
+  // Create all of them before the scheduler starts, so that all are in flight together.
   for (int i = 0; i < 25; ++i) {
     cluster.CreateClaim(StrCat("c", i));
     cluster.CreatePodWithClaims(StrCat("p", i), {StrCat("c", i)});
@@ -145,8 +145,8 @@ TEST(ClaimScheduling, SlicesThatArriveLaterWakeThePod) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1");
 }
 
-// A client that lets somebody else write first.
-TEST(ClaimScheduling, AConflictIsReadAgainAndRetried) {
+// A client that lets another client write first.
+TEST(ClaimScheduling, AConflictIsResolvedByReadingAgainAndRetrying) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.CreateSlice("n1", 1);
@@ -154,7 +154,7 @@ TEST(ClaimScheduling, AConflictIsReadAgainAndRetried) {
   cluster.CreateClaim("c");
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"c"});
-  // Step by step, and in between somebody keeps changing the claim.
+  // Run step by step while somebody else keeps changing the claim.
   int changes = 0;
   for (int i = 0; i < 400 && cluster.NodeOf("p").empty(); ++i) {
     if (changes < 3 && i % 7 == 3) {
@@ -184,7 +184,7 @@ TEST(ClaimScheduling, ARestartAtAnyPointLosesNothing) {
     cluster.StartScheduler();
     cluster.CreatePodWithClaims("p1", {"c1"});
     cluster.CreatePodWithClaims("p2", {"c2"});
-    // Create already ran the loop; start over so that the kill comes in the middle.
+    // Create has already run the loop; start over so that the kill happens in the middle.
     cluster.KillScheduler();
     cluster.CreateClaim("c3", 1);
     Scheduler scheduler(cluster.SchedulerOptions());

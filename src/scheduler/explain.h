@@ -16,13 +16,13 @@ namespace drakkar::scheduler {
 
 // Why one plugin rejects a node.
 struct NodeRefusal {
-  std::string plugin;                // "Node" if none does but the node is not ready
-  std::vector<std::string> reasons;  // as FailedScheduling words them
+  std::string plugin;                // "Node" if no plugin rejects it but the node is not ready
+  std::vector<std::string> reasons;  // worded as in FailedScheduling
 };
 
 struct NodeExplanation {
   std::string node;
-  std::vector<NodeRefusal> refusals;  // by all plugins, not only the first; none: it fits
+  std::vector<NodeRefusal> refusals;  // of all plugins, not only the first; empty: the pod fits
   // Binding conditions that the pod would wait for (KEP-5007).
   std::vector<std::string> waits_for;
   // Rule by rule, for claims that are not allocated yet.

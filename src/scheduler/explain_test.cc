@@ -66,7 +66,7 @@ class ExplainPodTest : public ::testing::Test {
                                  .profile = {}})
         .value();
   }
-  // What keeps the pod from the node, plugin by plugin.
+  // Why each plugin rejects the node.
   static std::vector<std::string> Refusals(const PodExplanation& answer, std::string_view node) {
     std::vector<std::string> texts;
     for (const NodeExplanation& each : answer.nodes) {
@@ -83,7 +83,7 @@ class ExplainPodTest : public ::testing::Test {
   Simulation cluster_;
 };
 
-TEST_F(ExplainPodTest, EveryNodeThatFitsSaysSo) {
+TEST_F(ExplainPodTest, EveryFittingNodeIsReported) {
   const PodExplanation answer = Ask();
   EXPECT_EQ(answer.blocked, "");
   ASSERT_EQ(answer.nodes.size(), 2u);
@@ -95,7 +95,7 @@ TEST_F(ExplainPodTest, EveryNodeThatFitsSaysSo) {
   }
 }
 
-TEST_F(ExplainPodTest, CpuThatOthersHaveCounts) {
+TEST_F(ExplainPodTest, CpuUsedByOtherPodsCounts) {
   cluster_.pods.push_back(Parse(R"({"metadata":{"namespace":"default","name":"o","uid":"ou"},
       "spec":{"nodeName":"n1","containers":[{"name":"c","resources":{"requests":{"cpu":"4"}}}]}})"));
   const PodExplanation answer = Ask();
@@ -126,7 +126,7 @@ TEST_F(ExplainPodTest, NodeSelectorsTaintsAndCordonsCount) {
               ::testing::Contains("TaintToleration: node(s) had untolerated taint {k: v}"));
 }
 
-TEST_F(ExplainPodTest, DeviceTaintRulesCountIfTheSchedulerLooksAtThem) {
+TEST_F(ExplainPodTest, DeviceTaintRulesCountIfTheSchedulerUsesThem) {
   cluster_.taint_rules.push_back(Parse(R"({"metadata":{"name":"t"},"spec":{
       "deviceSelector":{"driver":"d.example.com","pool":"n1"},
       "taint":{"key":"broken","effect":"NoSchedule"}}})"));
@@ -150,7 +150,7 @@ TEST_F(ExplainPodTest, AClaimThatIsBeingDeletedBlocksThePod) {
   EXPECT_EQ(Ask().blocked, "resourceclaim \"c\" is being deleted");
 }
 
-TEST_F(ExplainPodTest, WhatWouldBeWaitedForIsNamed) {
+TEST_F(ExplainPodTest, ConditionsThatThePodWouldWaitForAreNamed) {
   cluster_.slices.clear();
   AddSlice("n1", R"(,"bindingConditions":["attached"],"bindingFailureConditions":["failed"])");
   const PodExplanation answer = Ask();
@@ -176,7 +176,7 @@ TEST_F(ExplainPodTest, ConditionsOfAnAllocatedClaimThatAreNotTrueAreNamed) {
   EXPECT_FALSE(answer.nodes.at(0).devices) << "nothing is left to allocate";
 }
 
-TEST_F(ExplainPodTest, ANodeThatIsNotReadyOrSilentIsNamed) {
+TEST_F(ExplainPodTest, ANodeThatIsNotReadyOrUnresponsiveIsReported) {
   cluster_.nodes[0] = Parse(R"({"metadata":{"name":"n1"},"status":{"allocatable":{"cpu":"4",
       "memory":"8Gi","pods":"10"},"conditions":[{"type":"Ready","status":"False",
       "message":"no runtime"}]}})");
@@ -209,7 +209,7 @@ TEST(SchedulerSettings, AreReadAsTheyWerePublished) {
               ElementsAre("example.com"));
 }
 
-TEST(SchedulerSettings, ThatCannotBeReadAreRefused) {
+TEST(SchedulerSettings, AreRejectedIfTheyCannotBeRead) {
   EXPECT_FALSE(SettingsFromConfigMap(*Parse(R"({"data":{}})")).ok());
   EXPECT_FALSE(SettingsFromConfigMap(
                    *Parse(R"({"data":{"emulatedVersion":"1.37","featureGates":"Nonsense=true"}})"))

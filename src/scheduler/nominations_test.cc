@@ -1,5 +1,5 @@
-// Room that is kept for nominated pods, and what becomes of those who want it too; what pods that
-// are bound already give back.
+// Resources kept for nominated pods, pods that compete for them, and resources that bound pods
+// release.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// Nodes have 4 cpu: one such pod fits.
+// A node has 4 cpu, so it fits only one such pod.
 std::string Big(std::string more = "") {
   return StrCat(R"({"name":"c","image":"i","resources":{"requests":{"cpu":"3"}})", more, "}");
 }
@@ -32,7 +32,7 @@ class Nominations : public ::testing::Test {
                                   container, "]", spec, "}}"));
     cluster_.Settle();
   }
-  // Kept out of the queue until Open, and nominated.
+  // Creates a nominated pod that stays out of the queue until Open.
   void CreateNominated(std::string name, std::string spec = "", std::string container = Big()) {
     Create(name, StrCat(R"(,"schedulingGates":[{"name":"x/y"}])", spec), container);
     SetNominated(name, "n1");
@@ -54,7 +54,7 @@ class Nominations : public ::testing::Test {
   TestCluster cluster_;
 };
 
-TEST_F(Nominations, TwoEqualPodsDoNotKeepEachOtherOut) {
+TEST_F(Nominations, TwoEqualPodsDoNotBlockEachOther) {
   CreateNominated("older");
   cluster_.loop().Advance(seconds(2));
   CreateNominated("younger");
@@ -65,7 +65,7 @@ TEST_F(Nominations, TwoEqualPodsDoNotKeepEachOtherOut) {
   EXPECT_EQ(cluster_.NodeOf("younger"), "");
 }
 
-TEST_F(Nominations, TwoEqualPodsDoNotKeepEachOtherFromAHostPort) {
+TEST_F(Nominations, TwoEqualPodsDoNotBlockEachOthersHostPort) {
   const std::string port =
       R"({"name":"c","image":"i","ports":[{"containerPort":80,"hostPort":8080}]})";
   CreateNominated("older", "", port);
@@ -78,7 +78,7 @@ TEST_F(Nominations, TwoEqualPodsDoNotKeepEachOtherFromAHostPort) {
   EXPECT_EQ(cluster_.NodeOf("younger"), "");
 }
 
-TEST_F(Nominations, TheEndOfANominatedPodWakesWhoWantsItsRoom) {
+TEST_F(Nominations, TheEndOfANominatedPodWakesPodsThatNeedItsRoom) {
   CreateNominated("a");
   Create("b");
   EXPECT_THAT(cluster_.ConditionMessage("b"), HasSubstr("Insufficient cpu"));
@@ -87,7 +87,7 @@ TEST_F(Nominations, TheEndOfANominatedPodWakesWhoWantsItsRoom) {
   EXPECT_EQ(cluster_.NodeOf("b"), "n1");
 }
 
-TEST_F(Nominations, ANominatedPodThatGoesElsewhereWakesWhoWantsItsRoom) {
+TEST_F(Nominations, ANominatedPodThatGoesElsewhereWakesPodsThatNeedItsRoom) {
   cluster_.CreateNode("n2", R"({"disk":"ssd"})");
   cluster_.Settle();
   CreateNominated("a", R"(,"nodeSelector":{"disk":"ssd"})");
@@ -101,7 +101,7 @@ TEST_F(Nominations, ANominatedPodThatGoesElsewhereWakesWhoWantsItsRoom) {
   EXPECT_EQ(cluster_.NodeOf("b"), "n1");
 }
 
-TEST_F(Nominations, ANominationThatIsTakenBackKeepsNoRoom) {
+TEST_F(Nominations, ARemovedNominationKeepsNoRoom) {
   CreateNominated("a");
   Create("b");
   ASSERT_EQ(cluster_.NodeOf("b"), "");
@@ -110,7 +110,7 @@ TEST_F(Nominations, ANominationThatIsTakenBackKeepsNoRoom) {
   EXPECT_EQ(cluster_.NodeOf("b"), "n1");
 }
 
-TEST_F(Nominations, ANominationThatMovesWakesWhoWantsTheRoomItLeaves) {
+TEST_F(Nominations, AMovedNominationWakesPodsThatNeedTheFreedRoom) {
   CreateNominated("a");
   Create("b");
   ASSERT_EQ(cluster_.NodeOf("b"), "");
@@ -121,7 +121,7 @@ TEST_F(Nominations, ANominationThatMovesWakesWhoWantsTheRoomItLeaves) {
 
 class Resizes : public Nominations {
  protected:
-  // As the kubelet reports it.
+  // Reports the container's resources as the kubelet does.
   void Report(const char* cpu) {
     cluster_.Update("Pod", "f", "status", [&](api::Draft& pod) {
       api::Draft container{
@@ -139,7 +139,7 @@ class Resizes : public Nominations {
   }
 };
 
-TEST_F(Resizes, ABoundPodThatAsksForLessWakesWhoWantsItsRoom) {
+TEST_F(Resizes, ABoundPodThatRequestsLessWakesPodsThatNeedItsRoom) {
   Create("f");
   Create("g");
   ASSERT_EQ(cluster_.NodeOf("f"), "n1");
@@ -148,7 +148,7 @@ TEST_F(Resizes, ABoundPodThatAsksForLessWakesWhoWantsItsRoom) {
   EXPECT_EQ(cluster_.NodeOf("g"), "n1");
 }
 
-TEST_F(Resizes, TheRoomIsFreeOnlyWhenTheNodeHasTakenItBack) {
+TEST_F(Resizes, TheRoomIsFreeOnlyAfterTheNodeHasAppliedTheResize) {
   Create("f");
   Report("3");
   Create("g");

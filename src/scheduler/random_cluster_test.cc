@@ -1,4 +1,4 @@
-// Random things happen to a cluster while the scheduler works; what must never happen does not.
+// Checks invariants while random things happen to a cluster with a running scheduler.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 namespace drakkar::scheduler {
 namespace {
 
-// Loses some writes, and the answers to some.
+// Loses some writes and some responses.
 class FlakyClient final : public client::Client {
  public:
   FlakyClient(EventLoop& loop, Random& random, client::Client& beneath)
@@ -135,7 +135,7 @@ class RandomCluster {
       CollectGarbage();
       Check();
     }
-    // Whoever is not bound has no device free for it.
+    // No free device may be left that an unbound pod could use.
     std::set<std::string> held;
     std::size_t unbound = 0;
     for (const auto& [pod, claim] : claims_) {
@@ -155,7 +155,7 @@ class RandomCluster {
             std::move(subresource)};
   }
   void Send(api::Draft draft, std::string name, std::string subresource = "") {
-    // Conflicts are fine: somebody was quicker.
+    // Conflicts are fine: another writer was faster.
     cluster_.client().Update(Claims(std::move(name), std::move(subresource)), draft.Freeze(), {},
                              [](client::Reply) {});
   }
@@ -169,7 +169,7 @@ class RandomCluster {
   void AddPod() {
     if (claims_.size() >= 9) return;
     const std::string pod = StrCat("p", next_);
-    // Now and then a claim that another pod uses already.
+    // Sometimes use a claim that another pod already uses.
     std::string claim = StrCat("c", next_);
     if (const std::string other = AnyPod(); !other.empty() && random_.Below(4) == 0) {
       claim = claims_[other];
@@ -220,7 +220,7 @@ class RandomCluster {
     Send(std::move(draft), claim, "status");
   }
 
-  // What the claim controller does: reservations of pods that are gone, then the allocation.
+  // Does what the claim controller does: removes reservations of deleted pods, then the allocation.
   void CollectGarbage() {
     for (int i = 0; i < next_; ++i) {
       const std::string name = StrCat("c", i);
@@ -267,11 +267,11 @@ class RandomCluster {
   SeededRandom random_;
   FlakyClient client_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::map<std::string, std::string> claims_;  // of each pod
+  std::map<std::string, std::string> claims_;  // by pod
   int next_ = 0;
 };
 
-TEST(RandomCluster, NoDeviceIsGivenTwiceAndEverybodySettles) {
+TEST(RandomCluster, NoDeviceIsAllocatedTwiceAndAllPodsSettle) {
   // DRAKKAR_SEEDS=1000 for a long run.
   const char* seeds = std::getenv("DRAKKAR_SEEDS");
   const std::uint64_t last = seeds == nullptr ? 12 : std::strtoull(seeds, nullptr, 10);

@@ -35,7 +35,7 @@ class Refusals : public ::testing::Test {
   TestCluster cluster;
 };
 
-TEST_F(Refusals, AreToldAMomentLater) {
+TEST_F(Refusals, AreReportedAfterAShortDelay) {
   EXPECT_FALSE(SaysWhy(cluster, "a"));
   cluster.loop().Advance(RefusalNotices::kDelay);
   EXPECT_TRUE(SaysWhy(cluster, "a"));
@@ -43,7 +43,7 @@ TEST_F(Refusals, AreToldAMomentLater) {
               ElementsAre("0/1 nodes are available: 1 node(s) were unschedulable."));
 }
 
-TEST_F(Refusals, AreNotToldOfAPodThatFitsMeanwhile) {
+TEST_F(Refusals, AreNotReportedForAPodThatFitsInTheMeantime) {
   LetFit(cluster);
   cluster.loop().Advance(std::chrono::seconds(1));
   EXPECT_EQ(cluster.NodeOf("a"), "n1");
@@ -51,12 +51,12 @@ TEST_F(Refusals, AreNotToldOfAPodThatFitsMeanwhile) {
   EXPECT_THAT(cluster.Events("a", "FailedScheduling"), IsEmpty());
 }
 
-TEST_F(Refusals, AreNotToldOfAPodThatIsGone) {
+TEST_F(Refusals, AreNotReportedForADeletedPod) {
   cluster.Delete("Pod", "a");
   EXPECT_THAT(cluster.Events("a", "FailedScheduling"), IsEmpty());
 }
 
-TEST_F(Refusals, AreToldByTheNextSchedulerIfThisOneEnds) {
+TEST_F(Refusals, AreReportedByTheNextSchedulerIfThisOneStops) {
   cluster.KillScheduler();
   cluster.LetRefusalsBeTold();
   EXPECT_FALSE(SaysWhy(cluster, "a"));
@@ -65,7 +65,7 @@ TEST_F(Refusals, AreToldByTheNextSchedulerIfThisOneEnds) {
   EXPECT_TRUE(SaysWhy(cluster, "a"));
 }
 
-TEST(RefusalNotices, AStreamOfRefusalsIsToldOnceAndInTimeWithTheLastWords) {
+TEST(RefusalNotices, RepeatedRejectionsAreReportedOnceAndInTimeWithTheLatestMessage) {
   SeededLoop loop(1);
   std::vector<std::string> told;
   RefusalNotices notices(loop, [&](const PodInfo& pod, const std::string& message) {

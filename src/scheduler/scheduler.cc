@@ -68,7 +68,7 @@ class Scheduler::Impl {
   void OnNodeTainted(const ObjectPtr& node);
   // A copy, because ending a binding changes the map.
   std::vector<CyclePtr> BindingsOn(const std::string& node_name) const;
-  // Resources that this pod used, or that were kept for it, became free.
+  // Resources that this pod used, or that were kept for it, were freed.
   void OnRoomFreed(const ObjectPtr& pod) {
     queue_->OnEvent({EventKind::kBoundPodRemove, pod, nullptr, {}});
   }
@@ -395,7 +395,7 @@ void Scheduler::Impl::OnNodeGone(const ObjectPtr& node) {
 }
 
 // A pod that waits for devices on a node that is cordoned or tainted would be bound to it minutes
-// later, after it was drained. It goes elsewhere instead.
+// later, after the drain. So the wait ends and the pod goes elsewhere.
 void Scheduler::Impl::OnNodeTainted(const ObjectPtr& node) {
   const std::string name(node->name());
   const NodeIndex index = nodes_.Find(name);
@@ -458,7 +458,7 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
   if (!pod->nominated_node.empty()) {
     if (!placements_.IsAssumed(uid)) freed = placements_.Nominate(pod, pod->nominated_node);
   } else if (before != nullptr && !before->root()["status"]["nominatedNodeName"].str().empty()) {
-    // The nomination was removed. If it was never visible, it is ours and being written.
+    // The nomination was removed. If it was never visible, it is our own and still being written.
     freed = placements_.Denominate(uid);
     if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
       binding->second.nominated_node.clear();
@@ -475,8 +475,8 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   refusals_.Drop(uid);
   ForgetPod(uid);
   if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
-    // The binding ends by itself, at the latest with an error when it is written. What the pod uses
-    // is released then.
+    // The binding ends on its own, at the latest with an error when it is written. The pod's
+    // resources are released then.
     binding->second.pod_gone = true;
     const CyclePtr cycle = binding->second.cycle;
     ProfileOf(*cycle->pod).framework.Cancel(*cycle);
@@ -508,7 +508,8 @@ bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
   const std::string uid(pod_uid);
   if (placements_.FindNodeOf(uid) != nullptr) {
     if (!placements_.IsAssumed(uid)) return true;
-    // Assumed without a binding: bound, but not yet delivered by the watch.
+    // Assumed without a binding in flight: the pod is bound, but the watch has not delivered that
+    // yet.
     const auto binding = bindings_.find(uid);
     return binding == bindings_.end() || binding->second.is_being_written;
   }
@@ -520,7 +521,7 @@ bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
 
 void Scheduler::Impl::Wake() {
   if (!ready_ || stopped_ || scheduled_to_run_ || !queue_->HasReady()) return;
-  if (binding_writes() >= kMaxBindingWrites) return;  // called again when one ends
+  if (binding_writes() >= kMaxBindingWrites) return;  // runs again when a binding ends
   scheduled_to_run_ = true;
   options_.loop.Post(lifetime_.Guard([this] {
     scheduled_to_run_ = false;
@@ -547,7 +548,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
   cycle->started = Now();
   const PodInfo& pod = *cycle->pod;
   if (bindings_.contains(pod.uid)) {
-    // Its last binding has not ended; that will return the pod to the queue.
+    // Its last binding has not ended yet; when it does, the pod returns to the queue.
     queue_->ReturnFailed(pod.uid);
     return;
   }
@@ -664,8 +665,8 @@ void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {
   kLog.Debug("pod did not fit", {{"pod", pod->key}, {"reason", message}});
   queue_->ReturnRefused(pod->uid, decision.diagnosis.rejected_by);
   if (decision.diagnosis.has_post_filter_message()) {
-    // A claim is being released, possibly because its devices failed: KEP-5007 wants that reported,
-    // even if the next attempt gets other devices.
+    // A claim is being released, possibly because its devices failed. KEP-5007 requires this to be
+    // reported even if the next attempt gets other devices.
     Tell(*pod, "Unschedulable", message);
   } else {
     refusals_.Put(pod, std::move(message));

@@ -42,13 +42,13 @@ class Scheduler {
     Random& random;
     client::Client& client;
     Metrics& metrics;
-    device::ExpressionCompiler& compiler;  // of CEL selectors
+    device::ExpressionCompiler& compiler;  // for CEL selectors
     FeatureGates gates;
-    // How pods are scheduled, by their spec.schedulerName; pods that name none of these are not
-    // ours. At least one, with different names.
+    // How pods are scheduled, by spec.schedulerName. Pods that name none of these profiles are
+    // ignored. At least one profile, with distinct names.
     std::vector<ProfileConfig> profiles = {ProfileConfig{}};
-    std::string instance;  // in events; empty: the profile's name
-    // What nodes may declare and pods may need; null: the catalog.
+    std::string instance;  // shown in events; empty: the profile's name
+    // The features that nodes may declare and pods may need; null: the catalog.
     const features::Framework* declared_features = nullptr;
     Duration first_backoff = std::chrono::seconds(1);
     Duration longest_backoff = std::chrono::seconds(10);
@@ -58,15 +58,15 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Reads the cluster, then begins. Once.
+  // Fills the caches, then starts scheduling. Call it once.
   void Start();
-  // Begins no more attempts and takes no more answers. Idempotent; the destructor does it too.
+  // Starts no new attempts and ignores outstanding responses. Idempotent; the destructor calls it.
   void Stop();
 
   // The caches have been filled.
   bool IsReady() const;
 
-  // What is going on, for health pages and tests.
+  // Current state, for health pages and tests.
   struct Counts {
     std::size_t active = 0;
     std::size_t backoff = 0;
@@ -74,7 +74,7 @@ class Scheduler {
     std::size_t gated = 0;
     std::size_t binding = 0;  // in flight, waiting pods included
     std::size_t waiting_for_conditions = 0;
-    std::size_t with_failed_devices = 0;  // pods of which it is remembered which devices failed
+    std::size_t with_failed_devices = 0;  // pods whose failed devices are remembered
   };
   Counts counts() const;
 

@@ -1,4 +1,4 @@
-// How long one attempt takes, without and with an API server around it.
+// Duration of one attempt, without and with an API server.
 #include <benchmark/benchmark.h>
 
 #include <deque>
@@ -20,8 +20,8 @@ api::ObjectPtr Parse(std::string_view json) {
   return std::make_shared<const api::Object>(*tree);
 }
 
-// Everything of a scheduler but queue and API: `node_count` nodes with 10 devices each, and pods
-// with one claim for one device.
+// A scheduler without queue and API: `node_count` nodes with 10 devices each, and pods with one
+// claim for one device.
 class Rig {
  public:
   explicit Rig(int node_count, int pod_count)
@@ -80,7 +80,7 @@ class Rig {
   std::vector<PodInfoPtr> pods_;
 };
 
-// One pod placed and one taken back, with half of the devices in use.
+// Places one pod and removes one, with half of the devices in use.
 void BM_Cycle(benchmark::State& state) {
   const auto nodes = static_cast<int>(state.range(0));
   const int pods = nodes * 5 + 1;
@@ -101,7 +101,7 @@ void BM_Cycle(benchmark::State& state) {
 }
 BENCHMARK(BM_Cycle)->Arg(500)->Arg(5000)->Unit(benchmark::kMicrosecond);
 
-// An attempt that fails because all devices are taken.
+// An attempt that fails because all devices are in use.
 void BM_FullCluster(benchmark::State& state) {
   const auto nodes = static_cast<int>(state.range(0));
   const int pods = nodes * 10 + 1;
@@ -115,8 +115,8 @@ void BM_FullCluster(benchmark::State& state) {
 }
 BENCHMARK(BM_FullCluster)->Arg(500)->Arg(5000)->Unit(benchmark::kMicrosecond);
 
-// 1,000 pods with a claim each, created before the scheduler starts, until the last is bound; the
-// API server with a store in memory runs on the same thread.
+// Time until the last of 1,000 pods with one claim each is bound. They are created before the
+// scheduler starts. The API server, with an in-memory store, runs on the same thread.
 void BM_Burst(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
@@ -142,8 +142,8 @@ void BM_Burst(benchmark::State& state) {
 }
 BENCHMARK(BM_Burst)->Arg(500)->Arg(5000)->Unit(benchmark::kMillisecond)->Iterations(3);
 
-// That many pods wait for a binding condition; the condition of one becomes true and the pod is
-// bound: the work of API server and scheduler in between.
+// The work of API server and scheduler from when one pod's binding condition becomes True until
+// that pod is bound, while many pods wait for conditions.
 void BM_FlipToBind(benchmark::State& state) {
   constexpr int kPerNode = 64;
   TestCluster cluster;

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Scheduler, BindsAPodAndSaysSo) {
+TEST(Scheduler, BindsAPodAndReportsIt) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
@@ -39,7 +39,7 @@ TEST(Scheduler, LeavesPodsOfOtherSchedulersAlone) {
   EXPECT_EQ(cluster.NodeOf("a"), "");
 }
 
-TEST(Scheduler, ExplainsWhatDoesNotFitAndSchedulesItWhenANodeAppears) {
+TEST(Scheduler, ExplainsWhyAPodDoesNotFitAndSchedulesItWhenANodeIsAdded) {
   TestCluster cluster;
   cluster.CreateNode("n1", "{}", R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
   cluster.CreateNode("n2", "{}", R"({"unschedulable":true})");
@@ -55,7 +55,7 @@ TEST(Scheduler, ExplainsWhatDoesNotFitAndSchedulesItWhenANodeAppears) {
   EXPECT_THAT(cluster.Events("big", "FailedScheduling"), ElementsAre(expected));
   EXPECT_EQ(cluster.scheduler().counts().unschedulable, 1u);
 
-  cluster.CreateNode("n4");  // no help: as small as the others
+  cluster.CreateNode("n4");  // does not help: as small as the others
   cluster.Settle();
   EXPECT_EQ(cluster.scheduler().counts().unschedulable, 1u) << "not even tried";
 
@@ -65,7 +65,7 @@ TEST(Scheduler, ExplainsWhatDoesNotFitAndSchedulesItWhenANodeAppears) {
   EXPECT_EQ(cluster.NodeOf("big"), "n5");
 }
 
-TEST(Scheduler, SaysThatThereIsNoNodeAtAll) {
+TEST(Scheduler, ReportsThatTheClusterHasNoNodes) {
   TestCluster cluster;
   cluster.StartScheduler();
   cluster.CreatePod("a");
@@ -76,7 +76,7 @@ TEST(Scheduler, SaysThatThereIsNoNodeAtAll) {
   EXPECT_EQ(cluster.NodeOf("a"), "n1");
 }
 
-TEST(Scheduler, FollowsTaintsSelectorsAndAffinity) {
+TEST(Scheduler, HonorsTaintsSelectorsAndAffinity) {
   TestCluster cluster;
   cluster.CreateNode("plain");
   cluster.CreateNode("ssd", R"({"disk":"ssd","zone":"a"})");
@@ -104,7 +104,7 @@ TEST(Scheduler, FollowsTaintsSelectorsAndAffinity) {
   EXPECT_EQ(cluster.NodeOf("nowhere"), "plain") << "a changed label wakes it";
 }
 
-TEST(Scheduler, TriesHigherPriorityFirstAndCountsWhatIsAssumed) {
+TEST(Scheduler, TriesHigherPriorityFirstAndCountsAssumedPods) {
   TestCluster cluster;
   cluster.StartScheduler();
   const auto create = [&](const char* name, int priority) {
@@ -125,7 +125,7 @@ TEST(Scheduler, TriesHigherPriorityFirstAndCountsWhatIsAssumed) {
   EXPECT_EQ(cluster.NodeOf("low"), "n1") << "woken by the room that became free";
 }
 
-TEST(Scheduler, KeepsGatedPodsBackUntilTheLastGateIsGone) {
+TEST(Scheduler, HoldsGatedPodsUntilTheLastGateIsRemoved) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
@@ -140,7 +140,7 @@ TEST(Scheduler, KeepsGatedPodsBackUntilTheLastGateIsGone) {
   EXPECT_EQ(cluster.NodeOf("gated"), "n1");
 }
 
-TEST(Scheduler, MeasuresThePodsWayFromItsFirstAttempt) {
+TEST(Scheduler, MeasuresAPodsLatencyFromItsFirstAttempt) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
@@ -155,7 +155,7 @@ TEST(Scheduler, MeasuresThePodsWayFromItsFirstAttempt) {
                         "le=\"0.01\"} 1"));
 }
 
-TEST(SchedulerMetrics, LabelsFifteenAttemptsAndMoreAsOneAndHasTheBucketsOfKubernetes) {
+TEST(SchedulerMetrics, UsesOneLabelForFifteenOrMoreAttemptsAndTheBucketsOfKubernetes) {
   Metrics metrics;
   SchedulerMetrics scheduler(metrics, "p");
   for (const int attempts : {14, 15, 40}) scheduler.ObserveScheduled(attempts, Duration::zero());
@@ -185,7 +185,7 @@ TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
                           "scheduler."));
 }
 
-TEST(Scheduler, SaysThatAnExtendedResourceOfADeviceClassIsNotSupported) {
+TEST(Scheduler, ReportsThatAnExtendedResourceOfADeviceClassIsNotSupported) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.Create(
@@ -209,7 +209,7 @@ TEST(Scheduler, SaysThatAnExtendedResourceOfADeviceClassIsNotSupported) {
   }
 }
 
-TEST(Scheduler, IsReadyOnAServerWithoutDeviceTaintRulesAndTakesThemWhenTheyCome) {
+TEST(Scheduler, IsReadyOnAServerWithoutDeviceTaintRulesAndUsesThemOnceTheyAreServed) {
   TestCluster cluster(FeatureGates().With(Gate::kDRADeviceTaintRules, true));
   testing::FaultyClient client(cluster.loop(), cluster.client());
   client.lacks = [](std::string_view, const client::ResourceRef& ref, const api::TreePtr&) {
@@ -234,7 +234,7 @@ TEST(Scheduler, IsReadyOnAServerWithoutDeviceTaintRulesAndTakesThemWhenTheyCome)
   cluster.KillScheduler();
 }
 
-TEST(Scheduler, DoesNotGiveAHostPortTwice) {
+TEST(Scheduler, DoesNotAssignAHostPortTwice) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
@@ -253,7 +253,7 @@ TEST(Scheduler, DoesNotGiveAHostPortTwice) {
   EXPECT_EQ(cluster.NodeOf("b"), "n1");
 }
 
-TEST(Scheduler, ShowsTheMetricsThatDashboardsOfKubernetesRead) {
+TEST(Scheduler, ExportsTheMetricsThatKubernetesDashboardsRead) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.CreateNode("n2", R"({"disk":"ssd"})");

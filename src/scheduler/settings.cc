@@ -50,7 +50,7 @@ Result<Settings> SettingsFromConfigMap(const api::Object& map) {
                    FeatureGates::Create({.emulated = *version,
                                          .overrides = std::string(data.Entry(kGates).str()),
                                          .turned_on = {}}));
-  // All fields are allowed: the published values include those that a gate forbids to set.
+  // All fields are allowed, because published values include fields that a gate forbids to set.
   ASSIGN_OR_RETURN(Configuration configuration,
                    ParseConfiguration(data.Entry(kConfiguration).str(), FeatureGates()));
   settings.profiles = std::move(configuration.profiles);

@@ -13,8 +13,8 @@ class Client;
 
 namespace drakkar::scheduler {
 
-// How the active scheduler of a cluster is set up, as it publishes it: a ConfigMap, so that whoever
-// explains its decisions from outside (`drakkar why`) does not have to guess.
+// The settings of the cluster's active scheduler. It publishes them in a ConfigMap, so that tools
+// that explain its decisions (`drakkar why`) do not have to guess.
 inline constexpr char kSettingsNamespace[] = "kube-system";
 inline constexpr char kSettingsName[] = "drakkar-scheduler";
 
@@ -27,7 +27,7 @@ api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration&
 Result<Settings> SettingsFromConfigMap(const api::Object& map);
 
 // Writes the ConfigMap. Errors are only logged, because nothing depends on it. `client` must not
-// run callbacks after its destruction.
+// run callbacks after it is destroyed.
 void PublishSettings(client::Client& client, const FeatureGates& gates,
                      const Configuration& configuration);
 

@@ -7,7 +7,7 @@ namespace drakkar::scheduler {
 
 namespace {
 
-// An explanation may take its time.
+// An explanation has no time limit.
 ProfileConfig WithoutTimeout(ProfileConfig profile) {
   auto args = profile.ArgsOf<DynamicResourcesArgs>("DynamicResources");
   args.filter_timeout = Duration::zero();

@@ -31,7 +31,7 @@ struct Simulation {
   std::vector<api::ObjectPtr> taint_rules;
   std::vector<api::ObjectPtr> claims;  // with uid and resourceVersion
   std::vector<api::ObjectPtr> pods;    // other pods, bound or nominated
-  std::vector<api::ObjectPtr> leases;  // of the nodes, for ExplainPod; none: every node is alive
+  std::vector<api::ObjectPtr> leases;  // of the nodes, for ExplainPod; empty: every node is alive
   api::ObjectPtr pod;
 };
 
@@ -43,9 +43,9 @@ struct SimulatedDevice {
 
 struct SimulationAnswer {
   bool fits = false;
-  std::string node;                      // where it would go
-  std::string message;                   // why it fits nowhere, as FailedScheduling words it
-  std::vector<SimulatedDevice> devices;  // what its claims would get, or have
+  std::string node;                      // where the pod would go
+  std::string message;                   // why it fits nowhere, worded as in FailedScheduling
+  std::vector<SimulatedDevice> devices;  // devices that its claims have or would get
 };
 
 struct SimulationOptions {

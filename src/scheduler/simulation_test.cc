@@ -63,7 +63,7 @@ TEST_F(SimulationTest, ANodeThatDeclaresWhatThePodNeedsTakesItWithItsDevices) {
   }
 }
 
-TEST_F(SimulationTest, DevicesAndClaimsMustBeThere) {
+TEST_F(SimulationTest, DevicesAndClaimsMustExist) {
   SetNode(R"(["RestartAllContainersOnContainerExits"])");
   simulation_.slices.clear();
   EXPECT_EQ(Ask().message, "0/1 nodes are available: 1 cannot allocate all claims.");
@@ -72,7 +72,7 @@ TEST_F(SimulationTest, DevicesAndClaimsMustBeThere) {
   EXPECT_NE(Ask().message.find("could not find ResourceClaim"), std::string::npos);
 }
 
-TEST_F(SimulationTest, WithTheGateOffFeaturesAreNotAskedFor) {
+TEST_F(SimulationTest, WithTheGateOffFeaturesAreNotRequired) {
   EXPECT_TRUE(Ask(FeatureGates().With(Gate::kNodeDeclaredFeatures, false)).fits);
 }
 

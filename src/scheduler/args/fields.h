@@ -23,7 +23,7 @@ class Fields {
   void Int(api::FieldName name, std::int64_t& out, std::int64_t least, std::int64_t most);
   void Time(api::FieldName name, Duration& out);
   void Texts(api::FieldName name, std::vector<std::string>& out);
-  // Accepts a field that has no effect, and says so if it is set.
+  // Accepts a field that has no effect, and adds a remark if it is set.
   void Ignore(api::FieldName name, std::string_view why);
   // The field itself, for nested objects and lists; an absent value if it is missing.
   api::Value Get(api::FieldName name);

@@ -172,7 +172,7 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
       }
       if (claims::IsReservedFor(claim.root(), pod.uid)) return ClaimWriter::Finished{};
     } else if (allocated) {
-      // Ours, if an earlier write succeeded but its response was lost.
+      // It is our own if an earlier write succeeded but its response was lost.
       const auto written = device::AllocationFromApi(claim["status"]["allocation"]);
       if (written.ok() && HoldSameDevices(*written, *allocation) &&
           claims::IsReservedFor(claim.root(), pod.uid)) {

@@ -60,7 +60,7 @@ class ClaimWriter {
     Plan plan;
     Callback done;
     int tries = 0;
-    Backoff backoff;  // between failing reads
+    Backoff backoff;  // delay between failing reads
     std::string last_error;
     TimerHandle pause;
   };

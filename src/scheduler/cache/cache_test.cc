@@ -63,13 +63,13 @@ TEST(PodRequests, CountContainersInitContainersSidecarsOverheadAndPodLevel) {
   }
 }
 
-TEST(PodRequests, OfABoundPodAreTheLargerOfWantedAndGiven) {
+TEST(PodRequests, OfABoundPodAreTheLargerOfDesiredAndAllocated) {
   struct Case {
     const char* what;
     const char* status;
     std::int64_t milli_cpu;
   };
-  // Asks for 2 and 1 (a sidecar).
+  // Requests 2 cpu, and 1 for a sidecar.
   const api::ObjectPtr spec = Parse(
       R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}],"initContainers":[
           {"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}}]})");
@@ -120,7 +120,7 @@ api::ObjectPtr Node(std::string name, int cpu) {
                       cpu, R"(","pods":"3","example.com/x":"2"}}})"));
 }
 
-TEST(Placements, CountWhatPodsTakeWhateverTheOrderOfEvents) {
+TEST(Placements, CountPodResourcesInAnyOrderOfEvents) {
   NodeTable table;
   Placements placements(table);
   placements.Confirm(Pod("early", "n1", 500));  // before its node is known
@@ -149,7 +149,7 @@ TEST(Placements, CountWhatPodsTakeWhateverTheOrderOfEvents) {
   EXPECT_TRUE(table.ports(again).empty());
 }
 
-TEST(NodeTable, NumbersOfRemovedNodesAreUsedAgainWithNothingLeftOver) {
+TEST(NodeTable, IndexesOfRemovedNodesAreReusedWithoutStaleData) {
   NodeTable table;
   const NodeIndex a = table.SetNode(Parse(
       R"({"metadata":{"name":"a"},"spec":{"unschedulable":true,"taints":[{"key":"k","effect":"NoSchedule"}]},
@@ -191,7 +191,7 @@ bool IsHeld(const device::AllocatedState& state, std::string device) {
   return state.FindDevice({"d", "p", device}) != nullptr;
 }
 
-TEST(ClaimCache, TheWatchDoesNotTakeBackWhatAnAnswerSaid) {
+TEST(ClaimCache, AnOlderWatchEventDoesNotReplaceANewerResponse) {
   device::AllocatedState allocated;
   ClaimCache cache(allocated);
   int changes = 0;
@@ -232,7 +232,7 @@ TEST(ClaimCache, APendingAllocationHoldsItsDevicesUntilTheApiDoes) {
   EXPECT_FALSE(IsHeld(allocated, "dev"));
 }
 
-TEST(ClaimCache, AnAllocationThatCannotBeReadHoldsItsDevicesAndIsForgottenWithThem) {
+TEST(ClaimCache, AnUnreadableAllocationHoldsItsDevicesUntilItIsRemoved) {
   const auto claim = [](int version, std::string status) {
     return Parse(StrCat(R"({"metadata":{"namespace":"d","name":"c","uid":"u","resourceVersion":")",
                         version, R"("},"spec":{"devices":{"requests":[{"name":"r","exactly":)",
@@ -252,7 +252,7 @@ TEST(ClaimCache, AnAllocationThatCannotBeReadHoldsItsDevicesAndIsForgottenWithTh
   EXPECT_FALSE(IsHeld(allocated, "dev"));
 }
 
-TEST(ClaimCache, AClaimThatReusesANameIsAnotherClaim) {
+TEST(ClaimCache, AClaimThatReusesANameIsADifferentClaim) {
   device::AllocatedState allocated;
   ClaimCache cache(allocated);
   cache.Observe(Claim(1, "dev"));

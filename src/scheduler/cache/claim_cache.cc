@@ -8,8 +8,8 @@ namespace drakkar::scheduler {
 
 namespace {
 
-// The devices of an allocation that cannot be read completely, so that nobody takes them for free.
-// A share counts as the whole device, because its amount is unknown.
+// The devices of an allocation that cannot be read completely, so that they do not count as free. A
+// share counts as the whole device, because its amount is unknown.
 device::AllocationResult HeldDevices(api::Value allocation) {
   device::AllocationResult held;
   for (api::Value each : allocation["devices"]["results"].elements()) {

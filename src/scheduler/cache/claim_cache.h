@@ -19,19 +19,19 @@ using AllocationPtr = std::shared_ptr<const device::AllocationResult>;
 
 // A claim as the scheduler sees it.
 struct CachedClaim {
-  std::string key;                            // namespace/name
-  api::ObjectPtr observed;                    // the last version from the watch
-  api::ObjectPtr latest;                      // that, or the response to a newer write of ours
+  std::string key;          // namespace/name
+  api::ObjectPtr observed;  // the newest version from the watch
+  api::ObjectPtr latest;    // `observed`, or the response to a newer write of ours
   std::shared_ptr<const device::Claim> spec;  // null if it cannot be read
-  AllocationPtr allocation;                   // of `latest`; null if there is none
-  std::int64_t allocation_version = 0;        // of the claim when the allocation was first seen
+  AllocationPtr allocation;                   // allocation of `latest`; null if there is none
+  std::int64_t allocation_version = 0;        // the claim's version when it was first seen
   std::string spec_problem;                   // why spec cannot be read
-  std::string problem;                        // that, or why the allocation cannot be read
-  // Decided but not yet written, and for which pod.
+  std::string problem;                        // spec_problem, or why the allocation cannot be read
+  // An allocation that was decided but not written yet, and the pod it is for.
   AllocationPtr pending;
   std::string pending_pod;
 
-  // What counts as holding devices: the allocation, or the pending one.
+  // The allocation that counts as holding devices: the written one, or the pending one.
   AllocationPtr counted;
   // When a pod first waited for the conditions of this allocation.
   std::optional<MonotonicTime> wait_began;
@@ -58,27 +58,28 @@ class ClaimCache {
   explicit ClaimCache(device::AllocatedState& allocated) : allocated_(allocated) {}
   void SetChangeHandler(ChangeHandler handler) { handler_ = std::move(handler); }
 
-  // From the watch.
+  // Handles an object from the watch.
   void Observe(const api::ObjectPtr& claim);
   void Remove(const api::ObjectPtr& claim);
 
-  // The response to a write of ours. Fails if the claim is deleted or a newer version is known.
+  // Handles the response to a write of ours. Fails if the claim is deleted or a newer version is
+  // known.
   Result<void> Assume(const api::ObjectPtr& claim);
 
   // False if the claim is deleted, allocated, or pending for another pod.
   bool SetPending(const std::string& key, AllocationPtr allocation, const std::string& pod_uid);
-  // A no-op unless it is pending for this pod. True if that freed devices.
+  // A no-op unless the claim is pending for this pod. True if devices were freed.
   bool ClearPending(const std::string& key, const std::string& pod_uid);
-  // The first call counts, until the claim is reallocated.
+  // Only the first call counts, until the claim is reallocated.
   void NoteWait(const std::string& key, MonotonicTime began);
   // A no-op if there is no claim with this name and uid.
   void SetBeingReleased(const std::string& key, std::string_view uid, bool value);
 
-  // The name of a claim that was allocated one of the same devices first, by another scheduler;
-  // empty if there is none. Costs nothing as long as no device is held twice.
+  // The name of a claim to which another scheduler allocated one of the same devices first; empty
+  // if there is none. Costs nothing as long as no device is held twice.
   std::string FindContender(const CachedClaim& claim) const;
 
-  // Null if there is none.
+  // Null if there is no such claim.
   const CachedClaim* Find(const std::string& key) const;
   std::size_t size() const { return claims_.size(); }
 

@@ -34,7 +34,7 @@ class DeviceState {
   void RemoveClass(const api::ObjectPtr& device_class);
   void SetTaintRule(const api::ObjectPtr& rule);
   void RemoveTaintRule(const api::ObjectPtr& rule);
-  // `index` is the node's in the NodeTable.
+  // `index` is the node's index in the NodeTable.
   void SetNode(NodeIndex index, const api::ObjectPtr& node);
   void RemoveNode(NodeIndex index, std::string_view name);
 
@@ -50,7 +50,7 @@ class DeviceState {
   allocator::Allocator& allocator() { return allocator_; }
 
  private:
-  // False while a release before KEP-5007 is emulated, which does not know its fields.
+  // False when emulating a release before KEP-5007, which does not know its fields.
   const bool sees_binding_conditions_;
   device::Inventory inventory_;
   device::AllocatedState allocated_;

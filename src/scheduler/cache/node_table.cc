@@ -176,7 +176,7 @@ bool NodeTable::KeepsRoomFrom(const PodInfo& nominated, const PodInfo& pod) cons
   if (nominated.uid == pod.uid) return false;
   if (nominated.priority != pod.priority) return nominated.priority > pod.priority;
   if (!nominated_uids_.contains(pod.uid)) return true;
-  // As text: RFC 3339 in UTC.
+  // Compared as text, because it is RFC 3339 in UTC.
   const std::string_view created = nominated.pod->root()["metadata"]["creationTimestamp"].str();
   const std::string_view own = pod.pod->root()["metadata"]["creationTimestamp"].str();
   return created != own ? created < own : nominated.uid < pod.uid;

@@ -105,7 +105,7 @@ class NodeTable {
   std::uint64_t declared_version_ = 0;
   std::vector<std::uint64_t> declared_versions_;
   std::map<NodeIndex, std::vector<PodInfoPtr>> nominated_;
-  std::unordered_set<std::string> nominated_uids_;  // of all of them; never iterated
+  std::unordered_set<std::string> nominated_uids_;  // uids of all nominated pods; never iterated
 };
 
 }  // namespace drakkar::scheduler

@@ -29,9 +29,9 @@ class Placements {
   void Forget(const std::string& uid);
   // A pod the API shows as bound (`node_name` is set).
   struct Change {
-    bool freed = false;  // it takes less than before, or is on another node than assumed
+    bool freed = false;  // it uses less than before, or is not on the assumed node
     bool is_new = false;
-    bool relabelled = false;  // its labels changed, or it is being deleted since
+    bool relabelled = false;  // its labels changed, or its deletion began
   };
   Change Confirm(PodInfoPtr pod);
   void Remove(const std::string& uid);

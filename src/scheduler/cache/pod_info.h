@@ -28,7 +28,7 @@ struct PodInfo {
   std::string key;  // namespace/name
   std::string uid;
   std::int64_t priority = 0;
-  std::string node_name;       // spec.nodeName: bound
+  std::string node_name;       // spec.nodeName; set if the pod is bound
   std::string nominated_node;  // status.nominatedNodeName
   ResourceAmounts requests;
   ResourceAmounts scoring_requests;
@@ -41,7 +41,7 @@ struct PodInfo {
   api::Value spec() const { return pod->root()["spec"]; }
   api::Value status() const { return pod->root()["status"]; }
   std::string ClaimKey(const PodClaim& claim) const;  // namespace/name
-  // Succeeded or Failed: it uses nothing.
+  // The pod has Succeeded or Failed, so it uses nothing.
   bool HasEnded() const;
 };
 using PodInfoPtr = std::shared_ptr<const PodInfo>;

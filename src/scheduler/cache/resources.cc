@@ -61,7 +61,7 @@ bool IsSidecar(Value init_container) {
   return init_container["restartPolicy"].str() == "Always";
 }
 
-// Pod-level requests exist for these only.
+// Whether pod-level requests may include this resource.
 bool IsPodLevelResource(std::string_view name) {
   return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
 }

@@ -23,7 +23,7 @@ struct ResourceAmounts {
   std::int64_t Get(std::string_view name) const;
   void Add(const ResourceAmounts& more);
   void Subtract(const ResourceAmounts& less);
-  void RaiseTo(const ResourceAmounts& floor);  // the larger of both, for each resource
+  void RaiseTo(const ResourceAmounts& floor);  // raises each resource to at least `floor`
   bool IsZero() const;
   bool operator==(const ResourceAmounts&) const = default;
 };
@@ -34,12 +34,13 @@ ResourceAmounts ReadResourceList(api::Value list);
 // One entry of such a list in the scheduler's units: milli for cpu, whole units otherwise.
 std::int64_t ReadAmount(std::string_view name, api::Value quantity);
 
-// What a pod requests from its node: the larger of its containers with sidecars and of the peak of
-// its init phase, overridden by pod-level requests if there are any, plus overhead.
+// What a pod requests from its node: the requests of its containers and sidecars, or the peak of
+// its init phase if that is larger. Pod-level requests override both if there are any. Overhead is
+// added.
 //
-// `pod_status` is that of a bound pod, otherwise absent. While a container is being resized, the
-// largest of the desired, allocated and actual amounts counts; the desired one does not if the node
-// has reported the resize as infeasible.
+// `pod_status` is the status of a bound pod, otherwise absent. While a container is being resized,
+// the largest of the desired, allocated and actual amounts counts. The desired amount does not
+// count if the node has reported the resize as infeasible.
 ResourceAmounts PodRequests(api::Value pod_spec, api::Value pod_status = {});
 // The same with a minimum for containers without cpu or memory requests, so that scoring does not
 // pile them onto one node. Only cpu and memory are set.

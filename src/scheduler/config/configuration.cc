@@ -18,7 +18,7 @@ using api::Value;
 constexpr std::int64_t kMost = std::int64_t{1} << 31;
 constexpr char kApiVersion[] = "kubescheduler.config.k8s.io/v1";
 
-// apiVersion and kind of nested arguments may be left out.
+// Nested arguments may omit apiVersion and kind.
 void CheckKind(Fields& fields, std::string_view kind, bool needed) {
   std::string version = needed ? "" : kApiVersion;
   std::string name = needed ? "" : std::string(kind);

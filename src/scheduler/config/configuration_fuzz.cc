@@ -1,5 +1,5 @@
-// Whatever a KubeSchedulerConfiguration says: settings within their bounds, or a reason. /configz
-// can show them.
+// Any KubeSchedulerConfiguration yields either settings within their limits, which /configz can
+// show, or an error.
 #include <cstddef>
 #include <cstdint>
 #include <set>

@@ -42,7 +42,7 @@ TEST(SchedulerConfiguration, AnEmptyFileMeansTheDefaults) {
   EXPECT_EQ(configuration.leader_election.lease_name, "kube-scheduler");
 }
 
-TEST(SchedulerConfiguration, ReadsWhatAFileSays) {
+TEST(SchedulerConfiguration, ReadsTheSettingsOfAFile) {
   const Configuration configuration = Parse(R"(
 podInitialBackoffSeconds: 2
 podMaxBackoffSeconds: 20
@@ -88,7 +88,7 @@ profiles:
       << "qps, burst, defaultConstraints and an unsupported plugin";
 }
 
-TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
+TEST(SchedulerConfiguration, RejectsErrorsWithOneSentenceThatNamesTheField) {
   const std::pair<const char*, const char*> cases[] = {
       {"profile: []", R"(unknown field "profile")"},
       {"profiles: [{schedulerName: a, pluginz: {}}]", R"(unknown field "profiles[0].pluginz")"},
@@ -161,7 +161,7 @@ TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
             "apiVersion must be kubescheduler.config.k8s.io/v1");
 }
 
-TEST(SchedulerConfiguration, PluginsAreChosenPerPointAndForAll) {
+TEST(SchedulerConfiguration, PluginsAreChosenPerPointOrForAllPoints) {
   const auto enabled = [](std::string plugins) {
     const Configuration configuration = Parse("profiles: [{plugins: " + plugins + "}]");
     return api::WriteJson(ConfigurationToTree(configuration)->root()["profiles"].at(0)["plugins"]);
@@ -180,7 +180,7 @@ TEST(SchedulerConfiguration, PluginsAreChosenPerPointAndForAll) {
       HasSubstr(R"("reserve":{"enabled":[]})"));
 }
 
-TEST(SchedulerConfiguration, APluginHasItsArgumentsOnce) {
+TEST(SchedulerConfiguration, ArgumentsOfAPluginMayBeGivenOnlyOnce) {
   EXPECT_THAT(ErrorOf(R"(
 profiles:
 - pluginConfig:
@@ -191,7 +191,7 @@ profiles:
               HasSubstr("\"DynamicResources\" must not be listed twice"));
 }
 
-TEST(SchedulerConfiguration, NothingIsIgnoredInSilence) {
+TEST(SchedulerConfiguration, NothingIsIgnoredSilently) {
   const Configuration configuration = Parse(R"(
 parallelism: 8
 enableProfiling: true
@@ -207,7 +207,7 @@ clientConnection: {contentType: application/vnd.kubernetes.protobuf, qps: 5, bur
                                          HasSubstr("clientConnection.burst has no effect")));
 }
 
-TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
+TEST(SchedulerConfiguration, PluginsRunInTheOrderOfTheLists) {
   const auto filters = [](std::string plugins) {
     const Configuration configuration = Parse("profiles: [{plugins: " + plugins + "}]");
     std::string names;
@@ -237,7 +237,7 @@ TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
       "NodePorts NodeName TaintToleration");
 }
 
-TEST(Profiles, TheFirstPluginThatRefusesANodeNamesTheReason) {
+TEST(Profiles, TheFirstPluginThatRejectsANodeProvidesTheReason) {
   const char* affine = R"(,"nodeSelector":{"disk":"ssd"})";
   const std::pair<const char*, const char*> cases[] = {
       {"{}", "0/1 nodes are available: 1 node(s) had untolerated taint {k: }."},
@@ -254,7 +254,7 @@ TEST(Profiles, TheFirstPluginThatRefusesANodeNamesTheReason) {
   }
 }
 
-TEST(Profiles, AnAddedAffinityHoldsForEveryPodOfTheProfile) {
+TEST(Profiles, AnAddedAffinityAppliesToEveryPodOfTheProfile) {
   TestCluster cluster;
   cluster.profiles = Parse(R"(
 profiles:
@@ -291,7 +291,7 @@ profiles:
 
 TEST(Profiles, RequestedToCapacityRatioScoresByItsShape) {
   TestCluster cluster;
-  // Half full is best.
+  // The shape prefers nodes that are half full.
   cluster.profiles = Parse(R"(
 profiles:
 - pluginConfig:
@@ -321,7 +321,7 @@ profiles:
               HasSubstr(R"("requestedToCapacityRatio":{"shape":[{"utilization":0,"score":0},)"));
 }
 
-TEST(Profiles, EachHasItsNameItsPluginsAndItsArguments) {
+TEST(Profiles, EachHasItsOwnNamePluginsAndArguments) {
   TestCluster cluster;
   ProfileConfig packing{.name = "packing"};
   NodeResourcesFitArgs fit;

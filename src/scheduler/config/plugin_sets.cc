@@ -31,7 +31,7 @@ constexpr PointName kPoints[] = {
     {"bind", static_cast<Points>(kBind)},
     {"postBind", 0},
 };
-// Points that share a plugin's state of the cycle.
+// Points that share a plugin's state within a cycle.
 constexpr Points kTogether = kPreFilter | kFilter | kReserve | kPreBind;
 constexpr std::int64_t kMaxWeight = 1'000'000;
 

@@ -16,7 +16,7 @@ enum class EventKind : std::uint8_t {
   kNodeTaint,  // taints or unschedulable
   kNodeDeclaredFeatures,
   kBoundPodAdd,
-  kBoundPodLabel,    // its labels changed, or it is being deleted
+  kBoundPodLabel,    // labels changed, or deletion began
   kBoundPodRemove,   // deleted or finished; also a pod that gives up its nomination
   kBoundPodShrink,   // it requests less than before
   kTargetPodChange,  // the pending pod itself: spec, labels or generated claims

@@ -21,7 +21,7 @@ class Diagnosis {
   // A reason that applies to the pod as a whole; replaces the counts.
   void SetForAllNodes(std::string reason) { for_all_nodes_ = std::move(reason); }
   void SetPostFilterMessage(std::string message) { post_filter_ = std::move(message); }
-  // PostFilter has taken an action.
+  // True if PostFilter has taken an action.
   bool has_post_filter_message() const { return !post_filter_.empty(); }
 
   // "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) were unschedulable."

@@ -17,8 +17,8 @@ struct SchedulerMetrics;
 // The node for a pod, or why there is none.
 struct Decision {
   Status status;
-  NodeIndex node = kNoNode;  // of a success
-  Diagnosis diagnosis;       // of a refusal
+  NodeIndex node = kNoNode;  // if a node was found
+  Diagnosis diagnosis;       // if no node was found
   std::size_t feasible_nodes = 0;
 };
 
@@ -43,11 +43,11 @@ class Framework {
     std::vector<std::string> reasons;
   };
   struct Survey {
-    Status status;                                       // of PreFilter, or an error of a filter
-    std::map<NodeIndex, std::vector<Refusal>> refusals;  // nodes that fit have none
+    Status status;                                       // result of PreFilter, or a filter's error
+    std::map<NodeIndex, std::vector<Refusal>> refusals;  // nodes that fit are absent
   };
   Survey Look(Cycle& cycle);
-  // In memory. Undoes everything if a plugin fails.
+  // Reserves in memory only. Undoes everything if a plugin fails.
   Status Reserve(Cycle& cycle);
   void Unreserve(Cycle& cycle);
   // Runs one plugin after the other up to the first failure. Only the first Bind plugin runs.
@@ -56,7 +56,7 @@ class Framework {
   void Cancel(Cycle& cycle);
   void OnNodeLost(Cycle& cycle, const std::string& why);
   // Why the node no longer accepts the pod after its taints or spec.unschedulable changed; empty if
-  // it does.
+  // it still does.
   std::string RefusalByTaints(Cycle& cycle, NodeIndex node);
 
   // How many feasible nodes are scored.
@@ -92,7 +92,7 @@ class Framework {
 
   NodeIndex next_start_ = 0;
   std::uint64_t cycles_ = 0;
-  // Of the current cycle; kept to reuse their memory.
+  // State of the current cycle, kept to reuse its memory.
   NodeSet left_;
   std::vector<NodeSet> before_;  // the input of each filter
   std::vector<NodeIndex> chosen_;

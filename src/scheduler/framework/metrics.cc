@@ -12,7 +12,7 @@ double Seconds(Duration duration) {
 }
 
 constexpr std::string_view kResults[] = {"scheduled", "unschedulable", "error"};
-// Kubernetes labels 15 attempts and more as one.
+// Kubernetes uses one label for 15 attempts or more.
 constexpr int kMostAttemptsLabelled = 15;
 
 }  // namespace

@@ -17,21 +17,21 @@ struct SchedulerMetrics {
 
   enum class Result { kScheduled, kUnschedulable, kError };
   void ObserveAttempt(Result result, Duration took);
-  // From the first attempt (gated time excluded) until bound.
+  // Duration from the first attempt (gated time excluded) until the pod is bound.
   void ObserveScheduled(int attempts, Duration since_first_attempt);
-  // Both texts are constants.
+  // Both arguments must be constants.
   void CountIncoming(std::string_view queue, std::string_view event);
-  // From the start of an attempt until its node was chosen.
+  // Duration from the start of an attempt until a node was chosen.
   void ObserveAlgorithm(Duration took);
-  // A pod rejected by a plugin began (1) or ceased (-1) to wait.
+  // A pod rejected by the plugin started (1) or stopped (-1) waiting.
   void CountUnschedulable(std::string_view plugin, int by);
   void SetCacheSize(std::size_t nodes, std::size_t pods, std::size_t assumed_pods);
-  // Both are sampled by the caller.
+  // The caller does the sampling for both.
   void ObservePoint(std::string_view point, std::string_view status, Duration took);
   void ObservePlugin(std::string_view plugin, std::string_view point, std::string_view status,
                      Duration took);
 
-  // KEP-5007: one count for each PreBind that had conditions to wait for (success, failure,
+  // KEP-5007: one count for each PreBind that had to wait for conditions (success, failure,
   // timeout), the duration of every DRA PreBind, and the wait as Kubernetes measures it.
   void CountBindingConditions(std::string_view status);
   void ObserveDraPreBind(std::string_view status, bool had_conditions, Duration took);

@@ -84,13 +84,13 @@ constexpr Points operator|(Points a, Point b) {
 // PluginContext and, if it has a type `Args`, with those; plugins/registry.cc lists it.
 class Plugin {
  public:
-  // What the registry and the profile say about a plugin.
+  // The configuration of a plugin, from the registry and the profile.
   struct Registration {
     std::string_view name = {};
     PluginId id = 0;
-    std::int64_t weight = 1;            // of its score
-    Points points = 0;                  // it takes part in
-    std::map<Points, int> places = {};  // by point: where the profile wants it; empty: in our order
+    std::int64_t weight = 1;            // weight of its score
+    Points points = 0;                  // extension points it takes part in
+    std::map<Points, int> places = {};  // by point: position set by the profile; empty: our order
   };
 
   virtual ~Plugin() = default;
@@ -99,13 +99,13 @@ class Plugin {
   PluginId id() const { return registration_.id; }
   std::int64_t weight() const { return registration_.weight; }
   bool Has(Point point) const { return (registration_.points & static_cast<Points>(point)) != 0; }
-  // Its position at a point; plugins that files cannot name come first.
+  // The plugin's position at a point. Plugins that configuration files cannot name come first.
   int PlaceAt(Point point) const {
     const auto found = registration_.places.find(static_cast<Points>(point));
     return found == registration_.places.end() ? -1 : found->second;
   }
 
-  // Whether removing other pods could make a rejected node fit (kUnschedulable) or not
+  // Whether removing other pods could make a rejected node fit: yes (kUnschedulable) or no
   // (kUnresolvable).
   virtual Code refusal() const { return Code::kUnschedulable; }
 
@@ -113,7 +113,7 @@ class Plugin {
   virtual EventMask events() const { return 0; }
   virtual bool MayHelp(const PodInfo& pod, const ClusterEvent& event);
 
-  // On failure the pod stays out of the queue until an event of this plugin.
+  // On failure the pod stays out of the queue until an event of this plugin arrives.
   virtual Status PreEnqueue(const PodInfo& pod);
 
   // kSkip: the other functions of this plugin are not called for this pod.
@@ -124,9 +124,9 @@ class Plugin {
   virtual void Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis);
   // Called if no node is left. May change something so that a later attempt succeeds.
   virtual Status PostFilter(Cycle& cycle);
-  // Narrows the feasible nodes to those that are better whatever their scores; never to none.
+  // Narrows the feasible nodes to those that are better regardless of scores; never to none.
   virtual void Prefer(Cycle& cycle, NodeSet& nodes);
-  // Sets the score of each of `nodes`, 0 to 100, without the weight. False: all are equal.
+  // Sets the score of each of `nodes`, 0 to 100, before weighting. Returns false if all are equal.
   virtual bool Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                      std::span<std::int64_t> scores);
   // The pod was assumed on cycle.node.
@@ -135,18 +135,19 @@ class Plugin {
   virtual void Unreserve(Cycle& cycle);
   virtual void PreBind(CyclePtr cycle, StatusCallback done);
   virtual void Bind(CyclePtr cycle, StatusCallback done);
-  // The pod was deleted: a PreBind that waits should end.
+  // The pod was deleted, so a waiting PreBind should end.
   virtual void Cancel(Cycle& cycle);
   // The chosen node was deleted or no longer accepts the pod; `why` is for the event.
   virtual void OnNodeLost(Cycle& cycle, const std::string& why);
 
   // A claim (namespace/name) changed or was deleted.
   virtual void OnClaimChanged(const std::string& claim_key);
-  // The pod was bound or deleted: the plugin should drop what it keeps about it between cycles.
+  // The pod was bound or deleted. The plugin should drop any state that it keeps for the pod
+  // between cycles.
   virtual void ForgetPod(const std::string& pod_uid);
-  // Pods whose PreBind waits and has nothing to write.
+  // Number of pods whose PreBind is waiting with nothing left to write.
   virtual std::size_t waiting_pods() const { return 0; }
-  // Pods that the plugin keeps something about between cycles.
+  // Number of pods for which the plugin keeps state between cycles.
   virtual std::size_t remembered_pods() const { return 0; }
 
  private:

@@ -27,10 +27,10 @@ namespace drakkar::scheduler {
 
 struct SchedulerMetrics;
 
-// What a plugin may see of the cluster and do to it; every plugin of a profile is made with the
-// same one, which outlives them. All of it belongs to the scheduler's loop.
+// What a plugin may read of the cluster and do to it. All plugins of a profile share one context,
+// which outlives them. Everything in it belongs to the scheduler's loop.
 struct PluginContext {
-  EventLoop& loop;  // and its clock
+  EventLoop& loop;  // also provides the clock
   Random& random;
   client::Client& client;
   client::EventRecorder& events;
@@ -41,17 +41,18 @@ struct PluginContext {
   DeviceState& devices;  // slices, classes and the allocator
 
   const FeatureGates& gates;
-  // What nodes may declare and pods may need (KEP-5328).
+  // The features that nodes may declare and pods may need (KEP-5328).
   const features::Framework& declared_features;
   SchedulerMetrics& metrics;
 
-  // Something happened that other pods may profit from.
+  // Reports an event that may help other pods.
   std::function<void(const ClusterEvent&)> notify;
-  // The pod is expected on the node and waits: shown as status.nominatedNodeName.
+  // Nominates the node for a pod that waits; shown as status.nominatedNodeName.
   std::function<void(const PodInfo& pod, const std::string& node_name)> nominate;
-  // A pod in PreBind has nothing left to write and waits: others may write.
+  // Call it when a pod in PreBind has nothing left to write and starts to wait, so that others may
+  // write.
   std::function<void()> on_wait_began;
-  // Whether the pod runs, or may for all we know.
+  // Whether the pod is bound. True if that is unknown.
   std::function<bool(std::string_view pod_uid)> is_bound;
 
   const Clock& clock() const { return loop.clock(); }

@@ -10,20 +10,20 @@
 
 namespace drakkar::scheduler {
 
-// The arguments of one plugin (`pluginConfig`). A plugin that takes arguments derives its own,
-// whose defaults are Kubernetes', and names them `Args`.
+// The arguments of one plugin (`pluginConfig`). A plugin with arguments derives its own type, named
+// `Args`, with the defaults of Kubernetes.
 struct PluginArgs {
   virtual ~PluginArgs() = default;
-  // Adds the fields to `args`, as a file would have them.
+  // Adds the fields to `args` as they would appear in a configuration file.
   virtual void Write(api::Draft& args) const = 0;
 };
 using PluginArgsPtr = std::shared_ptr<const PluginArgs>;
 
-// What one profile does with a plugin; see Point in framework/plugin.h for the bits.
+// A profile's settings for one plugin; see Point in framework/plugin.h for the bits.
 struct PluginChoice {
-  std::uint16_t points = 0xffff;        // those it takes part in, of those it has
-  std::int64_t weight = 0;              // of its score; 0: the plugin's default
-  std::map<std::uint16_t, int> places;  // by point: its place in the order; empty: ours
+  std::uint16_t points = 0xffff;        // enabled points, among those that the plugin has
+  std::int64_t weight = 0;              // weight of its score; 0: the plugin's default
+  std::map<std::uint16_t, int> places;  // by point: position in the order; empty: our order
   bool operator==(const PluginChoice&) const = default;
 };
 
@@ -31,14 +31,14 @@ struct PluginChoice {
 struct ProfileConfig {
   std::string name = "default-scheduler";
   std::map<std::string, PluginChoice, std::less<>> plugins = {};  // by name; absent: as registered
-  std::map<std::string, PluginArgsPtr, std::less<>> args = {};    // by plugin; absent: its defaults
-  int percentage_of_nodes_to_score = 0;                           // 0: by the number of nodes
+  std::map<std::string, PluginArgsPtr, std::less<>> args = {};    // by plugin; absent: defaults
+  int percentage_of_nodes_to_score = 0;  // 0: depends on the number of nodes
 
   const PluginArgs* FindArgs(std::string_view plugin) const {
     const auto found = args.find(plugin);
     return found == args.end() ? nullptr : found->second.get();
   }
-  // What is set for the plugin, or the defaults. `Args` must be the plugin's.
+  // The configured arguments of the plugin, or the defaults. `Args` must be the plugin's type.
   template <typename Args>
   Args ArgsOf(std::string_view plugin) const {
     const PluginArgs* found = FindArgs(plugin);

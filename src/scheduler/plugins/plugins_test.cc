@@ -1,4 +1,4 @@
-// Rules of single plugins as tables.
+// Tables of rules for single plugins.
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
@@ -105,7 +105,7 @@ TEST(UnsupportedFields, AreNamedByTheirPath) {
   }
 }
 
-TEST(NodeAffinity, RemembersAnswersAndAsksAgainOnlyWhatChanged) {
+TEST(NodeAffinity, CachesMatchesAndReevaluatesOnlyChangedNodes) {
   TestContext world;
   NodeTable& nodes = world.nodes;
   NodeAffinity plugin(world.context);
@@ -125,11 +125,11 @@ TEST(NodeAffinity, RemembersAnswersAndAsksAgainOnlyWhatChanged) {
   EXPECT_EQ(matching(), "ab");
   nodes.RemoveNode("a");
   EXPECT_EQ(matching(), "b");
-  nodes.SetNode(Parse(R"({"metadata":{"name":"c"}})"));  // takes the number of "a"
+  nodes.SetNode(Parse(R"({"metadata":{"name":"c"}})"));  // reuses the index of "a"
   EXPECT_EQ(matching(), "b");
 }
 
-TEST(NodeResourcesFit, LeavesRoomForNominatedPodsOfAtLeastThePriority) {
+TEST(NodeResourcesFit, LeavesRoomForNominatedPodsOfEqualOrHigherPriority) {
   TestContext world;
   NodeTable& nodes = world.nodes;
   NodeResourcesFit plugin(world.context);

@@ -18,21 +18,21 @@ namespace drakkar::scheduler {
 // A row of the registry.
 struct PluginRow {
   std::string_view name;
-  Points points = 0;                        // those it overrides
-  std::int64_t weight = 1;                  // of its score
-  std::optional<Gate> gate = std::nullopt;  // the plugin is left out while this is off
+  Points points = 0;                        // the points it overrides
+  std::int64_t weight = 1;                  // weight of its score
+  std::optional<Gate> gate = std::nullopt;  // the plugin is not created while this is off
   bool is_mandatory = false;                // configuration files can neither name nor disable it
   std::unique_ptr<Plugin> (*make)(const PluginContext& context, const PluginArgs* args) = nullptr;
-  // Null: the plugin takes no arguments. Errors are kept by `fields`.
+  // Null if the plugin takes no arguments. `fields` keeps the errors.
   PluginArgsPtr (*read_args)(Fields& fields, const FeatureGates& gates) = nullptr;
   PluginArgsPtr (*default_args)() = nullptr;
 };
 
 // In the order in which they run.
 std::span<const PluginRow> PluginRows();
-// Null if there is no plugin of this name, or a file may not name it.
+// Null if no plugin has this name, or if files may not name it.
 const PluginRow* FindPluginRow(std::string_view name);
-// Whether this is a plugin of Kubernetes that is not supported here.
+// Whether this is a Kubernetes plugin that is not supported here.
 bool IsForeignPlugin(std::string_view name);
 
 using Plugins = std::vector<std::unique_ptr<Plugin>>;

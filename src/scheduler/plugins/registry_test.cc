@@ -45,7 +45,7 @@ TEST(Registry, EveryPluginIsMadeOnceInTheOrderOfTheRows) {
   }
 }
 
-TEST(Registry, APluginWithoutItsGateIsLeftOutAndTheOthersKeepTheirIds) {
+TEST(Registry, APluginWhoseGateIsOffIsOmittedAndTheOthersKeepTheirIds) {
   TestContext all;
   TestContext some(FeatureGates().With(Gate::kNodeDeclaredFeatures, false));
   const Plugins with = MakePlugins(all.context);
@@ -79,7 +79,7 @@ TEST(Registry, FilesCannotNameAMandatoryPlugin) {
   EXPECT_EQ(FindPluginRow("NoSuchPlugin"), nullptr);
 }
 
-TEST(Registry, NoPluginIsBothOursAndForeign) {
+TEST(Registry, NoPluginIsBothSupportedAndUnsupported) {
   for (const PluginRow& row : PluginRows()) EXPECT_FALSE(IsForeignPlugin(row.name)) << row.name;
   EXPECT_TRUE(IsForeignPlugin("InterPodAffinity"));
 }

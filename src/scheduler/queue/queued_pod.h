@@ -22,7 +22,7 @@ struct QueuedPod {
   // For the backoff: total rejections, and consecutive errors.
   int refusals = 0;
   int errors = 0;
-  // Ends the current backoff early: something happened that makes a retry worthwhile.
+  // Ends the current backoff early, because something happened that makes a retry worthwhile.
   MonotonicTime pause_ends_by = MonotonicTime::max();
   // Plugins that rejected it in the last attempt.
   PluginSet rejected_by = 0;

@@ -20,14 +20,14 @@ namespace drakkar::scheduler {
 
 struct SchedulerMetrics;
 
-// The pods without a node. Each is in one place: active (ready), in backoff after an attempt,
-// rejected and waiting for an event (unschedulable, gated pods included), or in flight (from Pop
-// until Done or one of the Returns).
+// The pods without a node. Each is in exactly one state: active (ready), in backoff after an
+// attempt, rejected and waiting for an event (unschedulable, gated pods included), or in flight
+// (from Pop until Done or one of the Return functions).
 //
-// Guarantees: an event wakes a rejected pod if and only if a plugin that rejected it says that the
-// event may help; an event that arrives while a pod is in flight is not lost; a rejected pod is
+// Guarantees: An event wakes a rejected pod if and only if a plugin that rejected it says that the
+// event may help. An event that arrives while a pod is in flight is not lost. A rejected pod is
 // retried after kLongestWait in any case. While no pod is active, pods in backoff after a rejection
-// (not after an error) are popped early. A backoff after an error ends early with the events given
+// (not after an error) are popped early. A backoff after an error ends early on the events given
 // for it, but for one pod not twice within the shortest backoff.
 //
 // Loop-bound. One entry per unbound pod. At most kMaxInFlightEvents events are kept for pods in
@@ -41,12 +41,12 @@ class SchedulingQueue {
   struct Options {
     EventLoop& loop;
     std::span<const std::unique_ptr<Plugin>> plugins;
-    // The plugins of a pod's profile, if there are several profiles: the same ids, possibly with
-    // another configuration. Empty: `plugins` for all.
+    // The plugins of a pod's profile, if there are several profiles: the same ids, possibly
+    // configured differently. Empty: `plugins` for all pods.
     std::function<std::span<const std::unique_ptr<Plugin>>(const PodInfo& pod)> plugins_of;
     BackoffPods::Pauses pauses;
     SchedulerMetrics* metrics = nullptr;  // may be null
-    // Of a pod's profile, if there are several. Empty: `metrics` for all.
+    // The metrics of a pod's profile, if there are several profiles. Empty: `metrics` for all pods.
     std::function<SchedulerMetrics*(const PodInfo& pod)> metrics_of;
     std::function<void()> on_active;  // a pod became ready to be popped
   };
@@ -57,24 +57,24 @@ class SchedulingQueue {
   void Update(PodInfoPtr pod);
   void Remove(const std::string& uid);
 
-  // The next pod to schedule, which is then in flight; null if none is ready. Valid until it is
-  // removed or its flight ends.
+  // The next pod to schedule, which is then in flight; null if none is ready. Valid until the pod
+  // is removed or is no longer in flight.
   QueuedPod* Pop();
   // True if Pop would return a pod.
   bool HasReady() const { return !active_.empty() || !refused_backoff_.empty(); }
 
-  // The pod is being bound, which may take long (KEP-5007): events are no longer kept for it. Its
-  // flight ends with Done or ReturnFailed.
+  // The pod is being bound, which may take long (KEP-5007), so events are no longer kept for it. It
+  // stays in flight until Done or ReturnFailed.
   void OnBindingBegins(const std::string& uid);
 
-  // End a flight. A pod that was removed in the meantime is dropped.
+  // These end a pod's time in flight. A pod that was removed in the meantime is dropped.
   void Done(const std::string& uid);  // it was bound
   void ReturnRefused(const std::string& uid, PluginSet rejected_by);
   void ReturnFailed(const std::string& uid, Retry retry = {});  // an error: retry with backoff
 
   void OnEvent(const ClusterEvent& event);
 
-  // In the queue or in flight; null if neither.
+  // A pod in the queue or in flight; null if it is neither.
   const QueuedPod* Find(const std::string& uid) const;
   std::size_t active_count() const { return active_.size(); }
   std::size_t backoff_count() const { return refused_backoff_.size() + failed_backoff_.size(); }
@@ -87,35 +87,36 @@ class SchedulingQueue {
   enum class Place : std::uint8_t { kNowhere, kActive, kBackoff, kUnschedulable, kInFlight };
   struct Entry : QueuedPod {
     Place place = Place::kNowhere;
-    bool removed = false;  // while in flight
+    bool removed = false;  // removed while in flight
     bool in_error_backoff = false;
-    EventMask pause_ended_by = 0;  // the backoff after an error
-    // When an event last ended its backoff.
+    EventMask pause_ended_by = 0;  // events that end the backoff after an error
+    // When an event last cut its backoff short.
     std::optional<MonotonicTime> last_cut;
     bool binding = false;            // in flight, and no events are kept for it
-    std::uint64_t flight_start = 0;  // number of the first event that came during its flight
+    std::uint64_t flight_start = 0;  // number of the first event after it was popped
   };
 
-  // Removes it from its current place.
+  // Removes it from its current state.
   void Take(Entry& entry);
-  void Enter(Entry& entry, std::string_view event);  // PreEnqueue, then active or gated
+  // Runs PreEnqueue. The pod is then active or gated.
+  void Enter(Entry& entry, std::string_view event);
   void PutActive(Entry& entry, std::string_view event);
   void PutBackoffOrActive(Entry& entry, std::string_view event);
   void PutUnschedulable(Entry& entry, std::string_view event);
   void ForgetStart(std::uint64_t start);
-  // Ends the flight; null if the pod was removed.
+  // Ends the pod's time in flight; null if the pod was removed.
   Entry* Land(const std::string& uid);
   bool MayHelp(const Entry& entry, const ClusterEvent& event) const;
   std::span<const std::unique_ptr<Plugin>> PluginsOf(const Entry& entry) const {
     return options_.plugins_of ? options_.plugins_of(*entry.info) : options_.plugins;
   }
-  // Ends the backoffs that `event` should end.
+  // Ends the backoffs that `event` cuts short.
   void CutPauses(const ClusterEvent& event);
   void TrimEvents();
   void ArmBackoffTimer();
   void ArmFlushTimer();
   void UpdateGauges();
-  // `entry` begins (1) or ceases (-1) to wait because of the plugins that rejected it.
+  // `entry` starts (1) or stops (-1) waiting because of the plugins that rejected it.
   void CountUnschedulable(const Entry& entry, int by);
   void CountIncoming(std::string_view queue, std::string_view event);
   MonotonicTime Now() const { return options_.loop.clock().Monotonic(); }
@@ -126,15 +127,17 @@ class SchedulingQueue {
   ActivePods active_;
   BackoffPods refused_backoff_{options_.pauses};
   BackoffPods failed_backoff_{options_.pauses};
-  std::map<std::uint64_t, Entry*> cuttable_;  // pods whose backoff an event may end; by sequence
+  // Pods whose backoff an event may cut short, by sequence.
+  std::map<std::uint64_t, Entry*> cuttable_;
   UnschedulablePods unschedulable_;
   std::size_t gated_ = 0;
   std::uint64_t next_sequence_ = 0;
 
   std::map<std::string, Entry*> in_flight_;
-  std::map<std::uint64_t, std::size_t> flight_starts_;  // number of flights that began there
-  std::deque<ClusterEvent> events_;                     // while pods are in flight
-  std::uint64_t first_event_ = 0;                       // number of events_.front()
+  // By event number: number of pods in flight since then.
+  std::map<std::uint64_t, std::size_t> flight_starts_;
+  std::deque<ClusterEvent> events_;  // kept while pods are in flight
+  std::uint64_t first_event_ = 0;    // number of events_.front()
 
   TimerHandle backoff_timer_;
   TimerHandle flush_timer_;

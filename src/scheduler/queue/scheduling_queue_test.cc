@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Takes an interest in new nodes, and helps only pods whose name the test says.
+// Listens for new nodes, and helps only pods that the test names.
 class PickyPlugin final : public Plugin {
  public:
   EventMask events() const override { return MaskOf(EventKind::kNodeAdd, EventKind::kClaimUpdate); }
@@ -79,7 +79,7 @@ TEST_F(QueueTest, AnEventWakesOnlyPodsItCanHelp) {
   EXPECT_EQ(queue_->unschedulable_count(), 1u);
 }
 
-TEST_F(QueueTest, AnEventOfAPluginThatDidNotRefuseWakesNobody) {
+TEST_F(QueueTest, AnEventOfAPluginThatDidNotRejectWakesNoPod) {
   queue_->Add(Pod("a"));
   queue_->ReturnRefused(PopName(), PluginSet{2});
   picky_->helps = "a";
@@ -88,7 +88,7 @@ TEST_F(QueueTest, AnEventOfAPluginThatDidNotRefuseWakesNobody) {
   EXPECT_EQ(PopName(), "");
 }
 
-TEST_F(QueueTest, AnEventDuringTheFlightIsNotLost) {
+TEST_F(QueueTest, AnEventThatArrivesInFlightIsNotLost) {
   queue_->Add(Pod("a"));
   ASSERT_EQ(PopName(), "a");
   picky_->helps = "a";
@@ -98,7 +98,7 @@ TEST_F(QueueTest, AnEventDuringTheFlightIsNotLost) {
   EXPECT_EQ(queue_->backoff_count(), 1u);
 }
 
-TEST_F(QueueTest, AFlightThatMissedEventsIsTriedAgain) {
+TEST_F(QueueTest, APodThatMissedEventsInFlightIsRetried) {
   queue_->Add(Pod("a"));
   ASSERT_EQ(PopName(), "a");
   for (std::size_t i = 0; i <= SchedulingQueue::kMaxInFlightEvents; ++i) NodeAdded();
@@ -121,7 +121,7 @@ TEST_F(QueueTest, NoEventsAreKeptForAPodThatIsBeingBound) {
   EXPECT_EQ(queue_->backoff_count(), 1u);
 }
 
-TEST_F(QueueTest, PausesAfterErrorsDoubleUpToTenSeconds) {
+TEST_F(QueueTest, BackoffAfterErrorsDoublesUpToTenSeconds) {
   queue_->Add(Pod("a"));
   for (const int pause : {1, 2, 4, 8, 10, 10}) {
     ASSERT_EQ(PopName(), "a");
@@ -133,7 +133,7 @@ TEST_F(QueueTest, PausesAfterErrorsDoubleUpToTenSeconds) {
   EXPECT_EQ(PopName(), "a");
 }
 
-TEST_F(QueueTest, ARefusedPodThatWasWokenIsTakenEarlyWhenNothingElseIsToDo) {
+TEST_F(QueueTest, AWokenPodInBackoffIsPoppedEarlyWhenNoOtherPodIsReady) {
   queue_->Add(Pod("a"));
   queue_->ReturnRefused(PopName(), kByPicky);
   picky_->helps = "a";
@@ -144,7 +144,7 @@ TEST_F(QueueTest, ARefusedPodThatWasWokenIsTakenEarlyWhenNothingElseIsToDo) {
   EXPECT_EQ(PopName(), "a");
 }
 
-TEST_F(QueueTest, NobodyWaitsForeverForAnEvent) {
+TEST_F(QueueTest, NoPodWaitsForeverForAnEvent) {
   queue_->Add(Pod("a"));
   queue_->ReturnRefused(PopName(), kByPicky);
   loop_.Advance(minutes(4));
@@ -174,8 +174,8 @@ TEST_F(QueueTest, APodRemovedInFlightDoesNotComeBack) {
   EXPECT_EQ(queue_->Find("a"), nullptr);
 }
 
-// Random operations against what must always hold: a pod is in exactly one place.
-TEST_F(QueueTest, NoPodIsLostOrDoubledWhateverHappens) {
+// Random operations must preserve the invariant that a pod is in exactly one state.
+TEST_F(QueueTest, NoPodIsLostOrDuplicatedByRandomOperations) {
   SeededRandom random(7);
   std::set<std::string> known, flying;
   for (int i = 0; i < 20'000; ++i) {

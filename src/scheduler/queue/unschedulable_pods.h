@@ -20,8 +20,7 @@ class UnschedulablePods {
   std::size_t size() const { return by_age_.size(); }
   bool empty() const { return by_age_.empty(); }
 
-  // Pods rejected by one of `plugins`, in order of arrival; only users of `only_claim` if it is
-  // set.
+  // Pods rejected by one of `plugins`, in order of arrival. If `only_claim` is set, only its users.
   std::vector<QueuedPod*> Find(PluginSet plugins, const std::string& only_claim) const;
   // The same without gated pods.
   std::vector<QueuedPod*> FindTried(PluginSet plugins) const;

@@ -18,7 +18,7 @@ TestCluster::TestCluster(FeatureGates gates, std::uint64_t seed) : loop_(seed), 
 
 void TestCluster::RestartServer(FeatureGates server_gates) {
   CHECK(scheduler_ == nullptr);
-  Settle();  // what was written is durable
+  Settle();  // makes all writes durable
   client_.reset();
   loop_.RunUntilIdle();
   core_.reset();

@@ -17,14 +17,14 @@
 
 namespace drakkar::scheduler {
 
-// For CreateSlice: devices that are to be attached first, which can fail.
+// For CreateSlice: devices that must be attached first, which can fail.
 inline constexpr char kConditions[] =
     R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
 inline constexpr char kAttached[] = "d.example.com/attached";
 inline constexpr char kFailed[] = "d.example.com/failed";
 
-// An API server and a scheduler on one seeded loop, with short ways to put objects in and look at
-// what became of them. For tests and benchmarks.
+// An API server and a scheduler on one seeded loop, with helpers to create objects and check the
+// results. For tests and benchmarks.
 class TestCluster {
  public:
   explicit TestCluster(FeatureGates gates = FeatureGates(), std::uint64_t seed = 1);
@@ -35,11 +35,11 @@ class TestCluster {
   }
   ~TestCluster();
 
-  // With what is stored, and other gates. No scheduler may be running.
+  // Keeps the stored data and changes the gates. No scheduler may be running.
   void RestartServer(FeatureGates server_gates);
   void StartScheduler();
   void KillScheduler() { scheduler_.reset(); }
-  // What the next StartScheduler uses.
+  // Gates for the next StartScheduler.
   void SetGates(FeatureGates gates) { gates_ = gates; }
   Scheduler& scheduler() { return *scheduler_; }
   SeededLoop& loop() { return loop_; }
@@ -47,14 +47,14 @@ class TestCluster {
   apiserver::Core& core() { return *core_; }
   Metrics& metrics() { return metrics_; }
 
-  // Runs what is ready; time stands still but for a tick in which the disk is synced.
+  // Runs everything that is ready. Time advances only by the tick in which the disk is synced.
   void Settle();
-  // Past the shortest pause after a failure.
+  // Advances past the shortest backoff after a failure.
   void LetPauseEnd();
 
   // `json` is the whole object; namespaced kinds go to "default" unless it says otherwise.
   api::ObjectPtr Create(std::string_view kind, std::string_view json);
-  // Null if there is none.
+  // Null if there is no such object.
   api::ObjectPtr Find(std::string_view kind, std::string name);
   void Delete(std::string_view kind, std::string name);
   // Applies `change` to the newest version and writes it.
@@ -65,33 +65,34 @@ class TestCluster {
     Write(kind, std::move(name), std::move(subresource), draft.Freeze());
   }
 
-  // A node with 4 cpu, 32Gi and 110 pods; `extra` are more members of the object as JSON.
+  // A node with 4 cpu, 32Gi and 110 pods. `labels` and `spec` are JSON.
   void CreateNode(std::string name, std::string labels = "{}", std::string spec = "{}");
-  // Node-local slice with `count` devices dev-0...; `device_extra` are more members of each device.
+  // A node-local slice with `count` devices dev-0...; `device_extra` are more members of each
+  // device.
   void CreateSlice(std::string node, int count, std::string device_extra = "");
   void CreateClass(std::string name = "gpu");
   void CreateClaim(std::string name, int count = 1, std::string class_name = "gpu");
-  // `spec` are more members of the spec, each with a comma in front.
+  // `spec` holds more members of the spec, each preceded by a comma.
   void CreatePod(std::string name, std::string spec = "");
   // A pod that uses the named claims.
   void CreatePodWithClaims(std::string name, std::vector<std::string> claims,
                            std::string spec = "");
 
-  // spec.nodeName, empty if the pod is not bound.
+  // spec.nodeName; empty if the pod is not bound.
   std::string NodeOf(std::string pod);
-  // What the scheduler says of a pod comes a moment after a refusal.
+  // Advances until delayed rejections have been reported.
   void LetRefusalsBeTold();
-  std::string ConditionMessage(std::string pod);  // lets refusals be told first
-  // "driver/pool/device" of the results.
+  std::string ConditionMessage(std::string pod);  // reports delayed rejections first
+  // "driver/pool/device" of each allocation result.
   std::vector<std::string> DevicesOf(std::string claim);
   std::vector<std::string> ReservedFor(std::string claim);  // pod names
-  // Messages of events about the object with this reason; lets refusals be told first.
+  // Messages of events with this reason about the object. Reports delayed rejections first.
   std::vector<std::string> Events(std::string object, std::string reason);
-  // Sets conditions of one allocated device as a binding controller would.
+  // Sets a condition of one allocated device as a binding controller would.
   void SetDeviceCondition(std::string claim, std::string type, std::string status);
 
   Scheduler::Options SchedulerOptions();
-  // Changes what StartScheduler uses.
+  // Settings for the next StartScheduler.
   std::vector<ProfileConfig> profiles = {ProfileConfig{}};
   Duration binding_timeout = std::chrono::minutes(10);
   client::Client* scheduler_client = nullptr;  // null: client()

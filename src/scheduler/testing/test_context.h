@@ -14,13 +14,13 @@
 
 namespace drakkar::scheduler {
 
-// A PluginContext over empty caches, for tests of one plugin and for benchmarks. Nothing is written
-// anywhere; events for other pods are kept.
+// A PluginContext over empty caches, for tests of one plugin and for benchmarks. Writes nothing,
+// and records events for other pods.
 class TestContext {
  public:
   explicit TestContext(FeatureGates feature_gates = {}) : gates(std::move(feature_gates)) {}
 
-  // A node of the API, in all caches.
+  // Adds a node to all caches.
   NodeIndex AddNode(const api::ObjectPtr& node) {
     const NodeIndex index = placements.SetNode(node);
     devices.SetNode(index, node);

@@ -17,7 +17,7 @@ const api::KindSchema* PodKind() {
 
 void DefaultBinder::Bind(CyclePtr cycle, StatusCallback done) {
   const PodInfo& pod = *cycle->pod;
-  // Member by member: a braced list would copy what is nested in it.
+  // Set members one by one: a braced list would copy nested drafts.
   api::Draft metadata = api::Draft::Object();
   const api::Value known = pod.pod->root()["metadata"];
   metadata["name"] = api::Draft(known["name"]);

@@ -7,7 +7,8 @@
 
 namespace drakkar::scheduler {
 
-// While it lives, the allocator gives these devices to nobody. They must outlive it.
+// Prevents the allocator from allocating these devices during its lifetime. The devices must
+// outlive it.
 class BarredDevices {
  public:
   BarredDevices(device::AllocatedState& allocated, std::vector<const device::DeviceId*> devices)

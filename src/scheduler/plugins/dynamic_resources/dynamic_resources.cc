@@ -43,13 +43,13 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
     case EventKind::kClaimDelete:
       return event.before == nullptr || claims::IsAllocated(event.before->root());
     case EventKind::kClaimAdd:
-      return true;  // only users of the claim are asked
+      return true;  // only users of the claim get this event
     case EventKind::kClaimUpdate:
       if (event.before == nullptr || event.after == nullptr) return true;
       if (claims::IsAllocated(event.before->root()) && !claims::IsAllocated(event.after->root())) {
-        return true;  // devices are free
+        return true;  // devices were freed
       }
-      // A user of the claim: it need not be tried as long as something else is missing.
+      // For a user of the claim: a retry is pointless while something else is missing.
       if (!CheckClaims(pod).ok()) return false;
       return !api::Equal(event.before->root()["status"], event.after->root()["status"]);
     default:
@@ -221,11 +221,11 @@ void DynamicResources::FilterUnallocated(const std::string& pod_uid, PodDevices&
     verdicts_.Search(state.problem, budget);
   }
   if (!state.avoids_failed || verdicts_.AnyFits(nodes)) return;
-  // Better a device that failed once than none.
+  // A device that failed once is better than none.
   state.avoids_failed = false;
   verdicts_.Search(state.problem, budget);
-  // All had their turn: the next round begins, in which again each has one. Always taking the first
-  // would mean that one that never works keeps the pod from the others for good.
+  // All devices have been tried, so start a new round in which each is tried again. If the first
+  // one were always taken, a device that never works would block the others forever.
   if (verdicts_.AnyFits(nodes)) retries_.BeginRound(pod_uid);
 }
 
@@ -236,7 +236,7 @@ void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
     if (!item.unavailable) continue;
     const CachedClaim* claim = context_.claims.Find(item.key);
     if (claim == nullptr || wait_policy_.IsUsable(*claim)) continue;
-    // Which condition it is that makes a claim unusable: KEP-5007 wants it seen.
+    // KEP-5007 requires the condition that makes a claim unusable to be reported.
     const BindingState binding = EvaluateBinding(*claim);
     unavailable += StrCat(": ", binding.kind == BindingState::Kind::kFailed
                                     ? DescribeBindingFailure(*claim, binding)
@@ -298,7 +298,7 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     bool in_use = false;
     for (api::Value consumer : claim->latest->root()["status"]["reservedFor"].elements()) {
       const std::string_view other = consumer["uid"].str();
-      // Others that wait for a claim whose devices failed cannot use it either.
+      // Other waiters cannot use a claim whose devices failed either.
       in_use = in_use || (other != uid && (is_usable || context_.is_bound(other)));
     }
     if (in_use) continue;
@@ -307,8 +307,9 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
       retries_.NoteDevice(uid, EvaluateBinding(*claim).device);
       if (!cycle.pod->nominated_node.empty()) retries_.NoteNode(uid, cycle.pod->nominated_node);
     }
-    // A conflict or failure is no harm: the pod is tried again later. But not before the outcome is
-    // known: else it could be bound with what a late write takes away.
+    // A conflict or failure is harmless, because the pod is retried later. But it must not be
+    // retried before the outcome is known: otherwise it could be bound with an allocation that a
+    // late write removes.
     context_.claims.SetBeingReleased(item.key, item.uid, true);
     writer_.Run(
         item.key, item.uid,
@@ -370,8 +371,8 @@ void DynamicResources::Unreserve(Cycle& cycle) {
   for (const ClaimItem& item : StateOf(cycle).items) {
     if (item.to_allocate) freed |= context_.claims.ClearPending(item.key, cycle.pod->uid);
   }
-  // What is written already stays: whether the pod was bound may be unknown, it finds its claims
-  // again if it was not, and if it goes away the claim controller frees them.
+  // Written allocations stay. It may be unknown whether the pod was bound. If it was not, it finds
+  // its claims again; if it is deleted, the claim controller frees them.
   if (freed) context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, {}});
 }
 

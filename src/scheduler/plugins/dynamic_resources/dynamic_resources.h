@@ -18,11 +18,11 @@
 
 namespace drakkar::scheduler {
 
-// Devices for pods: finds them with the structured allocator, keeps them from others while the pod
-// is on its way, writes allocation and reservation, and waits for binding conditions (KEP-5007).
+// Assigns devices to pods: finds them with the structured allocator, reserves them while the pod is
+// being scheduled, writes allocation and reservation, and waits for binding conditions (KEP-5007).
 //
-// What is worth waiting for is the WaitPolicy's matter; when to try again after a failure, and what
-// to avoid then, the RetryPolicy's.
+// WaitPolicy decides what to wait for. RetryPolicy decides when to retry after a failure, and what
+// to avoid then.
 class DynamicResources final : public Plugin {
  public:
   using Args = DynamicResourcesArgs;
@@ -46,49 +46,50 @@ class DynamicResources final : public Plugin {
   void Cancel(Cycle& cycle) override;
   void OnNodeLost(Cycle& cycle, const std::string& why) override;
 
-  // For explanations, after Filter: the devices of a node rule by rule (absent if every claim is
-  // allocated), and what would be waited for there before the pod is bound.
+  // For explanations, after Filter: the node's devices rule by rule (nullopt if every claim is
+  // allocated), and the conditions the pod would wait for there before it is bound.
   std::optional<allocator::Explanation> ExplainDevices(Cycle& cycle, NodeIndex node) const;
   std::vector<std::string> DescribeWait(Cycle& cycle, NodeIndex node) const;
 
   void OnClaimChanged(const std::string& claim_key) override { waits_.OnClaimChanged(claim_key); }
   void ForgetPod(const std::string& pod_uid) override { retries_.Forget(pod_uid); }
   std::size_t waiting_pods() const override { return waits_.size(); }
-  std::size_t remembered_pods() const override { return retries_.size(); }  // with failed devices
+  // Pods with failed devices.
+  std::size_t remembered_pods() const override { return retries_.size(); }
 
  private:
   PodDevices& StateOf(Cycle& cycle) const { return static_cast<PodDevices&>(*cycle.states[id()]); }
-  // Whether there are claims to allocate. False also if a profile enables only the score.
+  // Whether there are claims to allocate. Also false if a profile enables only the score.
   bool HasProblem(Cycle& cycle) const {
     return cycle.states[id()] != nullptr && StateOf(cycle).has_problem;
   }
   Status CheckClaims(const PodInfo& pod) const;
-  // Takes out nodes on which an allocated claim cannot be used.
+  // Removes nodes on which an allocated claim cannot be used.
   void FilterAllocated(const CachedClaim& claim, NodeSet& nodes) const;
   void FilterUnallocated(const std::string& pod_uid, PodDevices& state, const NodeSet& nodes);
   allocator::Problem Prepare(std::span<const std::shared_ptr<const device::Claim>> specs) const;
   allocator::SearchBudget MakeBudget() const;
 
-  // PreBind, step by step: pre_bind.cc.
+  // The steps of PreBind, in pre_bind.cc.
   void WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done);
-  // Clears the allocation just written and fails the attempt.
+  // Clears the allocation that was just written and fails the attempt.
   void TakeBack(std::size_t at, std::string why, CyclePtr cycle, StatusCallback done);
   void StartWait(CyclePtr cycle, StatusCallback done);
   void OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome, StatusCallback done);
-  // All is written and ready: the pod may be bound, unless another scheduler had a device before.
+  // Everything is written and ready: the pod can be bound unless another scheduler allocated one of
+  // the devices first.
   void Conclude(CyclePtr cycle, StatusCallback done);
-  // After a wait that failed: releases the claims that became unusable, then decides when to try
-  // again.
+  // Runs after a failed wait: releases the claims that became unusable, then decides when to retry.
   struct Failure;
   void ReleaseUnusable(std::shared_ptr<Failure> failure, std::size_t at);
   void DecideRetry(std::shared_ptr<Failure> failure);
   void ReleaseOthers(std::shared_ptr<Failure> failure, std::size_t at);
 
   const PluginContext& context_;
-  const Duration filter_timeout_;  // zero: none
+  const Duration filter_timeout_;  // zero: no timeout
   const WaitPolicy wait_policy_;
   RetryPolicy retries_;
-  NodeVerdicts verdicts_;  // of the cycle under way
+  NodeVerdicts verdicts_;  // of the current cycle
   ClaimWriter writer_;
   ConditionWaits waits_;
 };

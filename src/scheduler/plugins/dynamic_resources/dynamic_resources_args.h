@@ -12,7 +12,7 @@ namespace drakkar::scheduler {
 class Fields;
 
 struct DynamicResourcesArgs final : PluginArgs {
-  Duration filter_timeout = std::chrono::seconds(10);  // for one pod; zero: none
+  Duration filter_timeout = std::chrono::seconds(10);  // per pod; zero: no timeout
   Duration binding_timeout = std::chrono::minutes(10);
 
   static PluginArgsPtr Read(Fields& fields, const FeatureGates& gates);

@@ -97,7 +97,7 @@ bool NodeVerdicts::Score(std::span<const NodeIndex> nodes, std::span<std::int64_
 }
 
 void NodeVerdicts::Explain(const NodeSet& rejected, Diagnosis& diagnosis) const {
-  // Counted by verdict first: there are few, whatever the number of nodes.
+  // Count by verdict first: there are few of them, regardless of the number of nodes.
   std::vector<std::size_t> counts(verdicts_.distinct.size(), 0);
   rejected.ForEach([&](NodeIndex node) { ++counts[IndexOf(node)]; });
   for (std::size_t i = 0; i < counts.size(); ++i) {

@@ -12,30 +12,30 @@
 
 namespace drakkar::scheduler {
 
-// What the allocator says about every node for the claims of one pod. Nodes with equal devices
-// share a verdict, so most questions cost as much as there are different nodes. Keeps its memory
-// from one search to the next.
+// The allocator's verdict on every node for the claims of one pod. Nodes with equal devices share a
+// verdict, so most queries cost as much as there are distinct verdicts. Reuses its memory from one
+// search to the next.
 class NodeVerdicts {
  public:
   NodeVerdicts(const NodeTable& nodes, DeviceState& devices) : nodes_(nodes), devices_(devices) {}
 
-  // Replaces the verdicts. The questions below are about the last search.
+  // Replaces the verdicts. The functions below refer to the last search.
   void Search(const allocator::Problem& problem, const allocator::SearchBudget& budget);
 
-  // Takes out the nodes on which the claims cannot be allocated. An error if that could not be
-  // found out for one of `nodes`.
+  // Removes the nodes on which the claims cannot be allocated. Fails if that could not be
+  // determined for one of `nodes`.
   Status Restrict(NodeSet& nodes) const;
   bool AnyFits(const NodeSet& nodes) const;
-  // With devices that have no binding conditions to wait for.
+  // Whether the claims fit one of `nodes` with devices that have no binding conditions to wait for.
   bool AnyFitsReady(const NodeSet& nodes) const;
-  // Where some of `nodes` wait for conditions and others do not: keeps those with the best
-  // alternative of firstAvailable and, among equals, those that do not wait. True if those that are
-  // left wait.
+  // If some of `nodes` wait for conditions and others do not: keeps the nodes with the best
+  // alternative of firstAvailable and, among equals, those that do not wait. Returns true if the
+  // remaining nodes wait.
   bool PreferReady(NodeSet& nodes) const;
   bool AnyWaits() const;
-  // Points for the alternative of firstAvailable that each node gets. False: all are equal.
+  // Scores the alternative of firstAvailable that each node gets. Returns false if all are equal.
   bool Score(std::span<const NodeIndex> nodes, std::span<std::int64_t> scores) const;
-  // Counts why each of `rejected` was taken out.
+  // Counts why each of `rejected` was removed.
   void Explain(const NodeSet& rejected, Diagnosis& diagnosis) const;
 
  private:
@@ -46,7 +46,7 @@ class NodeVerdicts {
   const NodeTable& nodes_;
   DeviceState& devices_;
   allocator::Allocator::Verdicts verdicts_;
-  std::vector<Verdict::Kind> kinds_;  // of verdicts_.distinct, close together
+  std::vector<Verdict::Kind> kinds_;  // kinds of verdicts_.distinct, stored contiguously
 };
 
 }  // namespace drakkar::scheduler

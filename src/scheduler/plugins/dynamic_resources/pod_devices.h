@@ -23,18 +23,18 @@ struct ClaimItem {
 struct PodDevices final : PluginState {
   std::vector<ClaimItem> items;
 
-  allocator::Problem problem;  // of those to allocate, in their order
+  allocator::Problem problem;  // the claims to allocate, in their order
   bool has_problem = false;
-  bool avoids_failed = false;  // devices that failed for the pod are left out
+  bool avoids_failed = false;  // devices that failed for the pod are excluded
   NodeSet unavailable;         // nodes on which an allocated claim cannot be used
 
   MonotonicTime pre_bind_started{};
   MonotonicTime wait_started{};
   bool has_conditions = false;  // some device has binding conditions
   bool timed_out = false;
-  bool cancelled = false;   // the pod is gone
-  bool claim_gone = false;  // or is being deleted
-  std::string node_lost;    // why the pod cannot go to its node any more
+  bool cancelled = false;   // the pod was deleted
+  bool claim_gone = false;  // a claim was deleted or is being deleted
+  std::string node_lost;    // why the pod can no longer go to its node
 };
 
 }  // namespace drakkar::scheduler

@@ -15,11 +15,11 @@
 namespace drakkar::scheduler {
 namespace {
 
-// What of the allocation written for an item the server did not store, as a sentence for the event;
-// empty if all is there. A server with other feature gates drops fields silently, and a pod must
-// not be bound without waiting because of that.
+// Describes which parts of the item's allocation the server did not store, for the event; empty if
+// it stored everything. A server with other feature gates drops fields silently, and that must not
+// cause a pod to be bound without waiting.
 std::string FindDropped(const ClaimItem& item, const CachedClaim* claim) {
-  // Gone or taken away since: whoever waits for it finds out.
+  // The claim was deleted or deallocated since; the wait will notice.
   if (claim == nullptr || claim->latest->uid() != item.uid || claim->allocation == nullptr ||
       claim->allocation->results.size() != item.chosen->results.size()) {
     return {};
@@ -81,7 +81,7 @@ struct DynamicResources::Failure {
   CyclePtr cycle;
   ConditionWaits::Outcome outcome;
   StatusCallback done;
-  bool is_news = false;  // a device failed that had not before, or it was not the device
+  bool is_news = false;  // a device failed for the first time, or no device failed
 };
 
 void DynamicResources::PreBind(CyclePtr cycle, StatusCallback done) {
@@ -90,7 +90,7 @@ void DynamicResources::PreBind(CyclePtr cycle, StatusCallback done) {
   state.has_conditions = wait_policy_.HasConditions(state.items);
   StatusCallback measured = [this, cycle, done = std::move(done)](Status status) {
     const PodDevices& finished = StateOf(*cycle);
-    // That somebody deleted pod or claim says nothing about devices.
+    // A deleted pod or claim says nothing about devices.
     const bool is_void = !status.ok() && (finished.cancelled || finished.claim_gone);
     const std::string_view result = status.ok()          ? "success"
                                     : is_void            ? "cancelled"
@@ -119,7 +119,7 @@ void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback
   }
   const ClaimItem& item = state.items[at];
   std::string timestamp;
-  // Its whole seconds are for others; our own deadline counts from here.
+  // Others use the timestamp, which has whole seconds. Our own deadline counts from this time.
   const MonotonicTime allocated_at = context_.clock().Monotonic();
   if (context_.gates.BindingConditions()) timestamp = api::FormatTime(context_.clock().Now());
   writer_.Run(item.key, item.uid,
@@ -151,7 +151,7 @@ void DynamicResources::TakeBack(std::size_t at, std::string why, CyclePtr cycle,
   context_.claims.ClearPending(item.key, cycle->pod->uid);
   writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
               [why = std::move(why), done = std::move(done)](std::string) {
-                // If it cannot be written now, the next attempt finds the claim as it is.
+                // If the write fails, the next attempt finds the claim as it is.
                 done(Status::Error(why));
               });
 }
@@ -200,7 +200,7 @@ void DynamicResources::Conclude(CyclePtr cycle, StatusCallback done) {
     writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
                 [this, cycle, claim_key = item.key, why = std::move(why),
                  done = std::move(done)](std::string) {
-                  // Others may have the claim reserved: then nothing has changed.
+                  // If others have reserved the claim, nothing has changed.
                   const CachedClaim* released = context_.claims.Find(claim_key);
                   if (released != nullptr && released->allocation == nullptr) {
                     cycle->retry.when = Retry::When::kAtOnce;
@@ -259,17 +259,16 @@ void DynamicResources::ReleaseUnusable(std::shared_ptr<Failure> failure, std::si
     const bool is_deleted = claim->latest->is_being_deleted();
     if (!is_deleted &&
         (binding.kind == BindingState::Kind::kNone || binding.kind == BindingState::Kind::kReady)) {
-      continue;  // reallocated meanwhile, or ready late but in time for the next attempt
+      continue;  // reallocated since, or ready just in time for the next attempt
     }
     if (failure->outcome.end == ConditionWaits::End::kNodeLost) {
       failure->is_news = true;
     } else if (!is_deleted && !StateOf(*failure->cycle).cancelled) {
-      // Nothing is wrong with the devices of a deleted claim, and of a pod that is gone nothing is
-      // remembered.
+      // The devices of a deleted claim did not fail, and nothing is remembered about a deleted pod.
       const bool is_new = retries_.NoteDevice(uid, binding.device);
       failure->is_news = failure->is_news || is_new;
     }
-    // If it cannot be written now, the next attempt finds the claim unusable and releases it then.
+    // If the write fails, the next attempt finds the claim unusable and releases it then.
     writer_.Run(claim_key, std::string(claim->latest->uid()),
                 PlanRelease(uid, claim->allocation, context_.is_bound),
                 [this, failure, at](std::string) { ReleaseUnusable(failure, at + 1); });
@@ -287,8 +286,8 @@ void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
       .is_node_lost = failure->outcome.end == ConditionWaits::End::kNodeLost,
       .is_news = failure->is_news};
   Retry& retry = failure->cycle->retry;
-  // Whoever attaches devices may publish one for this very pod, just after it said that another
-  // failed.
+  // A controller that attaches devices may publish one for this very pod right after it reported
+  // that another one failed.
   retry.ended_by = MaskOf(EventKind::kSliceChange);
   std::vector<std::shared_ptr<const device::Claim>> specs;
   NodeSet nodes = context_.nodes.known();
@@ -296,7 +295,7 @@ void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
       failed.is_node_lost && lost != kNoNode) {
     nodes.Remove(lost);
   }
-  NodeSet alone = nodes;  // where the pod could go without the claims that it alone uses
+  NodeSet alone = nodes;  // where the pod could go without the claims that only it uses
   for (const ClaimItem& item : StateOf(*failure->cycle).items) {
     const CachedClaim* claim = context_.claims.Find(item.key);
     if (claim == nullptr || claim->spec == nullptr) continue;

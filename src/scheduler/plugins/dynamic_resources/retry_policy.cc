@@ -16,7 +16,7 @@ bool RetryPolicy::NoteDevice(const std::string& pod_uid, const device::DeviceId&
         std::min_element(pod.devices.begin(), pod.devices.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; }));
   }
-  // One that is soon forgotten must not count as news again and again.
+  // Above the limit a failure is soon forgotten, so it must not count as news repeatedly.
   return is_new && !is_full;
 }
 
@@ -102,8 +102,8 @@ RetryPolicy::Decision RetryPolicy::Decide(const Failure& failure, const Prospect
     }
     return decision;
   }
-  // Devices may fit where the pod's other claims are not: then these are of no use to it. Once
-  // every device had its turn, a node that had none may do better with one of them.
+  // If devices fit only where the pod's other claims cannot be used, the pod gives those claims up.
+  // Once every device has been tried, failed devices count again for a node that has no others.
   decision.gives_up_claims = now.fits_alone || (failed_often && with_failed().fits_alone_untried);
   if (!decision.gives_up_claims) return decision;
   decision.when = failure.is_node_lost ? Retry::When::kAtOnce

@@ -59,7 +59,7 @@ TEST_F(RetryPolicyTest, ADeviceIsNewsOnlyTheFirstTime) {
   EXPECT_TRUE(policy_.NoteDevice("q", Device(0)));
 }
 
-TEST_F(RetryPolicyTest, ARoundAvoidsOnlyWhatFailedInIt) {
+TEST_F(RetryPolicyTest, ARoundAvoidsOnlyDevicesThatFailedInIt) {
   policy_.NoteDevice("p", Device(0));
   policy_.NoteDevice("p", Device(1));
   EXPECT_THAT(Failed(), ElementsAre("dev-0", "dev-1"));
@@ -115,7 +115,7 @@ TEST_F(RetryPolicyTest, UntriedNodesArePreferredThenTheOneThatFailedLongestAgo) 
   EXPECT_THAT(preferred(), ElementsAre("n1"));
 }
 
-TEST_F(RetryPolicyTest, PreferringLooksOnlyAtTheNodesThatFit) {
+TEST_F(RetryPolicyTest, PreferUntriedConsidersOnlyTheGivenNodes) {
   policy_.NoteNode("p", "n2");
   policy_.NoteNode("p", "n3");
   policy_.NoteNode("p", "gone");
@@ -125,7 +125,7 @@ TEST_F(RetryPolicyTest, PreferringLooksOnlyAtTheNodesThatFit) {
   EXPECT_THAT(Names(nodes), ElementsAre("n2"));
 }
 
-TEST_F(RetryPolicyTest, NothingFitsMeansLaterWithAllClaimsKept) {
+TEST_F(RetryPolicyTest, IfNothingFitsThePodIsRetriedLaterAndKeepsItsClaims) {
   policy_.NoteDevice("p", Device(0));
   const auto decision = Decide({}, /*is_news=*/true);
   EXPECT_EQ(decision.when, When::kLater);
@@ -146,7 +146,7 @@ TEST_F(RetryPolicyTest, AReadyDeviceIsTriedAtOnceButNotTwiceInARow) {
   EXPECT_EQ(Decide(ready, /*is_news=*/true).when, When::kAtOnce);
 }
 
-TEST_F(RetryPolicyTest, ALostNodeMeansAtOnce) {
+TEST_F(RetryPolicyTest, APodWhoseNodeWasLostIsRetriedAtOnce) {
   EXPECT_EQ(Decide({.fits = true}, true, /*is_node_lost=*/true).when, When::kAtOnce);
   const auto decision = Decide({.fits_alone = true}, true, /*is_node_lost=*/true);
   EXPECT_EQ(decision.when, When::kAtOnce);
@@ -170,7 +170,7 @@ TEST_F(RetryPolicyTest, ANodeIsLeftAfterRepeatedFailuresIfAnotherIsUntried) {
   Prospects ready = tied;
   ready.fits_ready = true;
   EXPECT_FALSE(Decide(ready, true).gives_up_claims);
-  // So is this node, if all others were tried.
+  // So is this node once all others have been tried.
   Prospects tried = tied;
   tried.fits_alone_untried = false;
   EXPECT_FALSE(Decide(tried, true).gives_up_claims);

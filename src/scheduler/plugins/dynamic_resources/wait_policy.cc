@@ -9,7 +9,7 @@
 namespace drakkar::scheduler {
 namespace {
 
-// Conditions beyond these are counted: an event has no room for them.
+// Further conditions are only counted: an event has no room for them.
 constexpr std::size_t kMaxNamedConditions = 4;
 
 }  // namespace
@@ -50,9 +50,9 @@ bool WaitPolicy::IsGone(std::span<const ClaimItem> items) const {
 
 MonotonicTime WaitPolicy::BeganAt(const CachedClaim& claim) const {
   if (claim.wait_began) return *claim.wait_began;
-  // The timestamp is the wall time of whoever allocated; a timestamp in the future is no reason to
-  // wait longer. It has whole seconds and may mean any moment of its second: the end of it counts,
-  // so that no wait is cut short.
+  // The timestamp is the wall time of whoever allocated. A timestamp in the future does not extend
+  // the wait. It has whole seconds and may mean any moment within its second. The end of the second
+  // counts, so that no wait is cut short.
   const MonotonicTime now = options_.clock.Monotonic();
   const auto allocated = api::ParseTime(claim.allocation->allocation_timestamp);
   if (!allocated.ok()) return now;
@@ -74,13 +74,14 @@ WaitPolicy::Plan WaitPolicy::MakePlan(std::span<const ClaimItem> items) const {
     wait.key = item.key;
     wait.uid = item.uid;
     if (claim->allocation != nullptr && binding.kind == BindingState::Kind::kNone) {
-      // Nothing to wait for, but if it is deleted there is no point in waiting for the others.
+      // There is nothing to wait for, but if this claim is deleted, waiting for the others is
+      // pointless.
       wait.deadline = ConditionWaits::kNoDeadline;
       continue;
     }
     plan.has_conditions = true;
     plan.is_ready = plan.is_ready && binding.kind == BindingState::Kind::kReady;
-    if (claim->allocation == nullptr) continue;  // the wait finds out and ends
+    if (claim->allocation == nullptr) continue;  // the wait notices and ends
     wait.began = BeganAt(*claim);
     wait.deadline = *wait.began + options_.timeout;
   }

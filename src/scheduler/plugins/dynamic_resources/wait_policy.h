@@ -13,14 +13,14 @@
 
 namespace drakkar::scheduler {
 
-// Which claims are worth waiting for before a pod is bound, and until when (KEP-5007). Only reads:
+// Which claims a pod waits for before it is bound, and until when (KEP-5007). Read-only:
 // ConditionWaits does the waiting.
 class WaitPolicy {
  public:
   struct Options {
     const Clock& clock;
     const ClaimCache& claims;
-    bool is_enabled = true;  // false: nobody waits (feature gates)
+    bool is_enabled = true;  // false: no pod waits (feature gates)
     Duration timeout;
   };
   explicit WaitPolicy(Options options) : options_(options) {}
@@ -33,15 +33,15 @@ class WaitPolicy {
   // Whether one of the claims is deleted, being deleted or replaced.
   bool IsGone(std::span<const ClaimItem> items) const;
 
-  // What a pod whose claims are written has to wait for.
+  // What a pod has to wait for after its claims were written.
   struct Plan {
     struct Claim : ConditionWaits::Claim {
-      std::optional<MonotonicTime> began = std::nullopt;  // when its conditions were first due
+      std::optional<MonotonicTime> began = std::nullopt;  // when the wait for its conditions began
     };
     std::vector<Claim> claims;
     bool has_conditions = false;  // false: nothing to wait for
-    bool is_ready = true;         // all conditions are True already
-    std::string missing_claim;    // key of a claim that is gone: the plan is void
+    bool is_ready = true;         // all conditions are already True
+    std::string missing_claim;    // key of a claim that no longer exists: the plan is void
   };
   Plan MakePlan(std::span<const ClaimItem> items) const;
 

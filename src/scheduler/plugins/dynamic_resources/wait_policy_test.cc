@@ -15,7 +15,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// A claim with one device that waits for the conditions A and B and fails by F.
+// A claim with one device that has the binding conditions A and B and the failure condition F.
 class WaitPolicyTest : public ::testing::Test {
  protected:
   static constexpr Duration kTimeout = seconds(60);
@@ -106,7 +106,7 @@ TEST_F(WaitPolicyTest, ATimestampFromTheFutureIsNoReasonToWaitLonger) {
   EXPECT_EQ(plan.claims[0].deadline, loop_.clock().Monotonic() + kTimeout);
 }
 
-TEST_F(WaitPolicyTest, WhatIsKnownOfTheWaitCountsMoreThanTheTimestamp) {
+TEST_F(WaitPolicyTest, TheObservedWaitTakesPrecedenceOverTheTimestamp) {
   const MonotonicTime began = loop_.clock().Monotonic();
   SetClaim("c", {}, api::FormatTime(loop_.clock().Now() - seconds(30)));
   claims_.NoteWait("ns/c", began);
@@ -162,7 +162,7 @@ TEST_F(WaitPolicyTest, AClaimIsGoneIfItIsDeletedReplacedOrBeingDeleted) {
   EXPECT_TRUE(Policy().IsGone(Items({"c"})));
 }
 
-TEST_F(WaitPolicyTest, ConditionsAreFoundInWhatIsChosenAndInWhatIsAllocated) {
+TEST_F(WaitPolicyTest, ConditionsAreFoundInChosenAndInAllocatedDevices) {
   SetClaim("c", {});
   Observe("unallocated", false, "{}");
   EXPECT_TRUE(Policy().HasConditions(Items({"unallocated", "c"})));

@@ -8,8 +8,8 @@
 
 namespace drakkar::scheduler {
 
-// The pod's nodeSelector and node affinity, required and preferred, and a node affinity that the
-// profile adds to that of every pod.
+// The pod's nodeSelector and its required and preferred node affinity, and the node affinity that
+// the profile adds to every pod.
 class NodeAffinity final : public Plugin {
  public:
   using Args = NodeAffinityArgs;

@@ -12,10 +12,10 @@ namespace drakkar::scheduler {
 class Fields;
 
 struct NodeAffinityArgs final : PluginArgs {
-  // A NodeAffinity that every pod of the profile has besides its own; null: none.
+  // A NodeAffinity that is added to every pod of the profile; null: none.
   api::TreePtr added_affinity;
 
-  // Refuses an affinity that cannot be evaluated: the API server never saw it.
+  // Rejects an affinity that cannot be evaluated, because the API server has not validated it.
   static PluginArgsPtr Read(Fields& fields, const FeatureGates& gates);
   void Write(api::Draft& args) const override;
 };

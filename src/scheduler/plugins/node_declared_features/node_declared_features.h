@@ -24,7 +24,7 @@ class NodeDeclaredFeatures final : public Plugin {
     const NodeTable& nodes;
     const ClaimCache& claims;
     features::Framework framework;
-    features::Version version;  // of this scheduler, the emulated one
+    features::Version version;  // (emulated) version of this scheduler
   };
   explicit NodeDeclaredFeatures(Options options) : options_(std::move(options)) {}
   explicit NodeDeclaredFeatures(const PluginContext& context);
@@ -55,7 +55,7 @@ class NodeDeclaredFeatures final : public Plugin {
   // than nodes.
   struct Group {
     features::FeatureSet features;
-    NodeSet nodes;  // while has_sets_
+    NodeSet nodes;  // only if has_sets_
     std::size_t node_count = 0;
   };
   // With more groups than this, nodes are tested one by one: a NodeSet per group would cost more
@@ -72,12 +72,12 @@ class NodeDeclaredFeatures final : public Plugin {
 
   const Options options_;
   std::vector<Group> groups_;
-  bool has_sets_ = true;                               // Group::nodes is kept; few groups only
+  bool has_sets_ = true;  // Group::nodes is maintained; only while there are few groups
   std::vector<std::uint32_t> unused_;                  // groups without nodes
   std::map<std::string, std::uint32_t> group_by_set_;  // FeatureSet::ToString
   std::vector<std::uint32_t> group_of_;                // by node; kNoGroup: none
-  std::uint64_t seen_version_ = 0;                     // NodeTable::declared_version
-  std::vector<std::size_t> by_group_;                  // scratch of Filter and Explain
+  std::uint64_t seen_version_ = 0;                     // last NodeTable::declared_version applied
+  std::vector<std::size_t> by_group_;                  // scratch space for Filter and Explain
 };
 
 }  // namespace drakkar::scheduler

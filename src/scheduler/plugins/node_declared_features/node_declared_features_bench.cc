@@ -21,7 +21,7 @@ api::ObjectPtr Parse(std::string_view json) {
   return std::make_shared<const api::Object>(api::ParseJson(json).value());
 }
 
-// Needed by pods whose hostname says so.
+// A feature that a pod requires through its hostname.
 class Numbered : public features::Feature {
  public:
   explicit Numbered(std::int64_t number) : name_(StrCat("Bench", number)) {}
@@ -44,8 +44,8 @@ features::Framework FrameworkOfSize(std::int64_t size) {
   return features::Framework(features::Registry::Create(std::move(list)).value());
 }
 
-// PreFilter and Filter of a pod that needs one of so many registered features, over nodes of which
-// half declare it, in that many different declarations.
+// PreFilter and Filter for a pod that needs one of the registered features. Half of the nodes
+// declare it; `declarations` is the number of distinct declarations.
 void FilterAttempt(benchmark::State& state) {
   const std::int64_t features = state.range(0), count = state.range(1),
                      declarations = state.range(2);
@@ -77,15 +77,15 @@ void FilterAttempt(benchmark::State& state) {
     CHECK(plugin.Filter(cycle, left).ok());
     benchmark::DoNotOptimize(left);
   };
-  attempt();  // takes over what the nodes declare, once
+  attempt();  // applies the nodes' declarations once
   for (auto _ : state) attempt();
   state.counters["per_node"] =
       benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsIterationInvariantRate |
                                                          benchmark::Counter::kInvert);
   state.counters["groups"] = static_cast<double>(plugin.group_count());
 }
-// Two declarations, as in a cluster under upgrade; and one for nearly every node, the worst there
-// is.
+// Two declarations, as in a cluster during an upgrade; and one for nearly every node, the worst
+// case.
 BENCHMARK(FilterAttempt)
     ->ArgsProduct({{5, 20, 40, 100}, {5'000, 100'000}, {2}})
     ->ArgsProduct({{100}, {5'000, 100'000}, {100'000}})
@@ -95,7 +95,7 @@ double CpuSeconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-// Seconds of CPU to schedule `pods` pods over `nodes` nodes, API server included.
+// CPU seconds to schedule `pods` pods over `nodes` nodes, API server included.
 double ScheduleOnce(bool on, int nodes, int pods, bool needs_feature) {
   TestCluster cluster(FeatureGates().With(Gate::kNodeDeclaredFeatures, on));
   for (int i = 0; i < nodes; ++i) {
@@ -118,7 +118,7 @@ double ScheduleOnce(bool on, int nodes, int pods, bool needs_feature) {
   cluster.Settle();
   const double took = CpuSeconds() - begun;
   for (int i = 0; i < pods; ++i) CHECK(!cluster.NodeOf(StrCat("p", i)).empty());
-  // What is measured did happen.
+  // Check that the measured code really ran.
   const bool filtered =
       cluster.metrics().Text().find(
           R"(extension_point="Filter",plugin="NodeDeclaredFeatures",status="Success")") !=
@@ -127,8 +127,8 @@ double ScheduleOnce(bool on, int nodes, int pods, bool needs_feature) {
   return took;
 }
 
-// What the plugin adds, in percent: the median over pairs of runs next to each other, because the
-// machine itself is faster in one minute than in the next.
+// The overhead of the plugin in percent: the median over pairs of adjacent runs, because the speed
+// of the machine varies over time.
 void Throughput(benchmark::State& state) {
   constexpr int kRounds = 41;
   constexpr int kPods = 3'000;

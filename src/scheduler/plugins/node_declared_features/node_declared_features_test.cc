@@ -36,7 +36,7 @@ void Declare(TestCluster& cluster, const std::string& node, std::vector<std::str
   });
 }
 
-// A pod that needs RestartAllContainersOnContainerExits, and with `more` other things.
+// A pod that needs RestartAllContainersOnContainerExits; `more` adds other needs.
 void CreateRestartingPod(TestCluster& cluster, std::string name, std::string more = "") {
   cluster.Create("Pod", StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"containers":[{
     "name":"c","image":"i","restartPolicy":"Never","restartPolicyRules":[{
@@ -59,7 +59,7 @@ TEST(NodeDeclaredFeatures, APodGoesOnlyToANodeThatDeclaresWhatItNeeds) {
   EXPECT_NE(cluster.NodeOf("plain"), "");
 }
 
-TEST(NodeDeclaredFeatures, ARefusalNamesTheFeaturesNodeByNode) {
+TEST(NodeDeclaredFeatures, ARejectionNamesTheMissingFeaturesOfEachNode) {
   TestCluster cluster;
   for (int i = 0; i < 5; ++i) cluster.CreateNode(StrCat("n", i));
   cluster.StartScheduler();
@@ -82,7 +82,7 @@ TEST(NodeDeclaredFeatures, ARefusalNamesTheFeaturesNodeByNode) {
                    kHostUsers, "."));
 }
 
-TEST(NodeDeclaredFeatures, WorksBesideTheOtherFilters) {
+TEST(NodeDeclaredFeatures, WorksTogetherWithTheOtherFilters) {
   TestCluster cluster;
   cluster.CreateNode("declares");
   cluster.CreateNode("labelled", R"({"disk":"ssd"})");
@@ -98,7 +98,7 @@ TEST(NodeDeclaredFeatures, WorksBesideTheOtherFilters) {
   EXPECT_EQ(cluster.NodeOf("p"), "labelled");
 }
 
-TEST(NodeDeclaredFeatures, IsNotLoadedWhileTheGateIsOffAndObeyedAgainWhenItReturns) {
+TEST(NodeDeclaredFeatures, IsNotLoadedWhileTheGateIsOffAndIsEnforcedAgainWhenItIsOn) {
   const FeatureGates on;
   const FeatureGates off = on.With(Gate::kNodeDeclaredFeatures, false);
   TestCluster cluster(on);
@@ -125,7 +125,7 @@ TEST(NodeDeclaredFeatures, IsNotLoadedWhileTheGateIsOffAndObeyedAgainWhenItRetur
   EXPECT_EQ(cluster.NodeOf("first"), "n1") << "what runs keeps running";
 }
 
-TEST(NodeDeclaredFeatures, WithTheGateOffTheAllocatorDoesNotAskNodesEither) {
+TEST(NodeDeclaredFeatures, WithTheGateOffTheAllocatorIgnoresDeclarationsToo) {
   const FeatureGates on = FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
   for (const bool gate : {true, false, true}) {
     TestCluster cluster(on.With(Gate::kNodeDeclaredFeatures, gate));
@@ -142,7 +142,7 @@ TEST(NodeDeclaredFeatures, WithTheGateOffTheAllocatorDoesNotAskNodesEither) {
   }
 }
 
-TEST(NodeDeclaredFeatures, AllocatedClaimsBringRequirements) {
+TEST(NodeDeclaredFeatures, AllocatedClaimsAddRequirements) {
   TestCluster cluster(FeatureGates().With(Gate::kDRAOptionalNodePreparation, true));
   cluster.CreateNode("n1");
   cluster.CreateNode("n2");
@@ -166,7 +166,7 @@ TEST(NodeDeclaredFeatures, AllocatedClaimsBringRequirements) {
   EXPECT_EQ(cluster.NodeOf("p"), "n2");
 }
 
-TEST(NodeDeclaredFeatures, AskedWithAVersionAboveTheLastOneNothingIsNeeded) {
+TEST(NodeDeclaredFeatures, AboveItsLastVersionAFeatureIsNotRequired) {
   for (const int last : {36, 37}) {
     features::FeatureList more;
     more.push_back(std::make_unique<features::StaticCpuFeature>(features::VersionOf({1, last})));
@@ -189,7 +189,7 @@ TEST(NodeDeclaredFeatures, AskedWithAVersionAboveTheLastOneNothingIsNeeded) {
   }
 }
 
-TEST(NodeDeclaredFeatures, AMadeUpFeatureIsObeyed) {
+TEST(NodeDeclaredFeatures, ACustomFeatureIsEnforced) {
   features::FeatureList more;
   more.push_back(std::make_unique<features::StaticCpuFeature>());
   const features::Framework framework = features::FrameworkWith(std::move(more)).value();
@@ -208,7 +208,7 @@ TEST(NodeDeclaredFeatures, AMadeUpFeatureIsObeyed) {
   EXPECT_EQ(cluster.NodeOf("p"), "n2");
 }
 
-TEST(NodeDeclaredFeatures, TellsHowLongItTookAndHowManyPodsWait) {
+TEST(NodeDeclaredFeatures, ReportsItsDurationAndTheNumberOfWaitingPods) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
@@ -237,7 +237,7 @@ TEST(NodeDeclaredFeatures, AnEventWakesAPodOnlyIfItCanHelp) {
     return std::atoi(text.c_str() + at + line.size());
   };
   ASSERT_EQ(attempts(), 1);
-  // Waits out the pause after a refusal, so that an event is acted on at once.
+  // Waits until the backoff after a rejection is over, so that an event takes effect at once.
   const auto after = [&](auto change) {
     cluster.loop().Advance(std::chrono::seconds(11));
     const int before = attempts();
@@ -266,7 +266,7 @@ TEST(NodeDeclaredFeatures, AnEventWakesAPodOnlyIfItCanHelp) {
   EXPECT_EQ(cluster.NodeOf("p"), "n2");
 }
 
-// The hints one by one.
+// Fixture for single queueing hints.
 struct Hints {
   Hints() {
     pod = MakePodInfo(Parse(Pod(R"("restartPolicyRules":[{"action":"RestartAllContainers"}])")));
@@ -298,7 +298,7 @@ struct Hints {
   PodInfoPtr pod;
 };
 
-TEST(NodeDeclaredFeaturesHints, ANodeMustComeToSatisfyThePod) {
+TEST(NodeDeclaredFeaturesHints, ANodeHelpsOnlyIfItNewlySatisfiesThePod) {
   Hints h;
   const std::string has = StrCat("[", Quote(kRestartAll), "]");
   const std::string more = StrCat(R"(["A",)", Quote(kRestartAll), "]");
@@ -311,7 +311,7 @@ TEST(NodeDeclaredFeaturesHints, ANodeMustComeToSatisfyThePod) {
   EXPECT_FALSE(h.Wakes(kNodeDeclaredFeatures, h.Node("[]"), h.Node(R"(["A"])")));
 }
 
-TEST(NodeDeclaredFeaturesHints, ThePodMustChangeItsRequirement) {
+TEST(NodeDeclaredFeaturesHints, APodUpdateHelpsOnlyIfItsRequirementsChange) {
   Hints h;
   const api::ObjectPtr other = Parse(h.Pod(R"("restartPolicyRules":[{"action":"Restart"}])"));
   const api::ObjectPtr same =
@@ -320,7 +320,7 @@ TEST(NodeDeclaredFeaturesHints, ThePodMustChangeItsRequirement) {
   EXPECT_FALSE(h.Wakes(EventKind::kTargetPodChange, h.pod->pod, same));
 }
 
-TEST(NodeDeclaredFeaturesHints, AClaimOfThePodMustBeAllocatedOrDeallocated) {
+TEST(NodeDeclaredFeaturesHints, AClaimHelpsOnlyIfItIsAllocatedOrDeallocated) {
   Hints h;
   using enum EventKind;
   EXPECT_TRUE(h.Wakes(kClaimUpdate, h.Claim("mine", false), h.Claim("mine", true)));
@@ -333,14 +333,14 @@ TEST(NodeDeclaredFeaturesHints, AClaimOfThePodMustBeAllocatedOrDeallocated) {
   EXPECT_FALSE(h.Wakes(kClaimDelete, h.Claim("other", true), nullptr));
 }
 
-TEST(NodeDeclaredFeaturesHints, NothingElseIsOfInterest) {
+TEST(NodeDeclaredFeaturesHints, OtherEventsDoNotHelp) {
   Hints h;
   using enum EventKind;
   EXPECT_EQ(h.plugin.events(), MaskOf(kNodeAdd, kNodeDeclaredFeatures, kTargetPodChange, kClaimAdd,
                                       kClaimUpdate, kClaimDelete));
 }
 
-// The steps themselves, over a table of nodes.
+// Fixture for single steps over a node table.
 struct Steps : Hints {
   Steps() {
     plugin.Register({.name = "NodeDeclaredFeatures", .id = 3});
@@ -380,15 +380,15 @@ TEST(NodeDeclaredFeaturesSteps, EqualNodesAreTestedOnceAndChangesAreFollowed) {
   EXPECT_EQ(s.Filter(), "n0,n2,n9,");
   s.nodes.RemoveNode("n0,");
   EXPECT_EQ(s.Filter(), "n2,n9,");
-  s.Set("new,", "[]");  // takes the number of n0
+  s.Set("new,", "[]");  // reuses the index of n0
   EXPECT_EQ(s.Filter(), "n2,n9,");
   s.Set("late,", has);  // the table grows
   EXPECT_EQ(s.Filter(), "n2,n9,late,");
   EXPECT_EQ(s.plugin.group_count(), 2u);
 }
 
-// Every node declares something else: the answers are the same, and what nobody declares any more
-// is forgotten.
+// If every node declares something else, the answers stay the same, and declarations that no node
+// has any more are dropped.
 TEST(NodeDeclaredFeaturesSteps, ManyDeclarationsAreTestedNodeByNode) {
   Steps s;
   std::vector<std::string> names;
@@ -429,12 +429,12 @@ TEST(NodeDeclaredFeaturesSteps, ManyDeclarationsAreTestedNodeByNode) {
   for (unsigned i = 0; i < kNodes; ++i) s.Set(StrCat("n", i, ","), declared(0));
   EXPECT_EQ(s.Filter(), "");
   EXPECT_EQ(s.plugin.group_count(), 1u);
-  s.Set("late,", StrCat("[", Quote(kRestartAll), "]"));  // and few again, in a table that grew
+  s.Set("late,", StrCat("[", Quote(kRestartAll), "]"));  // few again, in a grown table
   EXPECT_EQ(s.Filter(), "late,");
   EXPECT_EQ(s.plugin.group_count(), 2u);
 }
 
-// A pod whose needs cannot be told is not placed as if it needed nothing.
+// A pod whose needs are unknown must not be placed as if it needed nothing.
 TEST(NodeDeclaredFeatures, APodWhoseNeedsCannotBeInferredStaysPendingWithTheReason) {
   class Puzzled : public features::Feature {
     std::string_view Name() const override { return "TestPuzzled"; }

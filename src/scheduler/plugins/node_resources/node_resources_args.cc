@@ -30,7 +30,7 @@ void WriteResources(const Resources& resources, api::Draft& into) {
   for (const auto& [name, weight] : resources) into.Append({{"name", name}, {"weight", weight}});
 }
 
-// The shape of RequestedToCapacityRatio: scores go to 10 in the file, to 100 here.
+// The shape of RequestedToCapacityRatio. Scores range to 10 in the file and to 100 here.
 Result<std::vector<FitScoring::ShapePoint>> ReadShape(Value ratio, const std::string& path) {
   if (!ratio.has_value()) return InvalidArgument(StrCat(path, " is required for this type"));
   Fields fields(ratio, path);
@@ -53,7 +53,7 @@ Result<std::vector<FitScoring::ShapePoint>> ReadShape(Value ratio, const std::st
   return shape;
 }
 
-// Keeps the value, or its error.
+// Stores the value, or records its error.
 template <typename T>
 void Keep(Result<T> read, T& into, Fields& fields) {
   if (read.ok()) {

@@ -89,8 +89,8 @@ Status NodeResourcesFit::Filter(Cycle& cycle, NodeSet& nodes) {
 
 void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
   const PodInfo& pod = *cycle.pod;
-  // Distinguishes kept from used resources and names the pods they are kept for: otherwise nobody
-  // could tell why a node that looks empty takes no pods. The names come first, so that equal
+  // Distinguish kept from used resources and name the pods they are kept for. Otherwise nobody
+  // could tell why a node that looks empty accepts no pods. The names come first, so that equal
   // reasons are counted together.
   RoomKeepers keepers;
   std::map<NodeIndex, std::set<std::string>>
@@ -132,7 +132,7 @@ void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
 bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   const ResourceAmounts& wanted = pod.requests;
   switch (event.kind) {
-    case EventKind::kBoundPodRemove:  // it used at least a pod slot
+    case EventKind::kBoundPodRemove:  // it used at least one pod slot
     case EventKind::kBoundPodShrink:
       return true;
     case EventKind::kNodeAdd:

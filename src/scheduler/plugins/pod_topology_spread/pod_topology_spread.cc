@@ -25,14 +25,14 @@ bool HasAllKeys(const std::vector<SpreadConstraint>& constraints, Value labels) 
 
 }  // namespace
 
-// What PreFilter found out for one pod.
+// The result of PreFilter for one pod.
 struct PodTopologySpread::Spread final : PluginState {
-  // A DoNotSchedule constraint against the state of the cluster.
+  // A DoNotSchedule constraint and the cluster state it depends on.
   struct Hard {
     std::int64_t max_skew = 1;
     std::int64_t self = 0;               // what the pod itself adds
     std::int64_t least = 0;              // pods in the emptiest domain
-    std::vector<std::uint32_t> domains;  // by node; TopologyDomains::kNone: no label
+    std::vector<std::uint32_t> domains;  // by node; TopologyDomains::kNone: label missing
     std::vector<std::int64_t> pods;      // by domain
   };
   std::vector<Hard> hard;
@@ -53,7 +53,7 @@ bool PodTopologySpread::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
     case EventKind::kBoundPodLabel:
       return counts(event.before) || counts(event.after);
     case EventKind::kBoundPodRemove:
-      // It may have been counted before it began to be deleted.
+      // The pod may have been counted before its deletion began.
       return std::any_of(constraints->begin(), constraints->end(), [&](const auto& each) {
         return event.before->namespace_() == pod.ns() &&
                each.selector.Matches(event.before->root()["metadata"]["labels"]);
@@ -182,7 +182,8 @@ void PodTopologySpread::AddPoints(const SpreadConstraint& constraint, const Node
   const std::vector<std::uint32_t>& domains = counts_.DomainsOf(constraint.topology_key).of_node;
   const std::size_t domain_count = counts_.DomainsOf(constraint.topology_key).count;
   const std::vector<std::int64_t>& pods = counts_.PodsPerNode(constraint, pod.ns());
-  // As in Kubernetes, a node by itself is its own domain: what it counts is not a matter of policy.
+  // As in Kubernetes, each node is its own hostname domain, so the policies do not affect its
+  // count.
   const bool is_node = constraint.topology_key == kHostname;
   std::vector<std::int64_t> sums(domain_count, kAbsent);
   std::size_t size = 0;
@@ -202,7 +203,8 @@ void PodTopologySpread::AddPoints(const SpreadConstraint& constraint, const Node
       if (sums[domains[node]] != kAbsent) sums[domains[node]] += pods[node];
     });
   }
-  // More domains, more weight: else many small domains would count less than a few large ones.
+  // More domains get more weight; otherwise many small domains would count less than a few large
+  // ones.
   const double weight = std::log(static_cast<double>(size + 2));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!with_keys.Contains(nodes[i])) continue;
@@ -213,7 +215,7 @@ void PodTopologySpread::AddPoints(const SpreadConstraint& constraint, const Node
 
 bool PodTopologySpread::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                               std::span<std::int64_t> scores) {
-  // Read here and not in PreFilter, which a profile may have turned off.
+  // Read here because a profile may disable PreFilter.
   const auto soft = ReadSpreadConstraints(*cycle.pod, kScheduleAnyway);
   if (!soft.ok() || soft->empty()) return false;
   const NodeSet with_keys = WithAllKeys(*soft);
@@ -229,7 +231,7 @@ bool PodTopologySpread::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
     least = std::min(least, scores[i]);
     most = std::max(most, scores[i]);
   }
-  // Few pods are better than many; a node without one of the labels gets nothing.
+  // Fewer pods are better. A node that lacks one of the labels scores zero.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!with_keys.Contains(nodes[i])) {
       scores[i] = 0;

@@ -44,10 +44,10 @@ class PodTopologySpread final : public Plugin {
 
   // The known nodes that have every topology key.
   NodeSet WithAllKeys(const std::vector<SpreadConstraint>& constraints);
-  // Takes out the nodes that the constraint does not count.
+  // Removes the nodes that the constraint does not count.
   void KeepCounted(const SpreadConstraint& constraint, const PodInfo& pod, NodeSet& nodes);
   Verdict Judge(const Spread& spread, NodeIndex node) const;
-  // Of the soft constraint; adds to `points`.
+  // Adds the points of a soft constraint to `points`.
   void AddPoints(const SpreadConstraint& constraint, const NodeSet& with_keys, const PodInfo& pod,
                  std::span<const NodeIndex> nodes, std::span<double> points);
 

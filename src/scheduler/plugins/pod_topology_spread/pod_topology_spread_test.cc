@@ -26,7 +26,7 @@ api::ObjectPtr Parse(std::string_view json) {
   return std::make_shared<const api::Object>(*tree);
 }
 
-// One constraint over zones for app=web; `more` are more members, each with a comma in front.
+// One constraint over zones for app=web; `more` adds members, each preceded by a comma.
 std::string OverZones(std::string more = "", std::string_view when = kDoNotSchedule,
                       std::string_view key = "zone") {
   return StrCat(R"({"maxSkew":1,"topologyKey":")", key, R"(","whenUnsatisfiable":")", when,
@@ -60,7 +60,7 @@ class SpreadTest : public ::testing::Test {
                                     StrCat(R"("nodeName":")", node, "\""), metadata));
     }
   }
-  // The pod with these constraints and more members of its spec.
+  // A pod with these constraints; `more` adds members to its spec.
   PodInfoPtr Wanted(std::vector<std::string> constraints, std::string labels = kApp,
                     std::string more = "") {
     return Pod("wanted", std::move(labels),
@@ -83,7 +83,7 @@ class SpreadTest : public ::testing::Test {
   std::vector<std::string> Fits(std::string constraint) {
     return Fits(Wanted({std::move(constraint)}));
   }
-  // Of all nodes, by name; nothing if all are equal.
+  // Scores of all nodes, by name; empty if all are equal.
   std::map<std::string, std::int64_t> Scores(PodInfoPtr pod) {
     Fits(std::move(pod));
     std::vector<NodeIndex> nodes;
@@ -101,13 +101,13 @@ class SpreadTest : public ::testing::Test {
   int placed_ = 0;
 };
 
-TEST_F(SpreadTest, APodWithoutConstraintsIsNotLookedAt) {
+TEST_F(SpreadTest, APodWithoutConstraintsIsSkipped) {
   AddZones();
   cycle_.pod = Pod("p", "{}", "");
   EXPECT_TRUE(plugin_.PreFilter(cycle_).IsSkip());
 }
 
-TEST_F(SpreadTest, AFullDomainTakesNoPodUntilTheOthersHaveCaughtUp) {
+TEST_F(SpreadTest, AFullDomainAcceptsNoPodUntilTheOthersHaveCaughtUp) {
   AddZones();
   EXPECT_THAT(Fits(OverZones()), ElementsAre("a1", "a2", "b1"));
   Place("a1", 1);
@@ -192,7 +192,7 @@ TEST_F(SpreadTest, ANodeCountsForAConstraintOnlyIfItHasTheKeysOfAll) {
   AddNode("a1", R"({"zone":"a","rack":"1"})");
   AddNode("b1", R"({"zone":"b"})");
   Place("a1", 1);
-  // Zone b has no rack, so zone a is the only domain there is.
+  // Zone b has no rack, so zone a is the only domain.
   EXPECT_THAT(Fits(Wanted({OverZones(), OverZones("", kDoNotSchedule, "rack")})),
               ElementsAre("a1"));
   EXPECT_THAT(Fits(OverZones()), ElementsAre("b1"));
@@ -247,38 +247,38 @@ TEST_F(SpreadTest, MatchLabelKeysCountOnlyPodsWithThePodsOwnValue) {
   EXPECT_THAT(Fits(Wanted({by_revision}, R"({"app":"web","revision":"2"})")),
               ElementsAre("a1", "a2"));
   EXPECT_THAT(Fits(Wanted({by_revision}, R"({"app":"web"})")), ElementsAre("b1"));
-  // Also without any other selector.
+  // Also without a labelSelector.
   const std::string alone =
       R"({"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule",)"
       R"("matchLabelKeys":["revision"]})";
   EXPECT_THAT(Fits(Wanted({alone}, R"({"revision":"2"})")), ElementsAre("a1", "a2"));
 }
 
-TEST_F(SpreadTest, RememberedCountsFollowEveryChange) {
+TEST_F(SpreadTest, CachedCountsFollowEveryChange) {
   AddZones();
   Place("a1", 1);
   EXPECT_THAT(Fits(OverZones()), ElementsAre("b1"));
-  // Its label is taken away, then given back.
+  // Remove its label, then restore it.
   world_.placements.Confirm(Pod("placed-1", "{}", R"("nodeName":"a1")"));
   EXPECT_THAT(Fits(OverZones()), ElementsAre("a1", "a2", "b1"));
   world_.placements.Confirm(Pod("placed-1", kApp, R"("nodeName":"a1")"));
   EXPECT_THAT(Fits(OverZones()), ElementsAre("b1"));
-  // An assumed pod counts, one that is forgotten does not.
+  // An assumed pod counts; a forgotten one does not.
   world_.placements.Assume(Pod("assumed", kApp, ""), "b1");
   EXPECT_THAT(Fits(OverZones()), ElementsAre("a1", "a2", "b1"));
   world_.placements.Forget("assumed");
   EXPECT_THAT(Fits(OverZones()), ElementsAre("b1"));
-  // The node moves to the other zone, with its pod.
+  // The node moves to another zone, with its pod.
   AddNode("a1", R"({"zone":"b"})");
   EXPECT_THAT(Fits(OverZones()), ElementsAre("a2"));
   world_.placements.RemoveNode("a1");
   EXPECT_THAT(Fits(OverZones()), ElementsAre("a2", "b1"));
-  AddNode("c1", R"({"zone":"c"})");  // takes the number of a1
+  AddNode("c1", R"({"zone":"c"})");  // reuses the index of a1
   Place("c1", 1);
   EXPECT_THAT(Fits(OverZones()), ElementsAre("a2", "b1"));
 }
 
-TEST_F(SpreadTest, ManyKeysAndSelectorsDoNotMixUpWhatIsRemembered) {
+TEST_F(SpreadTest, ManyKeysAndSelectorsDoNotMixUpCachedCounts) {
   AddZones();
   Place("a1", 1);
   for (std::size_t i = 0; i < 2 * TopologyCounts::kMaxSelectors; ++i) {
@@ -290,12 +290,12 @@ TEST_F(SpreadTest, ManyKeysAndSelectorsDoNotMixUpWhatIsRemembered) {
   }
 }
 
-TEST_F(SpreadTest, ASoftConstraintRefusesNothingAndPrefersEmptyDomains) {
+TEST_F(SpreadTest, ASoftConstraintRejectsNothingAndPrefersEmptyDomains) {
   AddZones();
   Place("a1", 2);
   const std::string soft = OverZones("", kScheduleAnyway);
   EXPECT_THAT(Fits(soft), ElementsAre("a1", "a2", "b1"));
-  // Two pods and two domains: 2 * ln 4 rounds to 3, of which nothing is left for zone a.
+  // Two pods and two domains: 2 * ln 4 rounds to 3, which leaves a score of 0 for zone a.
   EXPECT_THAT(Scores(Wanted({soft})),
               UnorderedElementsAre(Pair("a1", 0), Pair("a2", 0), Pair("b1", 100)));
   Place("b1", 1);
@@ -321,7 +321,7 @@ TEST_F(SpreadTest, ScoresPerNodeCountThePodsOfTheNodeAlone) {
               UnorderedElementsAre(Pair("a1", 0), Pair("a2", 60), Pair("b1", 100)));
 }
 
-TEST_F(SpreadTest, ScoresLeaveOutWhatThePoliciesExclude) {
+TEST_F(SpreadTest, ScoresIgnoreNodesThatThePoliciesExclude) {
   AddZones();
   AddNode("a3", R"({"zone":"a"})", R"({"taints":[{"key":"k","effect":"NoSchedule"}]})");
   Place("a3", 4);
@@ -378,7 +378,7 @@ TEST_F(SpreadTest, OnlyEventsThatChangeTheSpreadHelp) {
   EXPECT_TRUE(helps(EventKind::kTargetPodChange, pod->pod, pod->pod));
 }
 
-// The whole scheduler.
+// Tests with the whole scheduler.
 class SpreadClusterTest : public ::testing::Test {
  protected:
   void CreatePod(const std::string& name, std::string labels = kApp) {
@@ -400,7 +400,7 @@ TEST_F(SpreadClusterTest, PodsAreSpreadOverZonesAndWaitForRoomInTheEmptyOne) {
     ++per_node[cluster_.NodeOf(StrCat("p", i))];
   }
   EXPECT_THAT(per_node, UnorderedElementsAre(Pair("a", 3), Pair("b", 3)));
-  // Zone b takes no more pods: one more may go to zone a, the next has to wait.
+  // Zone b accepts no more pods: one more pod may go to zone a, the next has to wait.
   cluster_.Update("Node", "b", "", [](api::Draft& node) { node["spec"]["unschedulable"] = true; });
   cluster_.Settle();
   CreatePod("p6");
@@ -412,7 +412,7 @@ TEST_F(SpreadClusterTest, PodsAreSpreadOverZonesAndWaitForRoomInTheEmptyOne) {
   EXPECT_EQ(cluster_.ConditionMessage("p7"),
             "0/2 nodes are available: 1 node(s) didn't match pod topology spread constraints, 1 "
             "node(s) were unschedulable.");
-  // It fits as soon as a pod of zone a is gone.
+  // It fits as soon as a pod in zone a is deleted.
   cluster_.Delete("Pod", "p6");
   cluster_.LetPauseEnd();
   EXPECT_EQ(cluster_.NodeOf("p7"), "a");

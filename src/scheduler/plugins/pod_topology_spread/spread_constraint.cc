@@ -8,7 +8,7 @@ using api::Value;
 
 namespace {
 
-// The labelSelector, and of each key in matchLabelKeys the pod's own value besides.
+// The labelSelector, extended by the pod's own value for each key in matchLabelKeys.
 Result<api::LabelSelector> ReadSelector(Value constraint, Value pod_labels) {
   api::Draft added = api::Draft::Array();
   for (Value label_key : constraint["matchLabelKeys"].elements()) {

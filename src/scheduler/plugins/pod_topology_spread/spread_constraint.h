@@ -16,24 +16,23 @@ namespace drakkar::scheduler {
 struct SpreadConstraint {
   std::int64_t max_skew = 1;
   std::string topology_key;
-  api::LabelSelector selector;  // with what matchLabelKeys add to it
+  api::LabelSelector selector;  // includes the labels that matchLabelKeys adds
   std::int64_t min_domains = 1;
-  // Whether nodes that the pod's affinity or its missing tolerations exclude are left out of the
-  // count.
+  // Whether nodes that the pod's affinity or missing tolerations exclude are left out of the count.
   bool honors_affinity = true;
   bool honors_taints = false;
 
   // Whether the constraint counts a pod. As in Kubernetes, a selector without requirements counts
   // none, and neither does one that is absent; pods that are being deleted do not count.
   bool Counts(const api::Object& pod, std::string_view ns) const;
-  // Whether the pod that has the constraint counts itself once it is placed.
+  // Whether the pod with this constraint counts itself once it is placed.
   bool CountsItself(const PodInfo& pod) const { return selector.Matches(pod.labels()); }
 };
 
 inline constexpr char kDoNotSchedule[] = "DoNotSchedule";
 inline constexpr char kScheduleAnyway[] = "ScheduleAnyway";
 
-// The constraints of the pod with this whenUnsatisfiable.
+// The pod's constraints with this whenUnsatisfiable.
 Result<std::vector<SpreadConstraint>> ReadSpreadConstraints(const PodInfo& pod,
                                                             std::string_view when_unsatisfiable);
 

@@ -12,7 +12,7 @@ const TopologyDomains& TopologyCounts::DomainsOf(const std::string& topology_key
   }
   Key& entry = found->second;
   TopologyDomains& domains = entry.domains;
-  // Values that no node has any more stay until there are as many as nodes.
+  // Values that no node has any more are kept until they are as many as the nodes.
   if (entry.numbers.size() > 2 * nodes_.size() + 64) entry = Key();
   domains.of_node.resize(nodes_.size(), TopologyDomains::kNone);
   domains.nodes.Resize(nodes_.size());

@@ -15,16 +15,16 @@ namespace drakkar::scheduler {
 // The domain of every node under one topology key.
 struct TopologyDomains {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::vector<std::uint32_t> of_node;  // by index; kNone: the node has no such label
-  NodeSet nodes;                       // those that have it
-  std::size_t count = 0;               // domains are numbered below it; some may have no node
+  std::vector<std::uint32_t> of_node;  // by node index; kNone: the node lacks the label
+  NodeSet nodes;                       // nodes that have the label
+  std::size_t count = 0;  // domain numbers are below this; some domains may have no node
 };
 
-// How many pods that a constraint counts each node has, and which domain it belongs to. Both are
-// remembered, so that asking again costs only the nodes that changed since.
+// For each node, its domain and how many of its pods a constraint counts. Both are cached, so a
+// repeated query only processes the nodes that changed since.
 //
-// Bounds: kMaxKeys topology keys and kMaxSelectors selectors, each with a number per node; past
-// that all are dropped.
+// Limits: kMaxKeys topology keys and kMaxSelectors selectors, each with a number per node. Beyond a
+// limit all are dropped.
 class TopologyCounts {
  public:
   static constexpr std::size_t kMaxKeys = 64;
@@ -35,7 +35,7 @@ class TopologyCounts {
 
   // Valid until the next call.
   const TopologyDomains& DomainsOf(const std::string& topology_key);
-  // By node index. Valid until the next call.
+  // Indexed by node. Valid until the next call.
   const std::vector<std::int64_t>& PodsPerNode(const SpreadConstraint& constraint,
                                                std::string_view ns);
 

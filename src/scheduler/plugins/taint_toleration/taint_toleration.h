@@ -23,7 +23,7 @@ class TaintToleration final : public Plugin {
 
  private:
   const NodeTable& nodes_;
-  std::vector<std::int64_t> disliked_;  // per taint group; scratch
+  std::vector<std::int64_t> disliked_;  // per taint group; scratch space
 };
 
 }  // namespace drakkar::scheduler

@@ -14,7 +14,7 @@ class UnsupportedFields final : public Plugin {
   Status PreFilter(Cycle& cycle) override;
 };
 
-// The path of the first such field, or empty.
+// The path of the first unsupported field, or empty.
 std::string FindUnsupportedField(const PodInfo& pod);
 
 }  // namespace drakkar::scheduler
