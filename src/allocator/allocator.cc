@@ -18,7 +18,7 @@ constexpr char kBindingDisabled[] =
     "DRADeviceBindingConditions feature gate is disabled";
 constexpr char kInvalidPools[] = "invalid resource pools were encountered";
 
-// Kubernetes: the first of eight alternatives scores eight, the last one.
+// As in Kubernetes, the first of eight alternatives scores eight, and the last scores one.
 constexpr std::int64_t kMaxAlternatives = 8;
 
 bool HasInvalidPool(const NodeIndex::Entry& entry) {
@@ -28,8 +28,8 @@ bool HasInvalidPool(const NodeIndex::Entry& entry) {
   return false;
 }
 
-// The rules that an explanation tries to do without. The others are about the course of the search,
-// not about devices.
+// The rules that an explanation tries to ignore. The others depend on the course of the search, not
+// on devices.
 constexpr std::array kExplainable = {
     Rule::kInUse,
     Rule::kBindingConditionsDisabled,
@@ -202,7 +202,7 @@ void Allocator::Filter(const Problem& problem, const SearchBudget& budget, Verdi
   const std::vector<std::uint32_t>& classes = index_.classes();
   verdicts.distinct.clear();
   verdicts.by_node.resize(classes.size());
-  // Indexed by class, which is dense.
+  // Indexed by class number, which is dense.
   verdict_of_class_.assign(index_.class_count(), Verdicts::kNotANode);
   for (NodeNumber node = 0; node < classes.size(); ++node) {
     const std::uint32_t node_class = classes[node];
@@ -236,7 +236,7 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
   }
   Search asking(problem, shapes_, space, options_.features, budget);
   CHECK(asking.CheckRequests() != Search::End::kFatal);
-  // A device that its holder gives up returns its counters as well.
+  // When a holder gives up a device, its counters are freed as well.
   WhatIfSearch if_free(problem, shapes_, space, options_.features, budget,
                        {Rule::kInUse, Rule::kCounters, Rule::kCompatibilityGroups});
   CHECK(if_free.CheckRequests() != SearchEnd::kFatal);

@@ -43,7 +43,7 @@ class Allocator {
     device::ExpressionCompiler& compiler;
     Random& random;
     Features features;
-    // False: search every time, even if an equal node was searched for equal claims before.
+    // If false, every call searches, even if an equal node was searched for equal claims before.
     bool reuse_answers = true;
   };
   explicit Allocator(Options options);
@@ -64,8 +64,8 @@ class Allocator {
   struct Verdict {
     enum class Kind : std::uint8_t { kFits, kUnsatisfiable, kBudgetExceeded, kFatal };
     Kind kind = Kind::kUnsatisfiable;
-    Unsatisfiable why;           // of kUnsatisfiable
-    std::optional<Error> error;  // of kFatal
+    Unsatisfiable why;           // if kUnsatisfiable
+    std::optional<Error> error;  // if kFatal
     std::int64_t score = 0;      // sum over requests of 8 - index of the chosen alternative
     bool waits = false;          // some device has binding conditions to wait for
     NodeNumber example = 0;      // the lowest-numbered node with this answer

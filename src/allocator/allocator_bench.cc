@@ -67,7 +67,7 @@ BENCHMARK_CAPTURE(AllocateOne, alloc.search.one, 1, false, "");
 BENCHMARK_CAPTURE(AllocateOne, alloc.search.one.selector, 1, false, kSelector);
 BENCHMARK_CAPTURE(AllocateOne, alloc.search.one5000, 5000, false, "");
 
-// A claim is allocated and freed: the cost of one pod, bookkeeping included.
+// Allocates and frees a claim: the cost of one pod, including bookkeeping.
 void AllocateAndFree(benchmark::State& state, int nodes) {
   Cluster cluster(nodes);
   cluster.AddPerfSlices(nodes);
@@ -117,7 +117,7 @@ BENCHMARK_CAPTURE(FilterNodes, alloc.search.pod5000.fit, 5000, Load::kAllFit, fa
 BENCHMARK_CAPTURE(FilterNodes, alloc.search.pod5000.full, 5000, Load::kAllFull, false);
 BENCHMARK_CAPTURE(FilterNodes, alloc.search.pod5000.last, 5000, Load::kLastFits, false);
 
-// Five requests that must share a PCI root; `held` devices of each root are taken.
+// Five requests that must share a PCI root. `held` devices of each root are in use.
 void MatchFive(benchmark::State& state, int held) {
   Cluster cluster(1, false);
   cluster.AddPerfSlices(1);
@@ -152,8 +152,9 @@ void SixOfFive(benchmark::State& state) {
 }
 BENCHMARK(SixOfFive)->Name("SixOfFive/alloc.search.six_of_five");
 
-// scheduler_perf's partitionable back-tracking: `count` devices, each with a cpu counter of its own
-// and a share of one memory counter that fits all but the first; all but one are asked for.
+// The partitionable backtracking case of scheduler_perf: `count` devices, each with its own cpu
+// counter and a share of one memory counter that fits all but the first. The claim requests all but
+// one.
 void Backtracking(benchmark::State& state) {
   const int count = static_cast<int>(state.range(0));
   Features features;
@@ -187,7 +188,7 @@ void Backtracking(benchmark::State& state) {
 }
 BENCHMARK(Backtracking)->Name("Backtracking/alloc.search.backtracking")->Arg(8)->Arg(32);
 
-// Slices of all nodes are added.
+// Adds the slices of all nodes.
 void Publish(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
   std::vector<std::shared_ptr<device::Slice>> slices;

@@ -7,7 +7,7 @@
 namespace drakkar::allocator {
 namespace {
 
-// Every decision of the generator is a byte of the input.
+// Each byte of the input is one decision of the generator.
 class Bytes final : public Random {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}

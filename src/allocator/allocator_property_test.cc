@@ -48,7 +48,7 @@ TEST(AllocatorProperties, FindTheSolutionOfAnExhaustiveSearch) {
           << "DRAKKAR_ALLOCATOR_SEED=" << seed << " on " << node.name;
     }
   }
-  // Guards against a generator that only makes impossible problems, or only easy ones.
+  // Guards against a generator that makes only impossible or only easy problems.
   EXPECT_GT(fits, cases / 5);
   EXPECT_LT(fits, cases);
   RecordProperty("fits", fits);
@@ -72,7 +72,7 @@ TEST(AllocatorProperties, DoNotDependOnTheOrderOfUpdates) {
   }
 }
 
-// Renames pools, devices and nodes; their order changes with that, and so may the solution.
+// Renames pools, devices and nodes. This changes their order, so the solution may differ.
 void Rename(RandomProblem& problem) {
   const auto rename = [](std::string& name) {
     if (!name.empty()) name = StrCat(std::string(name.rbegin(), name.rend()), "-renamed");
@@ -167,7 +167,7 @@ TEST(AllocatorProperties, AnswerAfterManyChangesLikeANewAllocator) {
         default:
           break;
       }
-      // Both new claims and ones asked for before.
+      // Uses new claims and claims that were searched before.
       world.claims = other.claims;
       if (random.Below(2) == 0) world.claims.resize(1);
       Harness fresh(world);

@@ -81,7 +81,7 @@ TEST(Allocator, AnAttributeThatNoSelectorReadsDoesNotSplitNodeClasses) {
   Allocator::Verdicts verdicts;
   cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 1)})), {}, verdicts);
   EXPECT_EQ(verdicts.distinct.size(), 1u);
-  // It does as soon as a selector reads it.
+  // The attribute matters as soon as a selector reads it.
   const std::string selector =
       StrCat("device.attributes[\"", kTestDriver, "\"].pciAddress == \"unique-3-basic-device-4\"");
   const Problem problem = cluster.PrepareOne(MakeClaim({ExactRequest("r", 1, selector)}));
@@ -120,7 +120,7 @@ TEST(Allocator, StopsWhenTheCallerAsksItTo) {
   features.consumable_capacity = true;
   Cluster cluster(0, features);
   auto slice = PerfSlice(0, 26);
-  // No two devices are equal, and eleven that match do not exist.
+  // No two devices are equal, and there are not eleven that match.
   for (std::size_t i = 0; i < slice->devices.size(); ++i) {
     slice->devices[i].capacity[0].value = api::Quantity(static_cast<std::int64_t>(1000 + i));
   }

@@ -8,7 +8,7 @@ struct Features {
   bool compatibility_groups = false;
   bool consumable_capacity = false;
   bool derived_attributes = false;
-  bool device_binding_and_status = false;  // both of the gates it depends on
+  bool device_binding_and_status = false;  // both gates of binding conditions
   bool device_taints = false;
   bool fractional_capacity_range = false;
   bool list_type_attributes = false;

@@ -14,13 +14,13 @@ struct Allocation {
   std::vector<device::AllocationResult> results;
 };
 
-// Why a node cannot serve the claims, as much as a scheduling event says; Explain tells the rest.
+// Why a node cannot serve the claims, as a scheduling event reports it. Explain gives the details.
 enum class Reason : std::uint8_t {
   kNoDevices,        // "cannot allocate all claims"
   kInvalidPools,     // "invalid resource pools were encountered"
-  kSkipUndeclared,   // it would fit if the node declared that it can skip node operations
-  kSkipDisabled,     // it would fit if the gate for skipping node operations were on
-  kBindingDisabled,  // it would fit if the gates for binding conditions were on
+  kSkipUndeclared,   // would fit if the node declared that it can skip node operations
+  kSkipDisabled,     // would fit if the gate for skipping node operations were on
+  kBindingDisabled,  // would fit if the gates for binding conditions were on
 };
 
 struct Unsatisfiable {
@@ -28,7 +28,7 @@ struct Unsatisfiable {
   std::string message;
 };
 
-// Neither yes nor no: the search was ended before it was done.
+// Neither yes nor no: the search was stopped before it finished.
 struct BudgetExceeded {
   std::uint64_t steps = 0;
 };

@@ -15,7 +15,7 @@ class ValueTable {
  public:
   using Set = std::vector<std::uint32_t>;
 
-  // In place of a value.
+  // Used instead of a value.
   static constexpr std::int32_t kUnknown = -1;  // not looked up yet
   static constexpr std::int32_t kNone = -2;     // no usable value: never satisfies a constraint
   static constexpr std::int32_t kError = -3;    // a derived attribute that could not be evaluated

@@ -10,23 +10,23 @@
 
 namespace drakkar::allocator {
 
-// How many devices one rule rejected for one request, each device considered by itself.
+// How many devices one rule rejects for one request, with each device considered on its own.
 struct Refusal {
   static constexpr std::size_t kMaxExamples = 3;
 
   Rule rule;
   std::size_t count = 0;
   std::vector<device::DeviceId> examples;
-  std::uint32_t first = 0;  // position of the first of them in search order
+  std::uint32_t first = 0;  // position of the first rejected device in search order
 };
 
 struct RequestExplanation {
   std::string name;  // "request" or "request/subrequest"
   std::size_t wanted = 0;
   bool wants_all = false;
-  std::size_t candidates = 0;     // devices that no rule refuses by itself
-  std::vector<Refusal> refusals;  // in the order in which rules are asked
-  // Devices that others hold and that would be candidates if they did not; at most kMaxHeld ids.
+  std::size_t candidates = 0;     // devices that no rule rejects on its own
+  std::vector<Refusal> refusals;  // in the order in which rules are checked
+  // Devices that other claims hold and that would be candidates otherwise; at most kMaxHeld ids.
   static constexpr std::size_t kMaxHeld = 128;
   std::size_t held_count = 0;
   std::vector<device::DeviceId> held;
@@ -40,7 +40,7 @@ struct ClaimExplanation {
 // A pool of the node that offers no devices.
 struct PoolProblem {
   device::PoolId pool;
-  bool invalid = false;  // otherwise incomplete
+  bool invalid = false;  // false: incomplete
   std::string reason;
 };
 

@@ -19,7 +19,7 @@ struct Refused {
   const SpaceDevice& device;
 };
 
-// The selector that rejects the device, with its text; the first one if none does by itself.
+// The selector that rejects the device, with its text; the first one if none rejects it alone.
 std::string SelectorText(const Expressions& compiled, const std::vector<device::Selector>& written,
                          const SpaceDevice& device) {
   std::size_t culprit = 0;
@@ -109,7 +109,7 @@ std::vector<std::string> ConstraintRemedies(const Problem& problem) {
 
 std::vector<std::string> FindRemedies(Rule rule, const Problem& problem, const SearchSpace& space,
                                       const Explanation& explanation) {
-  std::vector<std::string> short_of;  // of requests with too few candidates
+  std::vector<std::string> short_of;  // requests with too few candidates
   std::vector<std::string> others;
   if (rule == Rule::kConstraint) short_of = ConstraintRemedies(problem);
   const auto& claims = problem.plan->claims();

@@ -13,7 +13,7 @@ class CapacityLedger {
  public:
   explicit CapacityLedger(std::size_t device_count) : slots_(device_count, kNone) {}
 
-  // Whether the need fits next to what `allocated` (null: nothing) and this attempt consume.
+  // Whether the need fits in addition to what `allocated` (null: nothing) and this attempt consume.
   bool Fits(std::uint32_t device, const std::vector<device::Capacity>& capacities,
             const CapacityNeed& need, const device::DeviceUse* allocated) const {
     if (need.kind != CapacityNeed::Kind::kFits) return false;

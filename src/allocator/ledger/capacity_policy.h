@@ -19,7 +19,7 @@ struct CapacityNeed {
   };
   Kind kind = Kind::kFits;
   std::vector<api::Quantity> amounts;  // parallel to the device's capacities
-  std::string error;                   // of kFatal: `capacity "x": ...`
+  std::string error;                   // if kFatal: `capacity "x": ...`
 };
 
 // `requests` sorted by name, or null for none. `fractional` allows ranges in milli units.

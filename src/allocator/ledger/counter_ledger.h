@@ -6,7 +6,7 @@
 
 namespace drakkar::allocator {
 
-// What is left of the counters of one pool.
+// The remaining counters of one pool.
 class CounterLedger {
  public:
   // `available` may be negative where devices were allocated before their pool shrank.

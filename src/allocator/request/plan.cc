@@ -31,7 +31,7 @@ Selection Ask(const std::vector<std::shared_ptr<const Expression>>& selectors,
   return Selection::kYes;
 }
 
-// Evaluates selectors up to the first that fails or says no.
+// Evaluates selectors up to the first one that fails or does not match.
 Result<void> Evaluate(const std::vector<std::shared_ptr<const Expression>>& selectors,
                       std::string_view driver, const device::DeviceId& id,
                       const device::Device& device) {
@@ -149,7 +149,7 @@ std::string SelectionError(const Alternative& alternative, std::string_view clai
     return StrCat("class ", alternative.class_name, ": ", evaluated.error().message);
   }
   const auto evaluated = Evaluate(alternative.selectors, driver, id, device);
-  CHECK(!evaluated.ok());  // expressions are pure: what failed once fails again
+  CHECK(!evaluated.ok());  // expressions are pure: a failed one fails again
   return StrCat("claim ", claim, ": ", evaluated.error().message);
 }
 

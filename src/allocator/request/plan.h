@@ -24,18 +24,18 @@ enum class Selection : std::uint8_t { kUnknown, kYes, kNotByClass, kNotByRequest
 // One request without alternatives, or one alternative of a request.
 struct Alternative {
   device::RequestSpec spec;
-  std::string parent;  // the request it is an alternative of; empty otherwise
+  std::string parent;  // request of which this is an alternative; otherwise empty
   std::string class_name;
   std::vector<std::shared_ptr<const device::Expression>> class_selectors;
   std::vector<std::shared_ptr<const device::Expression>> selectors;
   std::vector<std::shared_ptr<const device::Expression>> derived;  // parallel to the spec's
   bool all = false;
   bool admin = false;
-  std::vector<std::uint32_t> constraints;  // of the claim, those that apply
+  std::vector<std::uint32_t> constraints;  // indexes of the claim's constraints that apply
 
   std::string full_name() const;  // "request" or "request/subrequest"
 
-  // By shape.
+  // Cached results, indexed by shape.
   std::vector<Selection> selection;
   std::vector<std::uint8_t> tolerates;                  // 0 unknown, 1 no, 2 yes
   std::vector<std::unique_ptr<CapacityNeed>> capacity;  // null: unknown
@@ -45,8 +45,8 @@ struct Alternative {
 struct RequestPlan {
   std::vector<Alternative> alternatives;  // one, or the subrequests in their order
   bool prioritized = false;
-  std::uint32_t number = 0;             // among the requests of all claims
-  std::uint32_t first_alternative = 0;  // among the alternatives of all requests
+  std::uint32_t number = 0;             // index among the requests of all claims
+  std::uint32_t first_alternative = 0;  // index among the alternatives of all requests
 };
 
 struct ConstraintPlan {
@@ -57,10 +57,10 @@ struct ConstraintPlan {
 struct ClaimPlan {
   std::vector<RequestPlan> requests;
   std::vector<ConstraintPlan> constraints;
-  std::uint32_t first_constraint = 0;  // among the constraints of all claims
+  std::uint32_t first_constraint = 0;  // index among the constraints of all claims
 };
 
-// One device of a solution, by position, so that it is valid on every node of a class.
+// One device of a solution, by position, so that the solution is valid on every node of a class.
 struct Pick {
   std::uint32_t claim;
   std::uint32_t request;
@@ -72,11 +72,11 @@ struct Pick {
 struct CachedOutcome {
   enum class Kind : std::uint8_t { kUnknown, kFits, kUnsatisfiable };
   Kind kind = Kind::kUnknown;
-  Reason reason = Reason::kNoDevices;  // of kUnsatisfiable, with its sentence
+  Reason reason = Reason::kNoDevices;  // if kUnsatisfiable, together with `message`
   std::string message;
   std::uint64_t shared_version = 0;
   std::vector<Pick> picks;
-  std::vector<std::uint32_t> chosen;  // per number of a request: the alternative
+  std::vector<std::uint32_t> chosen;  // by request number: the chosen alternative
 };
 
 // A set of claims compiled for the search, without anything that depends on the claims' names, and
@@ -98,7 +98,7 @@ class Plan {
   bool Tolerates(Alternative& alternative, const std::vector<device::Taint>& taints,
                  std::uint32_t shape);
   const CapacityNeed& CapacityOf(Alternative& alternative, const ViewDevice& device);
-  // The value that the n-th constraint that applies to the alternative compares.
+  // The value that the alternative's n-th applicable constraint compares.
   std::int32_t ValueOf(const ClaimPlan& claim, Alternative& alternative, std::size_t n,
                        std::string_view driver, const ViewDevice& device);
 
@@ -114,11 +114,11 @@ class Plan {
   std::size_t shape_count_ = 0;
 };
 
-// Why SelectionOf says kError for this device: the text that ends the attempt.
+// Why SelectionOf returned kError for this device: the message that ends the attempt.
 std::string SelectionError(const Alternative& alternative, std::string_view claim,
                            std::string_view driver, const device::DeviceId& id,
                            const device::Device& device);
-// Why ValueOf says kError.
+// Why ValueOf returned kError.
 std::string DerivedError(const ClaimPlan& claim, const Alternative& alternative, std::size_t n,
                          std::string_view driver, const device::DeviceId& id,
                          const device::Device& device);

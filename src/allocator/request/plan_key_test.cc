@@ -1,5 +1,5 @@
-// Equal claims share a plan with all answers found so far; claims that differ in anything an answer
-// depends on must not.
+// Equal claims share a plan with all cached answers. Claims that differ in anything an answer
+// depends on must not share one.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -25,7 +25,7 @@ struct Wish {
   device::RequestSpec& spec() { return *claim.requests[0].exactly; }
 };
 
-// Something of everything.
+// A claim that sets every field.
 Wish Full() {
   Wish wish;
   wish.claim = *MakeClaim({ExactRequest("req-0", 2, "device.driver == \"a\"")});
@@ -111,7 +111,7 @@ TEST_F(PlanKey, ClaimsThatDifferInOneThingDoNot) {
   }
 }
 
-// What it is for: a device that is in use is given out with admin access only.
+// The reason for the key: a device in use is allocated only with admin access.
 TEST_F(PlanKey, TheAnswerWithAdminAccessIsNotGivenWithoutIt) {
   harness_.inventory.SetSlice(PerfSlice(0));
   harness_.allocator.SetNode({NodeName(0), {}, {}});

@@ -25,7 +25,7 @@ bool AppliesTo(const device::Constraint& constraint, std::string_view parent,
                      });
 }
 
-// What a request leaves to choose from: its subrequests, or itself.
+// The alternatives of a request: its subrequests, or the request itself.
 std::span<const RequestSpec> AlternativesOf(const device::Request& request) {
   if (!request.first_available.empty() || !request.exactly) return request.first_available;
   return {&*request.exactly, 1};
@@ -40,8 +40,8 @@ void WriteSelectors(KeyBuilder& key, const std::vector<device::Selector>& select
   for (const device::Selector& selector : selectors) key.Text(TextOf(selector.cel));
 }
 
-// The members are taken apart so that a new one does not compile until it is written here: two
-// problems that differ in what the key leaves out would share their answers.
+// Structured bindings make a new member fail to compile until it is added here. Two problems that
+// differ only in what the key omits would share their answers.
 void WriteSpec(KeyBuilder& key, const RequestSpec& spec, const DeviceClass& resolved_class) {
   const auto& [name, device_class, selectors, allocation_mode, count, admin_access, tolerations,
                capacity, derived_attributes] = spec;
@@ -54,7 +54,7 @@ void WriteSpec(KeyBuilder& key, const RequestSpec& spec, const DeviceClass& reso
   key.Flag(admin_access.value_or(false));
   key.Small(static_cast<std::uint32_t>(tolerations.size()));
   for (const device::Toleration& toleration : tolerations) {
-    // How long a taint is tolerated after the allocation does not matter to it.
+    // How long a taint is tolerated after the allocation does not affect the allocation.
     const auto& [tolerated, op, value, effect, unused_seconds] = toleration;
     key.Text(tolerated);
     key.Text(op);
@@ -124,7 +124,7 @@ Problem PlanCache::Prepare(std::span<const std::shared_ptr<const Claim>> claims,
   return problem;
 }
 
-// Finds the classes of one claim, up to the first thing that is wrong with it.
+// Finds the classes of one claim, up to its first error.
 void PlanCache::ResolveClaim(std::size_t c, const ClassLookup& classes, Problem& problem) const {
   const Claim& claim = *problem.claims[c];
   const auto fail = [&](std::size_t r, std::size_t a, Error error) {
@@ -218,10 +218,10 @@ std::optional<Error> PlanCache::ResolveClass(
 
 std::shared_ptr<Plan> PlanCache::BuildPlan(const Problem& problem) {
   std::vector<ClaimPlan> plans;
-  // With a fault, everything before it is there and nothing after it.
+  // If there is a fault, the plan contains everything before it and nothing after it.
   const auto& fault = problem.fault;
-  std::uint32_t number = 0;       // of the request
-  std::uint32_t alternative = 0;  // over all requests
+  std::uint32_t number = 0;       // request number
+  std::uint32_t alternative = 0;  // alternative number, over all requests
   std::uint32_t constraint_number = 0;
   for (std::size_t c = 0; c < problem.claims.size() && (!fault || c <= fault->claim); ++c) {
     const Claim& claim = *problem.claims[c];

@@ -24,25 +24,25 @@ namespace drakkar::allocator {
 using ClassLookup =
     std::function<Result<std::shared_ptr<const device::DeviceClass>>(std::string_view name)>;
 
-// The claims of one pod that have no allocation yet, checked and ready to be searched for. Made by
-// PlanCache; usable on every node, as long as the allocator lives and classes do not change.
+// The claims of one pod that have no allocation yet, checked and ready for the search. Made by
+// PlanCache. Usable on every node, as long as the allocator exists and classes do not change.
 struct Problem {
   std::vector<std::shared_ptr<const device::Claim>> claims;
   // One for each alternative, in the order of claims, requests and alternatives.
   std::vector<std::shared_ptr<const device::DeviceClass>> classes;
 
-  // As errors print it.
+  // The claim's name as printed in errors.
   std::string ClaimName(std::size_t claim) const { return claims[claim]->ToString(); }
 
-  // What is wrong with the claims, reported where Kubernetes would: after the requests before it
-  // were checked against the node, which can fail for those that ask for all devices.
+  // The error in the claims, reported where Kubernetes would report it: after the preceding
+  // requests were checked against the node, which can fail for requests for all devices.
   struct Fault {
     std::size_t claim;
     std::size_t request;  // == number of requests: found at the end of the claim
     std::size_t alternative;
     Error error;
   };
-  std::optional<Fault> fault;  // then `plan` ends before it
+  std::optional<Fault> fault;  // if set, `plan` ends before it
 
   std::shared_ptr<Plan> plan;
 };
@@ -83,12 +83,12 @@ class PlanCache {
   const Features features_;
   std::unordered_map<std::string, std::shared_ptr<Plan>, TextHash, std::equal_to<>>
       plans_;       // never iterated
-  KeyBuilder key_;  // of the current problem; kept to reuse its memory
+  KeyBuilder key_;  // key of the current problem, kept to reuse its memory
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> selectors_;
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> derived_;
 };
 
-// Limit of results in a claim's status.
+// Maximum number of results in a claim's status.
 inline constexpr std::size_t kMaxResultsPerClaim = 32;
 
 }  // namespace drakkar::allocator

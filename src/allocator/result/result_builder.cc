@@ -43,7 +43,7 @@ bool Contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Whether the list names the request, or the alternative of it that was chosen.
+// Whether the list names the request or its chosen alternative.
 bool Names(const std::vector<std::string>& names, const device::Request& request,
            std::uint32_t alternative) {
   if (Contains(names, request.name)) return true;
@@ -55,7 +55,7 @@ void AddConfig(const Problem& problem, std::size_t claim_index,
                const std::vector<std::uint32_t>& chosen, AllocationResult& result) {
   const device::Claim& claim = *problem.claims[claim_index];
   const ClaimPlan& plan = problem.plan->claims()[claim_index];
-  // Where the entries of each class that was seen begin.
+  // For each class seen so far, the index of its first entry.
   std::vector<std::pair<std::string_view, std::size_t>> first_of_class;
   for (std::size_t r = 0; r < claim.requests.size(); ++r) {
     const RequestPlan& request = plan.requests[r];

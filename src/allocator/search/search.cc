@@ -38,8 +38,8 @@ BasicSearch<Rules>::BasicSearch(const Problem& problem, const ShapeTable& shapes
         Alternative& alternative = request.alternatives[a];
         slots_.push_back({&alternative, &claim, c, r, a, 0, {}, {}, 0});
         any_admin_ = any_admin_ || alternative.admin || !rules.Asks(Rule::kInUse);
-        // A constraint that is violated while all devices are collected ends the attempt, and the
-        // order of devices decides whether that happens: no shortcuts there.
+        // A constraint that is violated while all devices are collected ends the attempt. Whether
+        // that happens depends on the order of devices, so take no shortcuts there.
         if (alternative.all && !alternative.constraints.empty()) symmetric_ = false;
       }
     }
@@ -178,7 +178,7 @@ typename BasicSearch<Rules>::Step BasicSearch<Rules>::AllocateDevices(Slot& slot
   const auto device_count = static_cast<std::uint32_t>(space_.devices.size());
   if (missing > 1) {
     CountCandidates(slot);
-    // A device whose selector fails is fatal if it is reached, so then nothing is cut short.
+    // A device whose selector fails is fatal once it is reached, so do not prune before that point.
     if (start >= slot.last_error && slot.candidates_from[start] < missing) return Step::kFailed;
   }
   std::vector<std::uint32_t> failed;  // symmetry classes that have no solution from here
@@ -367,7 +367,7 @@ typename BasicSearch<Rules>::Verdict BasicSearch<Rules>::AddConstraints(Slot& sl
     }
     const Verdict refused = Refuse(slot, Rule::kConstraint, frame);
     if (!must) return refused;
-    // A claim whose constraint keeps it from getting all devices contradicts itself.
+    // The claim contradicts itself: its constraint prevents it from getting all devices.
     return Stop(Bad(StrCat(Where(slot), ": cannot add device ", candidate.id().ToString(),
                            " because a claim constraint would not be satisfied")));
   }

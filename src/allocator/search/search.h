@@ -20,7 +20,7 @@
 
 namespace drakkar::allocator {
 
-// Which rules a search asks.
+// Which rules a search checks.
 struct EveryRule {
   static constexpr bool Asks(Rule) { return true; }
 };
@@ -40,15 +40,15 @@ class EveryRuleBut {
 
 enum class SearchEnd { kFound, kNone, kOutOfBudget, kFatal };
 
-// Looks for devices of one node for all claims of a problem: depth first over claims, requests,
-// alternatives and devices; the first complete solution wins, and it is the one that trying
-// everything in that order would find.
+// Searches the devices of one node for all claims of a problem, depth first over claims, requests,
+// alternatives and devices. The first complete solution wins; it is the one that an exhaustive
+// search in that order would find.
 //
-// Devices that no rule can tell apart are not tried in each other's place: once one has failed at
-// some point of the search, its equals are skipped there. One object is one search.
+// Devices that no rule can tell apart are tried only once: after one has failed at some point of
+// the search, its equals are skipped there. Each object runs one search.
 //
-// `Rules` says which rules are asked; what other rules need to know is recorded in any case. There
-// are two, below; a search that asks every rule is compiled without the question.
+// `Rules` decides which rules are checked. State that other rules need is recorded in any case.
+// There are two such types, below; a search with every rule is compiled without the test.
 template <typename Rules>
 class BasicSearch {
  public:
@@ -60,23 +60,23 @@ class BasicSearch {
   End Run();
 
   const std::vector<Pick>& picks() const { return picks_; }
-  // Per number of a request: the alternative that was chosen.
+  // By request number: the chosen alternative.
   const std::vector<std::uint32_t>& chosen() const { return chosen_; }
   const Error& error() const { return *error_; }
   std::uint64_t steps() const { return steps_; }
 
-  // Which rule refuses the device for this alternative if nothing else is taken; nothing if none
-  // does, an error if asking is fatal. For explanations; before Run.
+  // Returns the rule that rejects the device for this alternative if nothing else is taken, nullopt
+  // if no rule does, or an error if the check is fatal. For explanations; call it before Run.
   Result<std::optional<Rule>> Ask(std::size_t claim, std::size_t request, std::size_t alternative,
                                   std::uint32_t device);
-  // Whether the alternatives were checked against the node; part of Run, needed before Ask.
+  // Checks the alternatives against the node. Part of Run; must precede Ask.
   End CheckRequests();
 
  private:
   enum class Step { kFound, kFailed, kTooLarge, kStop };
   enum class Verdict { kTaken, kRefused, kStop };
 
-  // One alternative of the problem and what the node means for it.
+  // One alternative of the problem and its state for this node.
   struct Slot {
     Alternative* alternative;
     ClaimPlan* claim;
@@ -85,7 +85,7 @@ class BasicSearch {
     std::uint32_t alternative_index;
     std::size_t count = 0;
     std::vector<std::uint32_t> all_devices;
-    // Devices from each position on that could be taken at all; made when first needed.
+    // By position: how many devices from there on could be taken at all. Computed on demand.
     std::vector<std::uint32_t> candidates_from;
     std::size_t last_error = 0;  // past the last device whose selector fails
   };
@@ -120,7 +120,7 @@ class BasicSearch {
 
   Verdict Take(Slot& slot, std::uint32_t device, bool must);
   std::optional<Rule> CheckUse(const Slot& slot, std::uint32_t device) const;
-  // Selectors and node selection; an error stops the search.
+  // Checks selectors and node selection. An error sets `stop`.
   std::optional<Rule> CheckSelection(Slot& slot, std::uint32_t device, bool& stop);
   bool TakeCounters(const SpaceDevice& device, Frame& frame);
   Verdict AddConstraints(Slot& slot, std::uint32_t device, bool must, Frame& frame);
@@ -150,19 +150,19 @@ class BasicSearch {
   const SearchBudget& budget_;
   [[no_unique_address]] const Rules rules_;
 
-  std::vector<Slot> slots_;  // per alternative of all requests
+  std::vector<Slot> slots_;  // by alternative, over all requests
   bool symmetric_ = true;
-  bool any_admin_ = false;  // devices that are held may be taken all the same
+  bool any_admin_ = false;  // held devices may be taken with admin access
 
   std::vector<ConstraintState> constraints_;         // of all claims
-  std::vector<std::optional<PoolLedgers>> ledgers_;  // per pool, made when first needed
+  std::vector<std::optional<PoolLedgers>> ledgers_;  // by pool, created on demand
   std::optional<CapacityLedger> capacity_;
-  std::vector<std::uint16_t> picked_;  // per device: by how many claims of this attempt
+  std::vector<std::uint16_t> picked_;  // by device: number of claims in this attempt that took it
   std::vector<Frame> frames_;          // parallel to picks_
   std::vector<Pick> picks_;
   std::vector<std::size_t> results_in_claim_;
   std::vector<std::uint32_t> chosen_;
-  std::vector<std::uint32_t> symmetry_;  // per device, empty until needed
+  std::vector<std::uint32_t> symmetry_;  // by device; computed on demand
   std::optional<Rule> refused_by_;
 
   std::uint64_t steps_ = 0;
@@ -174,7 +174,7 @@ extern template class BasicSearch<EveryRule>;
 extern template class BasicSearch<EveryRuleBut>;
 
 using Search = BasicSearch<EveryRule>;
-// "What if the devices need not obey these rules?", for explanations.
+// Answers "would it fit without these rules?", for explanations.
 using WhatIfSearch = BasicSearch<EveryRuleBut>;
 
 }  // namespace drakkar::allocator

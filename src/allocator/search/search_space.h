@@ -12,7 +12,7 @@ namespace drakkar::allocator {
 struct SpaceDevice {
   PoolView* pool;
   std::uint32_t pool_ordinal;
-  std::uint32_t index;  // in the pool
+  std::uint32_t index;  // index in the pool
 
   const ViewDevice& view() const { return pool->devices[index]; }
   device::DeviceId id() const { return {pool->id.driver, pool->id.pool, view().device->name}; }

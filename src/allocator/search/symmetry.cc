@@ -7,7 +7,7 @@
 namespace drakkar::allocator {
 namespace {
 
-// Per counter of a pool: whether it can ever run out.
+// By counter of a pool: whether it can ever run out.
 std::vector<std::uint8_t> FindScarceCounters(const PoolView& pool, bool any_admin) {
   std::vector<std::uint8_t> scarce(pool.available.size(), 1);
   if (any_admin || pool.overcommitted) return scarce;
@@ -78,7 +78,7 @@ std::vector<std::uint32_t> FindSymmetry(Plan& plan, const ShapeTable& shapes,
     key.Small(shapes.mechanics(device.view().shape));
     key.Flag(device.view().targets_node);
     key.Flag(device.pool->in_use[device.index] != 0);
-    // Shares held by others are not compared: such a device has no equal.
+    // Shares held by others are not compared, so such a device has no equal.
     key.Small(device.pool->shared_use[device.index] != nullptr ? i : ~std::uint32_t{0});
     WriteAnswers(key, plan, device);
     WriteCounters(key, device, scarce[device.pool_ordinal], features);

@@ -14,7 +14,7 @@ namespace drakkar::allocator {
 // values, and every ledger charges the same amounts.
 //
 // A counter that suffices for all of its consumers together never rejects one, so it does not make
-// devices different. Except with admin access, which may count a device twice: then all count.
+// devices different. With admin access a device may be counted twice, so then all counters matter.
 std::vector<std::uint32_t> FindSymmetry(Plan& plan, const ShapeTable& shapes,
                                         const SearchSpace& space, const Features& features,
                                         bool any_admin);

@@ -9,7 +9,7 @@
 namespace drakkar::allocator {
 namespace {
 
-// The pools of the node, implemented from the specification a second time.
+// A second implementation of a node's pools, from the specification.
 struct Candidate {
   const device::Slice* slice;
   const device::Device* device;
@@ -145,7 +145,8 @@ class Solver {
     return !candidate.slice->per_device_node_selection || IsFor(candidate.device->target, node_);
   }
 
-  // What the request consumes of the device's one capacity; nullopt if it may not have it.
+  // The amount that the request consumes of the device's only capacity; nullopt if it is not
+  // allowed.
   std::optional<std::int64_t> UnitsFor(const device::RequestSpec& spec,
                                        const device::Device& device) const {
     const bool asks = spec.capacity && !spec.capacity->empty();
@@ -185,7 +186,7 @@ class Solver {
         }
       }
     }
-    // Counters and groups of what is allocated.
+    // Counters and groups of allocated devices.
     std::vector<std::map<std::string, std::int64_t>> counters;
     std::vector<std::vector<std::vector<std::string>>> members(pools_.size());
     for (std::size_t p = 0; p < pools_.size(); ++p) {

@@ -30,7 +30,7 @@ struct Harness {
     return allocator.Prepare(claims, LookupIn(problem));
   }
 
-  // In the form of the brute-force search.
+  // Returns the answer in the form of the brute-force search.
   BruteForceAnswer Solve(const RandomProblem& problem, const std::string& node) {
     const Problem prepared = Prepare(problem);
     return Flatten(prepared, allocator.Allocate(prepared, node, {}));

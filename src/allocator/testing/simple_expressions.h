@@ -7,12 +7,12 @@
 
 namespace drakkar::allocator {
 
-// A handful of CEL's expressions, enough for tests of the allocator that should not depend on CEL:
+// A subset of CEL, enough for allocator tests that should not depend on CEL:
 //   device.driver == "d"                          device.allowMultipleAllocations == true
-//   device.attributes["d"].a == "x" | 1 | true    device.attributes["d"]["a"]   (a bool, or
-//   derived) device.capacity["d"].c.compareTo(quantity("2Gi")) >= 0 "text" (derived) ... && ...,
-//   ... || ...
-// Anything else does not compile; missing attributes fail as they do in CEL.
+//   device.attributes["d"].a == "x" | 1 | true    device.attributes["d"]["a"]  (a bool, or derived)
+//   device.capacity["d"].c.compareTo(quantity("2Gi")) >= 0
+//   "text"  (derived)                             ... && ..., ... || ...
+// Anything else does not compile. Missing attributes fail as they do in CEL.
 class SimpleExpressions final : public device::ExpressionCompiler {
  public:
   std::shared_ptr<const device::Expression> CompileSelector(std::string_view text) override;

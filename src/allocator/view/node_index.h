@@ -58,8 +58,7 @@ class NodeIndex {
   std::uint64_t generation() const { return generation_; }
   std::uint64_t shared_version() const { return shared_version_; }
 
-  // Applies the changes of inventory, allocations, nodes and shapes. Its cost is proportional to
-  // them.
+  // Applies changes of inventory, allocations, nodes and shapes, at a cost proportional to them.
   void Refresh();
 
  private:
@@ -86,7 +85,7 @@ class NodeIndex {
   std::vector<NodeNumber> dirty_;
   std::vector<std::uint8_t> is_dirty_;
 
-  // Views of pools that are not for one node alone, by what they target.
+  // Views of pools that are not for a single node, by target.
   std::map<device::PoolId, std::map<std::string, std::shared_ptr<PoolView>>> shared_views_;
   std::uint32_t next_identity_ = 0;
 

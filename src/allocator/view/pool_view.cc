@@ -206,7 +206,7 @@ std::shared_ptr<PoolView> BuildPoolView(const device::Pool& pool, const PoolTarg
   const std::int64_t generation = relevant[0].slice->generation;
   const std::int64_t expected = relevant[0].slice->slice_count;
 
-  // Slices may be missing here because they are for other nodes.
+  // Slices that seem to be missing may be for other nodes.
   std::vector<const device::Slice*> others;
   if (static_cast<std::int64_t>(relevant.size()) != expected) {
     std::size_t count = 0;
@@ -295,7 +295,7 @@ void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_state
     for (const CounterNeed::Membership& member : need.sets) {
       GroupState& state = view.groups[member.counter_set];
       if (JoinGroups(state, *member.groups)) continue;
-      // Incompatible members are already together: nothing else can join them.
+      // The members are already incompatible, so nothing else can join them.
       state.grouped = true;
       state.common.clear();
     }

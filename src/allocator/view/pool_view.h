@@ -46,19 +46,19 @@ struct GroupState {
 struct PoolView {
   enum class Status {
     kUsable,
-    kIncomplete,  // slices are missing: it has no devices for now
-    kInvalid,     // slices contradict each other: it has no devices
+    kIncomplete,  // slices are missing, so it has no devices for now
+    kInvalid,     // slices contradict each other, so it has no devices
     kBroken,      // a node selector cannot be evaluated: fatal
   };
 
   device::PoolId id;
-  std::vector<std::shared_ptr<const device::Slice>> slices;  // keeps what is pointed at alive
+  std::vector<std::shared_ptr<const device::Slice>> slices;  // keeps the devices below alive
   bool local = false;  // every slice of the pool is for this one node
   Status status = Status::kUsable;
-  std::string reason;  // unless usable
+  std::string reason;  // set unless the pool is usable
 
   std::vector<ViewDevice> devices;                 // in order of slice name, then as listed
-  std::vector<std::vector<device::Taint>> taints;  // effective, parallel to `devices`
+  std::vector<std::vector<device::Taint>> taints;  // effective taints, parallel to `devices`
   bool has_binding_conditions = false;
   bool skips_node_operations = false;
 
@@ -73,14 +73,14 @@ struct PoolView {
   };
   std::vector<Elsewhere> elsewhere;  // consumers in slices for other nodes
 
-  // How it is used; set by RefreshUse.
-  std::vector<std::uint8_t> in_use;  // exclusively, or barred; parallel to `devices`
+  // Current use, set by RefreshUse.
+  std::vector<std::uint8_t> in_use;  // held exclusively or barred; parallel to `devices`
   std::vector<const device::DeviceUse*> shared_use;  // null unless shared
   std::vector<api::Quantity> available;              // per counter, may be negative
   bool overcommitted = false;                        // some counter is negative
   std::vector<GroupState> groups;                    // per counter set
 
-  std::uint32_t identity = 0;  // of this object, for pools that several nodes see
+  std::uint32_t identity = 0;  // unique to this object, for pools that several nodes see
   std::uint32_t shape_id = 0;  // equal for equal pools
   std::uint32_t state_id = 0;  // equal for equal pools in equal use
 };
@@ -103,8 +103,8 @@ std::shared_ptr<PoolView> BuildPoolView(const device::Pool& pool, const PoolTarg
 // Renumbers the shapes of the view's devices.
 void RefreshShapes(PoolView& view, ShapeTable& shapes, Interner& pool_shapes);
 
-// Updates how the pool's devices are held; `use` is null if none is. The view keeps pointers into
-// `use` until the next call.
+// Updates how the pool's devices are held; `use` is null if none is held. The view keeps pointers
+// into `use` until the next call.
 void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_states);
 
 // Adds a member with `groups` to a counter set, or returns false and changes nothing.
