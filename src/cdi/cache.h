@@ -33,7 +33,7 @@ class Cache {
   };
   Cache(FileSystem& files, Options options);
 
-  // Reads all files again.
+  // Rereads all files.
   void Refresh();
 
   // The edits for `ids`, in order: those of each spec file once, before those of its first device.

@@ -19,7 +19,7 @@ using api::Value;
 using api::ValueKind;
 
 constexpr int kMaxDepth = 32;
-// What YAML aliases may expand a spec to, in bytes of the tree: several times the largest file.
+// Limit for the tree of a spec after YAML aliases are expanded: several times the largest file.
 constexpr std::size_t kMaxExpandedBytes = 16u << 20;
 
 // A part of a spec file.
@@ -39,8 +39,8 @@ struct Part {
   }
 };
 
-// Reads the known fields of one object and keeps the first error. `Finish` also refuses fields that
-// were not asked for. `place` is the object's path, empty for the document itself.
+// Reads the known fields of one object and keeps the first error. `Finish` also rejects fields that
+// were not read. `place` is the object's path, empty for the document itself.
 class Fields {
  public:
   Fields(const Part& object, std::string place) : object_(object), place_(std::move(place)) {
@@ -139,7 +139,7 @@ class Fields {
   }
 
  private:
-  // The value; absent also when it is null, or when an error has been found already.
+  // The value; absent if it is null or if an error was found before.
   Value Find(FieldName key) {
     asked_.push_back(&key.key());
     const Value value = object_.value[key];

@@ -11,7 +11,7 @@ namespace {
 
 using api::JsonWriter;
 
-// Fields that are empty leave no trace.
+// Empty fields are omitted.
 void Text(JsonWriter& json, std::string_view key, std::string_view value) {
   if (!value.empty()) json.Member(key, value);
 }

@@ -9,20 +9,20 @@
 #include "api/tree/draft.h"
 #include "api/tree/value.h"
 
-// Rules of ResourceClaim objects. A `claim` parameter is the whole object.
+// Rules for ResourceClaim objects. A `claim` parameter is the whole object.
 namespace drakkar::claims {
 
 // Keeps an allocated claim in the API until the claim controller has deallocated it.
 inline constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
-// On a claim made from a template: the name of the pod's entry it was made for.
+// Annotation on a claim made from a template: the name of the pod's entry it was made for.
 inline constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
 
 bool IsAllocated(api::Value claim);
 
-// Whether an entry of status.reservedFor is a pod; anything else is not ours to judge.
+// Whether an entry of status.reservedFor is a pod. Other kinds of consumers are not ours to judge.
 bool IsPod(api::Value consumer);
 bool IsReservedFor(api::Value claim, std::string_view pod_uid);
-// Whether nothing but this pod, if that, has the claim reserved.
+// Whether nobody but this pod has reserved the claim. Also true if nobody has.
 bool IsReservedForNoneBut(api::Value claim, std::string_view pod_uid);
 
 void AddReservation(api::Draft& claim, std::string_view pod_name, std::string_view pod_uid);
@@ -32,7 +32,7 @@ void RemoveReservations(api::Draft& claim,
 // Removes the allocation and the status of its devices. Reservations stay.
 void ClearAllocation(api::Draft& claim);
 
-// The pod that controls the claim: the one it was made for.
+// The pod that controls the claim, which is the pod it was made for.
 struct OwnerPod {
   std::string key;  // namespace/name
   std::string uid;

@@ -39,7 +39,7 @@ std::optional<std::string> FindClaimName(api::Value pod, std::string_view entry)
 // The claim that the scheduler made for the pod's extended resources; "" if there is none.
 std::string_view ExtendedResourceClaim(api::Value pod);
 
-// Every claim the pod uses, the one behind extended resources included, as far as they are known.
+// Every known claim that the pod uses, including the one behind extended resources.
 std::vector<std::string> ListClaimNames(api::Value pod);
 
 }  // namespace drakkar::claims

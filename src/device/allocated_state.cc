@@ -62,7 +62,7 @@ void AllocatedState::AddConsumed(const DeviceId& id,
                                  const std::vector<ConsumedCapacity>& consumed) {
   DeviceUse& use = Use(id);
   for (const ConsumedCapacity& one : consumed) use.consumed[one.name].Add(one.value);
-  DropIfUnused(id);  // nothing was consumed, by no share
+  DropIfUnused(id);  // nothing was consumed, and there was no share
 }
 
 void AllocatedState::RemoveConsumed(const DeviceId& id,

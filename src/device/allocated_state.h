@@ -18,7 +18,7 @@ struct DeviceUse {
   std::set<std::string> shares;  // share ids
   // Consumed by all shares together. An entry stays until the last share is gone.
   std::map<std::string, api::Quantity, std::less<>> consumed;
-  // Temporarily withheld from everybody without being held: consumes no counters.
+  // Temporarily withheld from all claims, but not held: consumes no counters.
   int bars = 0;
 
   bool IsShared() const { return !shares.empty() || !consumed.empty(); }
@@ -53,7 +53,7 @@ class AllocatedState {
   const PoolUse* FindPool(const PoolId& id) const;
   const DeviceUse* FindDevice(const DeviceId& id) const;
   const std::map<PoolId, PoolUse>& pools() const { return pools_; }
-  // Number of devices held exclusively more than once: two schedulers raced.
+  // Number of devices held exclusively by more than one claim, because two schedulers raced.
   std::size_t contested() const { return contested_; }
 
   // Pools that changed since the last call, sorted. For a single consumer.

@@ -15,9 +15,9 @@ struct Attribute {
   bool operator==(const Attribute&) const = default;
 };
 
-// The attribute that `name` ("domain/id") means on a device of `driver`: published under exactly
-// that name, or under the bare id if the domain is the driver's. Null if there is none.
-// `attributes` must be sorted by name.
+// Finds the attribute `name` ("domain/id") on a device of `driver`: published under exactly that
+// name, or under the bare id if the domain is the driver's. Null if there is none. `attributes`
+// must be sorted by name.
 const AttributeValue* FindAttribute(const std::vector<Attribute>& attributes,
                                     std::string_view driver, std::string_view name);
 

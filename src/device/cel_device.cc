@@ -11,7 +11,7 @@
 namespace drakkar::device {
 namespace {
 
-// Inlined, because a call of memcmp takes longer than the comparison.
+// Inlined, because a call to memcmp takes longer than the comparison.
 inline bool IsSamePath(std::string_view a, std::string_view b) {
   constexpr std::size_t kWord = sizeof(std::uint64_t);
   if (a.size() != b.size()) return false;
@@ -236,8 +236,8 @@ std::pair<std::string_view, std::string_view> SplitName(std::string_view name,
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
-// The name a list element's type has in errors: that of what a first element asks for, and that of
-// an actual value.
+// The type name of a list element in errors: WantedName is for the type that the first element
+// requires, the other for an actual value.
 std::string_view WantedName(const cel::Value& value) {
   switch (value.kind) {
     case cel::Kind::kInt:

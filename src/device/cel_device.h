@@ -6,7 +6,7 @@
 
 namespace drakkar::device {
 
-// The attribute an expression's value stands for. Lists must have one kind of element; an empty
+// Converts an expression's value to an attribute. Lists must have elements of one kind; an empty
 // list is a list of strings.
 Result<AttributeValue> ToAttributeValue(const cel::Value& value);
 

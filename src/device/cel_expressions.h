@@ -8,8 +8,8 @@
 
 namespace drakkar::device {
 
-// Compiles expressions as the scheduler runs them: stored ones, which may use everything that was
-// ever allowed, without a cost estimate. Not shared between threads.
+// Compiles expressions as the scheduler uses them: as stored expressions, which may use everything
+// that was ever allowed, without a cost estimate. Not shared between threads.
 class CelExpressions final : public ExpressionCompiler {
  public:
   CelExpressions();

@@ -44,7 +44,7 @@ std::unique_ptr<cel::Environment> MakeEnvironment(bool lists, bool consumable, i
   return environment;
 }
 
-// Sizes below `device`, as the API limits them.
+// Size limits of the paths below `device`, from the API.
 std::optional<cel::Estimate> SizeOfPath(std::span<const std::string> path) {
   if (path.empty() || path[0] != "device") return std::nullopt;
   if (path.size() == 1) return cel::Estimate{0, 0};

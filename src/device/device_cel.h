@@ -24,21 +24,22 @@ namespace drakkar::device {
 inline constexpr std::uint64_t kMaxSelectorCost = 1'000'000;
 inline constexpr std::size_t kMaxSelectorBytes = 10 * 1'024;
 
-// What new expressions may use, or everything that stored expressions ever could.
+// kNew limits expressions to what new ones may use; kStored allows everything that stored
+// expressions ever could use.
 enum class ExpressionSet { kNew, kStored };
 
 struct CelFeatures {
   bool consumable_capacity = false;
   bool list_type_attributes = false;
-  // New expressions may use what this release knew: the one before the server's.
+  // New expressions may use only what this release knew, which is the one before the server's.
   int compatibility_minor = 36;
 };
 
 // A device converted for evaluation, once for all expressions. Not movable: values point into it.
 class CelDevice {
  public:
-  // Fails if one attribute has no value or a version that does not parse: then every expression
-  // on the device fails with this error.
+  // Fails if an attribute has no value or has a version that does not parse. Every expression on
+  // the device then fails with this error.
   static Result<std::unique_ptr<const CelDevice>> Create(const DeviceInput& input);
   ~CelDevice();
 
@@ -88,7 +89,7 @@ class DeviceExpression {
 
   const cel::TypeRef& output_type() const;
   const ReadSet& read_set() const { return read_set_; }
-  // The worst case, as API validation compares it with the limit.
+  // The worst case, which API validation compares with the limit.
   cel::Estimate EstimateCost() const;
 
  private:

@@ -1,5 +1,5 @@
 // Any text, as a selector and as a derived attribute: lexer, parser, checker, planner, estimator
-// and evaluator end with an answer, the same every time.
+// and evaluator always return an answer, and always the same one.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

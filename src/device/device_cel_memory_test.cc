@@ -5,7 +5,7 @@
 
 #include "device/device_cel.h"
 
-// Counts what the whole test binary asks for.
+// Counts the allocations of the whole test binary.
 namespace {
 std::size_t allocations = 0;
 }
@@ -66,7 +66,7 @@ TEST(DeviceCelMemory, EvaluatingAllocatesNothingOnceWarm) {
     for (int i = 0; i < 10; ++i) outcome.expression->Matches(**device, evaluator);
     EXPECT_EQ(allocations - before, 0u) << source;
   }
-  EXPECT_GT(allocations, 0u);  // the counter counts
+  EXPECT_GT(allocations, 0u);  // proves that the counter works
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 using api::Value;
 
-// Costs are numbers in some files and texts in others.
+// Costs are numbers in some files and strings in others.
 std::string Number(Value value) {
   return value.is_string() ? std::string(value.str()) : api::WriteJson(value);
 }
@@ -127,7 +127,7 @@ class Vectors {
                     run["outputType"].str());
     }
     const cel::Estimate estimate = expression.EstimateCost();
-    // A live peer reports the maximum alone.
+    // A live peer reports only the maximum.
     const bool min_agrees = !run["estimatedCostMin"].exists() ||
                             std::to_string(estimate.min) == Number(run["estimatedCostMin"]);
     if (!min_agrees || std::to_string(estimate.max) != Number(run["estimatedCostMax"])) {
@@ -164,7 +164,7 @@ class Vectors {
       return "error is '" + error.value_or("") + "', want '" + want_error + "'";
     if (!agrees) return "wrong answer";
     if (run["actualCost"].exists() && std::to_string(cost) != Number(run["actualCost"])) {
-      // Upstream walks maps in random order, so how early a search ends differs from run to run.
+      // Upstream iterates over maps in random order, so the point at which a search ends varies.
       static const std::set<std::string> kOrderDependent = {"gen-387"};
       if (kOrderDependent.contains(name)) {
         listed.insert(name);

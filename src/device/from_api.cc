@@ -15,8 +15,8 @@ using api::Quantity;
 using api::Value;
 using api::ValueKind;
 
-// Reads one object and knows its path, which is composed only when asked for. A reader must not
-// outlive its parent.
+// Reads one object and knows its path, which is composed only on demand. A reader must not outlive
+// its parent.
 class Reader {
  public:
   // Unknown fields are appended to `unknown`, unless it is null.
@@ -87,9 +87,9 @@ class Reader {
 
   Value value_;
   const Reader* parent_ = nullptr;
-  std::string_view name_;         // in the parent
-  std::size_t index_ = kNoIndex;  // in a list of that name
-  std::string_view entry_;        // in a map of that name
+  std::string_view name_;         // name in the parent
+  std::size_t index_ = kNoIndex;  // index, if it is a list element
+  std::string_view entry_;        // key, if it is a map entry
   std::vector<std::string>* unknown_;
 };
 
@@ -302,7 +302,7 @@ std::optional<OpaqueConfig> ReadOpaque(const Reader& reader) {
                                                  : api::WriteJson(parameters)};
 }
 
-// What `exactly` and subrequests have in common.
+// The fields that `exactly` and subrequests have in common.
 Result<RequestSpec> ReadSpec(const Reader& reader, std::string name) {
   RequestSpec spec;
   spec.name = std::move(name);

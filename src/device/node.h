@@ -9,12 +9,13 @@
 
 namespace drakkar::device {
 
-// By which a node declares that it can skip node operations (KEP-5945). One feature under two
-// names: the proposal's, which we show, and that of Kubernetes 1.37.
+// The feature with which a node declares that it can skip node operations (KEP-5945). It has two
+// names: the proposal's, which we show, and the one in Kubernetes 1.37.
 inline constexpr char kOptionalNodePreparation[] = "DraOptionalNodePreparation";
 inline constexpr char kOptionalNodeOperations[] = "DRAOptionalNodeOperations";
 
-// What device rules ask about a node. `labels` is ordered so that nothing depends on hashing.
+// The parts of a node that device rules use. `labels` is ordered so that nothing depends on
+// hashing.
 struct Node {
   std::string name;
   std::map<std::string, std::string, std::less<>> labels;
@@ -23,7 +24,7 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
-// Whether the node declares that it can skip node operations. The other form is of a Node object.
+// Whether the node declares that it can skip node operations. The second form takes a Node object.
 bool CanSkipOperations(const Node& node);
 bool CanSkipOperations(api::Value node);
 

@@ -26,7 +26,7 @@ struct NodeSelectorTerm {
   bool operator==(const NodeSelectorTerm&) const = default;
 };
 
-// One of the terms must match; no terms match nothing.
+// One of the terms must match. A selector without terms matches nothing.
 struct NodeSelector {
   std::vector<NodeSelectorTerm> terms;
 
@@ -43,8 +43,8 @@ Result<bool> Matches(const NodeSelectorTerm& term, api::Value node);
 // The selector for exactly one node, by name.
 NodeSelector SelectNode(std::string node_name);
 
-// The name of the only node that can match, or "": the selector has one term, and that names the
-// node. Other requirements of the term may still reject it.
+// The name of the only node that can match: the selector has a single term, and that term names the
+// node. Otherwise "". Other requirements of the term may still reject the node.
 std::string_view FindOnlyNode(const NodeSelector& selector);
 // The same for a NodeSelector object; "" if `selector` is absent.
 std::string_view FindOnlyNode(api::Value selector);

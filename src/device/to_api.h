@@ -5,8 +5,8 @@
 
 namespace drakkar::device {
 
-// The allocation as in a claim's status. Empty fields are left out; skipNodeOperations is as
-// written in the slice.
+// Writes the allocation as in a claim's status. Empty fields are omitted; skipNodeOperations is
+// written as in the slice.
 api::Draft AllocationToApi(const AllocationResult& allocation);
 api::Draft NodeSelectorToApi(const NodeSelector& selector);
 api::Draft TolerationToApi(const Toleration& toleration);
