@@ -7,15 +7,16 @@
 
 namespace drakkar::answers {
 
-// A value as people write it; lists with commas.
+// Formats a value for people; list elements are separated by commas.
 std::string AttributeText(const device::AttributeValue& value);
 
-// The attribute `name` of a device: "domain/id", or a bare id in whichever domain. Empty: none.
+// The attribute `name` of a device: "domain/id", or a bare id in any domain. Empty if there is
+// none.
 std::string FindAttributeText(std::string_view driver, const device::Device& device,
                               std::string_view name);
 
-// The attribute that names the model: model, productName, product or type, whichever the device
-// has first. Empty: none.
+// The attribute that names the model: the first of model, productName, product and type that the
+// device has. Empty if it has none.
 std::string ModelOf(std::string_view driver, const device::Device& device);
 
 }  // namespace drakkar::answers

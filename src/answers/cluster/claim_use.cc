@@ -10,8 +10,8 @@ namespace {
 
 using api::Value;
 
-// When the claim got its devices: the allocation says so on newer servers, else the pod was
-// scheduled at that moment, else it was not before the claim was made.
+// When the claim was allocated. Newer servers record it in the allocation. Otherwise use the time
+// at which the pod was scheduled, or else the creation time of the claim, which is a lower bound.
 std::string SinceOf(const ClaimUse& use) {
   if (!use.allocation.allocation_timestamp.empty()) return use.allocation.allocation_timestamp;
   std::string first;

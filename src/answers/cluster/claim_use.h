@@ -10,35 +10,35 @@
 
 namespace drakkar::answers {
 
-// A pod, or something else, that a claim is reserved for.
+// A pod or other object that a claim is reserved for.
 struct Consumer {
   std::string namespace_;
   std::string name;
   std::string uid;
   bool is_pod = true;
-  api::ObjectPtr pod;  // null: not in the snapshot
-  std::string owner;   // what controls the pod: "Job/train"; empty: nothing
+  api::ObjectPtr pod;  // null: not a pod, or not in the snapshot
+  std::string owner;   // the pod's controller: "Job/train"; empty: none
 
   std::string qualified_name() const;  // "namespace/name"
 };
 
-// A claim with devices.
+// An allocated claim.
 struct ClaimUse {
   api::ObjectPtr claim;
   device::AllocationResult allocation;
   std::vector<Consumer> consumers;
-  std::string since;     // when it got them, as exactly as the API says; RFC 3339
-  bool waiting = false;  // some binding condition of its devices is not True yet
+  std::string since;     // when it was allocated, as precisely as the API knows; RFC 3339
+  bool waiting = false;  // a binding condition of its devices is not True yet
 };
 
-using PodsByUid = std::unordered_map<std::string, api::ObjectPtr>;  // looked up only
+using PodsByUid = std::unordered_map<std::string, api::ObjectPtr>;  // never iterated
 PodsByUid IndexPods(const Objects& pods);
 
-// `claim` has an allocation; an error if that cannot be read.
+// `claim` must have an allocation. Fails if that cannot be read.
 Result<ClaimUse> ReadClaimUse(const api::ObjectPtr& claim, const PodsByUid& pods);
 
-// What controls a pod: "Job/train". The Deployment for a pod of a ReplicaSet that carries its hash.
-// Empty: nothing.
+// The controller of a pod: "Job/train". If a pod of a ReplicaSet has the label with the
+// Deployment's hash, the Deployment. Empty if there is none.
 std::string OwnerOf(const api::Object& object);
 
 }  // namespace drakkar::answers

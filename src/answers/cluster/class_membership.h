@@ -13,19 +13,19 @@
 
 namespace drakkar::answers {
 
-// Which DeviceClasses a device belongs to: those whose selectors it all passes. A selector that
-// fails on a device does not select it.
+// Which DeviceClasses a device belongs to: those whose selectors all match it. A selector that
+// fails on a device does not match it.
 //
-// Devices that are equal in what the selectors of a class can read are evaluated once, so the cost
-// follows the number of models, not of devices.
+// Devices that are equal in everything a class's selectors can read are evaluated once, so the cost
+// depends on the number of models, not of devices.
 class ClassMembership {
  public:
   ClassMembership(const Objects& classes, device::ExpressionCompiler& compiler);
 
   const std::vector<std::string>& names() const { return names_; }  // sorted
-  const std::vector<std::string>& notes() const { return notes_; }  // classes that cannot be read
+  const std::vector<std::string>& notes() const { return notes_; }  // unreadable classes
 
-  // Indices of `names`, ascending.
+  // Indexes into `names`, ascending.
   std::vector<std::uint32_t> Find(std::string_view driver, const device::Device& device);
 
  private:
@@ -34,13 +34,13 @@ class ClassMembership {
     bool matches_nothing = false;  // some selector does not compile
     bool reads_everything = false;
     std::vector<std::string> reads;                 // "domain/id"
-    std::unordered_map<std::string, bool> answers;  // by what is read; looked up only
+    std::unordered_map<std::string, bool> answers;  // by the values read; never iterated
   };
 
   std::vector<Class> classes_;
   std::vector<std::string> names_;
   std::vector<std::string> notes_;
-  std::string key_;  // kept for its memory
+  std::string key_;  // kept to reuse its memory
 };
 
 }  // namespace drakkar::answers

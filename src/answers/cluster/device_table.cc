@@ -14,7 +14,7 @@ namespace {
 
 using api::Value;
 
-// Sentences about objects that cannot be read, at most kMaxNotes of them.
+// Limit for sentences about objects that cannot be read.
 constexpr std::size_t kMaxNotes = 5;
 
 void AddNote(std::vector<std::string>& notes, std::string note) {
@@ -299,7 +299,7 @@ void DeviceTable::FindClasses(const Snapshot& snapshot, device::ExpressionCompil
 }
 
 void DeviceTable::FindHealth(const Snapshot& snapshot) {
-  // What the status of a pod says about the devices that its own claims hold, and nothing else.
+  // Reads device health from a pod's status, only for devices that its own claims hold.
   const auto read = [this](const ClaimUse& use, Value containers) {
     for (Value container : containers.elements()) {
       for (Value resource : container["allocatedResourcesStatus"].elements()) {

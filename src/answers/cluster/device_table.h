@@ -36,45 +36,45 @@ struct PoolEntry {
   std::int64_t generation = 0;
   std::int64_t expected_slices = 0;
   std::vector<std::shared_ptr<const device::Slice>> slices;  // by name
-  std::string problem;  // why none of its devices can be used; empty: they can
+  std::string problem;  // why none of its devices can be used; empty if they can
   std::vector<CounterUse> counters;
 };
 
 struct DeviceEntry {
   device::DeviceId id;
   const PoolEntry* pool = nullptr;         // null: no slice lists it, but a claim holds it
-  const device::Device* device = nullptr;  // likewise
-  std::string node;                        // empty: not on one node
-  std::vector<device::Taint> taints;       // its own, and those of rules
+  const device::Device* device = nullptr;  // null if `pool` is null
+  std::string node;                        // empty: not on a single node
+  std::vector<device::Taint> taints;       // its own and those of taint rules
   std::vector<Hold> holds;                 // in order of the claims' names
-  std::vector<std::uint32_t> classes;      // indices of DeviceTable::classes
+  std::vector<std::uint32_t> classes;      // indexes into DeviceTable::classes
   DeviceHealth health;
-  // Why it cannot be allocated although nobody holds it and nothing taints it: its pool, its node
-  // or the counters of its pool. Empty: no such reason.
+  // Why it cannot be allocated although it is neither held nor tainted: its pool, its node or the
+  // counters of its pool. Empty if there is no such reason.
   std::string unusable;
 
-  bool IsHeld() const;     // by a claim without admin access
+  bool IsHeld() const;     // held by a claim without admin access
   bool IsWaiting() const;  // held by a claim that waits for binding conditions
-  bool IsTainted() const;  // by a taint that prevents allocation
+  bool IsTainted() const;  // has a taint that prevents allocation
   bool IsUnhealthy() const { return health.health == "Unhealthy"; }
   bool IsShareable() const { return device != nullptr && device->allow_multiple_allocations; }
-  // Held by somebody who does not share it, or without any capacity left to share.
+  // Held by a claim that does not share it, or no capacity is left to share.
   bool IsUsedUp() const;
-  // A claim that asks for such a device could get it, or a share of it, now.
+  // Whether a claim that requests such a device could get it, or a share of it, now.
   bool IsFree() const;
-  // The one word for it: the first of Unhealthy, Tainted, Waiting, Held, Unusable and Free that is
+  // A one-word summary: the first of Unhealthy, Tainted, Waiting, Held, Unusable and Free that is
   // true.
   std::string_view State() const;
-  // What of this capacity its shares consume.
+  // How much of this capacity the device's shares consume.
   api::Quantity Consumed(std::string_view capacity) const;
 };
 
-// The devices of a snapshot with their holders, in order of their ids. Immutable once built.
-// Slices and claims that cannot be read are left out and named in `notes`.
+// The devices of a snapshot with their holders, ordered by id. Immutable once built. Slices and
+// claims that cannot be read are omitted and named in `notes`.
 class DeviceTable {
  public:
   struct Options {
-    // Decides which classes a device belongs to; null: none.
+    // Determines which classes a device belongs to; null: none.
     device::ExpressionCompiler* compiler = nullptr;
   };
   explicit DeviceTable(const Snapshot& snapshot) : DeviceTable(snapshot, Options()) {}
@@ -89,8 +89,7 @@ class DeviceTable {
   const std::vector<std::string>& notes() const { return notes_; }
   const DeviceEntry* Find(const device::DeviceId& id) const;
 
-  // The nodes whose word on the health of some device counts: where devices are, and where pods
-  // that hold some are.
+  // The nodes to ask for device health: those with devices, and those with pods that hold devices.
   std::vector<std::string> NodesToAsk() const;
 
  private:
@@ -108,13 +107,14 @@ class DeviceTable {
   std::vector<std::unique_ptr<ClaimUse>> claims_;  // by namespace and name
   std::vector<std::string> classes_;
   std::vector<std::string> notes_;
-  std::unordered_map<std::string, std::size_t> index_;  // by id; looked up only
+  std::unordered_map<std::string, std::size_t> index_;  // by id; never iterated
 };
 
 // Whether the taint prevents allocation.
 bool PreventsAllocation(const device::Taint& taint);
 
-// Why pods cannot start on the node now: not ready, silent or cordoned. Empty: they can.
+// Why pods cannot start on the node now: it is not ready, unresponsive or cordoned. Empty if they
+// can.
 std::string DescribeNodeProblem(const api::Object& node, const api::Object* lease, WallTime now);
 
 }  // namespace drakkar::answers

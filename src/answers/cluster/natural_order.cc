@@ -23,7 +23,7 @@ bool NaturalLess(std::string_view a, std::string_view b) {
     ++j;
   }
   if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
-  return a < b;  // equal but for leading zeros
+  return a < b;  // equal except for leading zeros
 }
 
 }  // namespace drakkar::answers

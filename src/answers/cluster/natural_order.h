@@ -4,7 +4,7 @@
 
 namespace drakkar::answers {
 
-// Names as people count: gpu-2 before gpu-10.
+// Compares numbers in names by value: gpu-2 comes before gpu-10.
 bool NaturalLess(std::string_view a, std::string_view b);
 
 }  // namespace drakkar::answers

@@ -13,10 +13,10 @@ namespace drakkar::answers {
 
 using Objects = std::vector<api::ObjectPtr>;
 
-// How a device is doing, as its node or the status of a pod that holds it reports.
+// The health of a device, as reported by its node or in the status of a pod that holds it.
 struct DeviceHealth {
   std::string health = "Unknown";  // Healthy, Unhealthy, Unknown
-  std::string since;               // RFC 3339; empty: not known
+  std::string since;               // RFC 3339; empty if unknown
   std::string message;
 
   bool operator==(const DeviceHealth&) const = default;
@@ -24,8 +24,8 @@ struct DeviceHealth {
 
 using NodeHealth = std::map<device::DeviceId, DeviceHealth>;
 
-// A cluster at one moment: what every answer is computed from. Objects are immutable and shared.
-// Kinds that an answer does not need may be empty.
+// The state of a cluster at one moment, from which every answer is computed. Objects are immutable
+// and shared. Kinds that an answer does not need may be empty.
 struct Snapshot {
   WallTime now{};
   Objects nodes;
@@ -35,18 +35,20 @@ struct Snapshot {
   Objects classes;
   Objects taint_rules;
   Objects leases;  // of nodes
-  Objects events;  // about the object that is asked about
+  Objects events;  // about the object in question
 
-  // All lists are of one resource version. Otherwise the server could not list them that way.
+  // True if all lists have the same resource version. False if the server could not provide that.
   bool consistent = true;
-  bool has_nodes = true;         // false: the caller may not list nodes, so none can be missed
-  std::uint32_t unreadable = 0;  // kinds that the caller may not list: Mask(SnapshotKind)
-  std::string taint_rule_version = "v1";  // the version of DeviceTaintRules that the server has
-  // Pods and claims of this namespace only, because the caller may not list others. Empty: all.
+  bool has_nodes = true;  // false: the caller may not list nodes, so an absent node means nothing
+  std::uint32_t unreadable = 0;           // kinds that the caller may not list: Mask(SnapshotKind)
+  std::string taint_rule_version = "v1";  // served version of DeviceTaintRules
+  // If set, only pods and claims of this namespace are included, because the caller may not list
+  // others.
   std::string only_namespace;
-  // What limits the answer, a sentence each: kinds that could not be read.
+  // Limits of the answer, one sentence each, such as kinds that could not be read.
   std::vector<std::string> notes;
-  // What nodes said when asked, by node. Not part of the API, so not of the same moment.
+  // Device health by node, as the nodes reported it. It is not part of the API, so it may be from
+  // another moment.
   std::map<std::string, NodeHealth> node_health;
 };
 

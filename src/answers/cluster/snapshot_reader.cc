@@ -16,7 +16,7 @@ struct KindPath {
   bool namespaced;
 };
 
-// The smallest collections first: the first one that can be read fixes the resource version.
+// The smallest collections come first, because the first readable one fixes the resource version.
 const std::vector<KindPath>& KindPaths() {
   using enum SnapshotKind;
   static const std::vector<KindPath> kPaths = {
@@ -75,7 +75,7 @@ struct Part {
   const api::Tree tree;
 };
 
-// One pass over the kinds; `exact` empty: as they are now.
+// One pass over the kinds, at the version `exact` or, if that is empty, as they are now.
 class Pass {
  public:
   Pass(const GetPaths& get, const SnapshotOptions& options, std::string exact)
@@ -119,7 +119,7 @@ class Pass {
     }
     Error error = answers[begin].error();
     for (std::size_t i = begin; i < end; ++i) {
-      // A version that the server does not have says nothing about one that it has.
+      // If one API version is missing, that says nothing about the other.
       if (answers[i].error().code != ErrorCode::kNotFound) error = answers[i].error();
     }
     if (kind.namespaced && IsRefused(error)) return ReadNamespace(kind, std::move(error));
@@ -128,7 +128,7 @@ class Pass {
     if (!IsRefused(error)) return error;
     snapshot.unreadable |= Mask(kind.kind);
     if (kind.kind == SnapshotKind::kNodes) snapshot.has_nodes = false;
-    // Leases only say sooner that a node is gone.
+    // Leases are optional: they only show earlier that a node is gone.
     if (kind.kind != SnapshotKind::kLeases) {
       snapshot.notes.push_back(StrCat("you may not list ", kind.name, ", so they are left out"));
     }
@@ -152,7 +152,7 @@ class Pass {
   const std::string exact_;
 };
 
-// The resource version to read everything at; empty if no list can be had.
+// The resource version at which to read everything; empty if no list can be read.
 std::string FindVersion(const GetPaths& get, const SnapshotOptions& options) {
   for (const KindPath& each : KindPaths()) {
     if ((options.kinds & Mask(each.kind)) == 0) continue;
@@ -179,7 +179,7 @@ Objects ItemsOf(const api::TreePtr& list) {
 }
 
 Result<Snapshot> ReadSnapshot(const GetPaths& get, const SnapshotOptions& options) {
-  // What was written meanwhile may have pushed the version out of the server's history.
+  // Writes in the meantime may have pushed the version out of the server's history.
   constexpr int kAttempts = 3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::string version = FindVersion(get, options);

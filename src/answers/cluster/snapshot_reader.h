@@ -11,7 +11,8 @@
 
 namespace drakkar::answers {
 
-// Gets several paths of the API server, concurrently if it can; answers in the order of the paths.
+// Fetches several paths from the API server, concurrently if possible. Results are in the order of
+// the paths.
 using GetPaths =
     std::function<std::vector<Result<api::TreePtr>>(const std::vector<std::string>& paths)>;
 
@@ -31,24 +32,24 @@ inline constexpr std::uint32_t kEveryKind = 0x7f;
 
 struct SnapshotOptions {
   std::uint32_t kinds = kEveryKind;
-  std::string namespace_;  // where to look for pods and claims if the caller may not list them all
+  std::string namespace_;  // for pods and claims if the caller may not list all of them
   WallTime now{};
 };
 
-// Reads the kinds as they are at one resource version: the first list names it, all others ask for
-// exactly that one. A server that cannot do this is listed as it is, and `consistent` is false.
-// What the caller may not read is left out with a note; only ResourceSlices and ResourceClaims are
-// required where they are asked for.
+// Reads the kinds at one resource version: the first list determines it, and all others request
+// exactly that version. If the server does not support this, lists are read as they are and
+// `consistent` is false. Kinds that the caller may not read are omitted with a note; only requested
+// ResourceSlices and ResourceClaims are mandatory.
 Result<Snapshot> ReadSnapshot(const GetPaths& get, const SnapshotOptions& options);
 
-// The items of a list as objects that share its memory.
+// The items of a list, as objects that share its memory.
 Objects ItemsOf(const api::TreePtr& list);
 
 // Asks the nodes for the health of their devices (an endpoint of Drakkar's node agent).
 struct NodeAnswers {
   std::map<std::string, NodeHealth> health;  // by node
   std::vector<std::string> silent;           // nodes that did not answer
-  std::string example;                       // why the first of them did not
+  std::string example;                       // why the first of them did not answer
 };
 NodeAnswers AskNodes(const GetPaths& get, const std::vector<std::string>& nodes);
 

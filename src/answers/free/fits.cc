@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kDevicePlugin = "DynamicResources";
 
-// As the API server does.
+// Applies the API server's defaults.
 void ApplyDefaults(api::Draft& request) {
   if (!request.Has("allocationMode")) request["allocationMode"] = "ExactCount";
   if (request["allocationMode"].str() == "ExactCount" && !request.Has("count")) {
@@ -22,7 +22,7 @@ void ApplyDefaults(api::Draft& request) {
   }
 }
 
-// The claim as the server would store it.
+// The claim as the API server would store it.
 Result<api::ObjectPtr> MakeClaim(api::Value written, std::string_view ns) {
   const bool is_template = written["kind"].str() == "ResourceClaimTemplate";
   const api::Value spec = is_template ? written["spec"]["spec"] : written["spec"];
@@ -119,7 +119,7 @@ Result<FitsAnswer> CountFits(const Snapshot& snapshot, api::Value written,
       if (found == nullptr) break;
       ++count;
       ++answer.total;
-      // Nothing is held by admin access: any number fits.
+      // Admin access holds nothing, so any number fits.
       bool holds = false;
       for (const device::AllocationResult& result : found->results) {
         for (const device::DeviceResult& each : result.results) holds |= !each.admin_access;

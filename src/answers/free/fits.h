@@ -17,24 +17,24 @@ struct FitsAnswer {
     std::string name;
     std::size_t count = 0;
   };
-  std::string claim;  // its name
+  std::string claim;  // name of the claim
   std::size_t total = 0;
   bool at_least = false;    // counting stopped at `kMaxFits`
-  std::vector<Node> nodes;  // most first; none with zero
-  std::string why_none;     // if no node was even looked at
+  std::vector<Node> nodes;  // most fits first, without nodes that fit none
+  std::string why_none;     // why no node was considered
   std::vector<std::string> notes;
 };
 
 inline constexpr std::size_t kMaxFits = 100'000;
 
-// Allocates `claim` (a ResourceClaim or ResourceClaimTemplate, as written) again and again, node by
-// node, until nothing is left: what the scheduler's own allocator finds on nodes that its other
-// plugins do not refuse to a pod with nothing but the claim. CPU, memory and the number of pods are
-// not counted.
+// Allocates `claim` (a ResourceClaim or ResourceClaimTemplate, as written) repeatedly, node by
+// node, until nothing is left. It uses the scheduler's own allocator, on nodes that the other
+// plugins do not reject for a pod with only this claim. CPU, memory and the number of pods are not
+// counted.
 Result<FitsAnswer> CountFits(const Snapshot& snapshot, api::Value claim,
                              scheduler::SimulationOptions options);
 
-// A pod that asks for nothing but the claim.
+// A pod that needs only the claim.
 api::ObjectPtr PodForClaim(std::string_view ns, std::string_view claim_name,
                            std::string_view claim_uid);
 

@@ -14,7 +14,7 @@ namespace drakkar::answers {
 struct Grouping {
   enum class Kind : std::uint8_t { kClass, kModel, kDriver, kNode, kPool, kAttribute };
   Kind kind = Kind::kClass;
-  std::string attribute;  // of kAttribute: "id" of any domain, or "domain/id"
+  std::string attribute;  // for kAttribute: "id" in any domain, or "domain/id"
 
   std::string name() const;  // "class", "model" ..., or the attribute
 };
@@ -22,7 +22,7 @@ struct Grouping {
 // "class", "model", "driver", "node", "pool", or the name of an attribute.
 Result<Grouping> ParseGrouping(std::string_view text);
 
-// The groups a device is in: several classes, otherwise one. "<none>" for a device without.
+// The groups of a device: possibly several classes, otherwise one. "<none>" if it has none.
 std::vector<std::string> GroupsOf(const DeviceTable& table, const DeviceEntry& entry,
                                   const Grouping& by);
 
@@ -35,16 +35,16 @@ struct DeviceFilter {
   bool Matches(const DeviceTable& table, const DeviceEntry& entry) const;
 };
 
-// A device may be held and tainted and unhealthy at once, so these do not add up to `total`; and a
-// shareable device may be held and free.
+// A device may be held, tainted and unhealthy at once, so these do not add up to `total`. A
+// shareable device may be both held and free.
 struct DeviceCounts {
   std::size_t total = 0;
   std::size_t free = 0;  // a claim could get it, or a share of it, now
   std::size_t held = 0;
-  std::size_t waiting = 0;  // of those: for binding conditions
-  std::size_t tainted = 0;  // NoSchedule or NoExecute
+  std::size_t waiting = 0;  // held, and waiting for binding conditions
+  std::size_t tainted = 0;  // with NoSchedule or NoExecute
   std::size_t unhealthy = 0;
-  std::size_t unusable = 0;  // pool, node or counters
+  std::size_t unusable = 0;  // because of pool, node or counters
 
   void Add(const DeviceEntry& entry);
 };
@@ -54,23 +54,23 @@ struct FreeGroup {
   DeviceCounts counts;
 };
 
-// An amount that devices or claims share.
+// A capacity or counter that devices or claims share.
 struct SharedAmount {
   std::string group;
-  std::string name;       // of the capacity or counter
+  std::string name;       // name of the capacity or counter
   std::size_t count = 0;  // devices or counter sets that have it
   api::Quantity total;
   api::Quantity used;
   api::Quantity free;
-  api::Quantity largest_free;  // in one device or counter set
+  api::Quantity largest_free;  // largest free amount in one device or counter set
 };
 
 struct FreeAnswer {
   std::string by;
   std::vector<FreeGroup> groups;       // by name, "<none>" last
-  DeviceCounts all;                    // each device once
-  std::vector<SharedAmount> capacity;  // of devices that may be shared
-  std::vector<SharedAmount> counters;  // of pools with partitionable devices
+  DeviceCounts all;                    // counts each device once
+  std::vector<SharedAmount> capacity;  // capacity of shareable devices
+  std::vector<SharedAmount> counters;  // counters of pools with partitionable devices
   std::vector<std::string> notes;
 };
 

@@ -13,24 +13,24 @@
 
 namespace drakkar::answers {
 
-// Snapshots of a cluster that is followed by watches, for views that stay open. Each kind is
-// current, but they are not all of one resource version: what was written together may be seen one
-// after the other.
+// Snapshots of a cluster that is followed with watches, for views that stay open. Each kind is
+// current, but kinds may be at different resource versions: objects that were written together may
+// appear one after the other.
 //
 // Loop-bound. Its size is that of the collections it follows.
 class LiveCluster {
  public:
-  // Follows the kinds that `first` shows the caller may read, in the same namespaces.
+  // Follows the kinds that the caller may read according to `first`, in the same namespaces.
   LiveCluster(EventLoop& loop, Random& random, client::Client& client, const Snapshot& first,
               std::uint32_t kinds);
 
-  // Before Start only. Runs after every change of any object.
+  // Call it before Start. Runs after every change of any object.
   void OnChange(std::function<void()> callback) { on_change_ = std::move(callback); }
   void Start();
 
-  // True once every kind has been listed; until then Take gives the first snapshot.
+  // True once every kind has been listed. Until then Take returns the first snapshot.
   bool has_synced() const;
-  // Rises with every change.
+  // Incremented with every change.
   std::uint64_t changes() const { return changes_; }
   Snapshot Take(WallTime now) const;
 

@@ -8,7 +8,7 @@ namespace drakkar::answers {
 namespace {
 
 constexpr std::size_t kGap = 2;
-// Less of a name than this says nothing.
+// A name shortened further would be useless.
 constexpr std::size_t kMinShrunk = 10;
 constexpr std::string_view kEllipsis = "…";
 

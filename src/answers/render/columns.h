@@ -6,16 +6,16 @@
 
 namespace drakkar::answers {
 
-// The width everything is made to fit unless the reader's terminal is wider.
+// Width of all output unless the terminal is wider.
 inline constexpr std::size_t kTextWidth = 80;
 
 struct Column {
   std::string title;
-  bool right = false;       // numbers
-  bool shrinkable = false;  // names that may be cut in the middle when the table is too wide
+  bool right = false;       // right-aligned, for numbers
+  bool shrinkable = false;  // names that may be shortened in the middle if the table is too wide
 };
 
-// Rows of cells in columns, two spaces apart, nothing after the last cell of a row.
+// A table with columns two spaces apart, without trailing spaces.
 class TextTable {
  public:
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -23,9 +23,9 @@ class TextTable {
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
-  // At most `width` columns wide as far as the shrinkable columns allow; 0: as wide as it gets.
-  // `widths` has what columns have been so far and grows, so that tables that follow each other
-  // stay in line; null: this one stands alone.
+  // Fits the table into `width` columns if shrinking the shrinkable columns suffices; 0: no limit.
+  // `widths` holds the column widths so far and grows, so that consecutive tables stay aligned;
+  // null for a single table.
   std::string Render(std::size_t width, bool headers = true,
                      std::vector<std::size_t>* widths = nullptr) const;
 
@@ -34,10 +34,10 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// How many columns of a terminal a text takes, roughly: one for each code point.
+// Approximate number of terminal columns of a text: one per code point.
 std::size_t DisplayWidth(std::string_view text);
 
-// `text` in at most `width` columns: its beginning and its end, with an ellipsis between them.
+// `text` in at most `width` columns: its start and its end, with an ellipsis in between.
 std::string CutMiddle(std::string_view text, std::size_t width);
 
 // Lines of at most `width` columns, broken between words; all but the first begin with `indent`

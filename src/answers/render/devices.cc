@@ -11,7 +11,7 @@
 namespace drakkar::answers {
 namespace {
 
-// "CLASS" for class; names of attributes and labels stay as they are written.
+// "CLASS" for class. Names of attributes and labels are not changed.
 std::string TitleOf(std::string_view by) {
   std::string upper(by);
   if (upper.find_first_of("./") != std::string::npos) return upper;
@@ -80,7 +80,7 @@ std::string OrNone(std::string_view text) {
   return text.empty() ? "<none>" : std::string(text);
 }
 
-// How the device is shared, or nothing: "2Gi memory".
+// The shared amount, for example "2Gi memory"; empty if the device is not shared.
 std::string ShareText(const Holding& holding) {
   if (holding.result->admin_access) return "admin";
   std::vector<std::string> parts;

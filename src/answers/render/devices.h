@@ -10,13 +10,13 @@
 namespace drakkar::answers {
 
 struct RenderOptions {
-  std::size_t width = 80;  // 0: as wide as it gets
+  std::size_t width = 80;  // 0: no limit
   bool wide = false;       // more columns
   bool headers = true;
   WallTime now{};
 };
 
-// Answers about devices as text for people. Notes come first, a line each.
+// Renders answers about devices as text for people. Notes come first, one per line.
 std::string RenderFree(const FreeAnswer& answer, const RenderOptions& options);
 std::string RenderFits(const FitsAnswer& answer, const RenderOptions& options);
 std::string RenderWho(const WhoAnswer& answer, const RenderOptions& options);

@@ -10,7 +10,7 @@
 
 namespace drakkar::answers {
 
-// api::JsonWriter with a word for each kind of field that answers have.
+// api::JsonWriter with a function for each kind of field in answers.
 //
 //   JsonOut json;
 //   json.BeginObject();
@@ -44,7 +44,7 @@ class JsonOut {
   JsonOut& Field(std::string_view name, T value) {
     return Key(name).Number(static_cast<std::int64_t>(value));
   }
-  // Leaves an empty text out.
+  // Omits the field if the text is empty.
   JsonOut& FieldIfAny(std::string_view name, std::string_view text) {
     return text.empty() ? *this : Field(name, text);
   }

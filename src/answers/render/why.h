@@ -7,8 +7,8 @@
 
 namespace drakkar::answers {
 
-// The sentence, then nodes grouped by reason, who holds what is missing, what is waited for and
-// what would help; node by node if the answer has them.
+// The summary sentence, then nodes grouped by reason, who holds the missing devices, what the pod
+// waits for, and what would help. Also node by node if the answer has that.
 std::string RenderWhy(const WhyAnswer& answer, const RenderOptions& options);
 
 // The same as JSON: an object.

@@ -12,8 +12,8 @@
 
 namespace drakkar::answers::testing {
 
-// The objects of a stream of YAML documents, by kind. Claims get a uid and a resourceVersion, pods
-// a uid, where none is given: "pod-NAME", "claim-NAME".
+// The objects of a stream of YAML documents, by kind. Claims without a uid or resourceVersion and
+// pods without a uid get one: "pod-NAME", "claim-NAME".
 inline Snapshot FromYaml(std::string_view text, std::string_view now = "2026-01-01T12:00:00Z") {
   Snapshot snapshot;
   snapshot.now = api::ParseTime(now).value();
@@ -45,7 +45,7 @@ inline Snapshot FromYaml(std::string_view text, std::string_view now = "2026-01-
   return snapshot;
 }
 
-// A node that is ready and has room.
+// A node that is ready and has free resources.
 inline std::string Node(std::string_view name, std::string_view spec = "{}") {
   return StrCat("---\nkind: Node\nmetadata: {name: ", name, "}\nspec: ", spec,
                 "\nstatus: {allocatable: {cpu: 8, memory: 32Gi, pods: 110},"
@@ -60,7 +60,7 @@ inline std::string Slice(std::string_view node, std::string_view devices,
                 ", generation: 1, resourceSliceCount: 1}\n  devices: ", devices, "\n");
 }
 
-// The results of an allocation: devices of a pool, for the request "gpu".
+// An allocated claim with devices of a pool, for the request "gpu".
 inline std::string HeldClaim(std::string_view name, std::string_view pool,
                              std::initializer_list<std::string_view> devices,
                              std::string_view pod = {}, std::string_view ns = "default") {

@@ -11,13 +11,13 @@
 
 namespace drakkar::answers {
 
-// Which holders to show; what is empty does not matter.
+// Which holders to show. Empty fields match everything.
 struct WhoFilter {
-  std::vector<std::string> devices;  // "gpu-0", "pool/gpu-0" or "driver/pool/gpu-0"; any of them
-  std::string node;                  // where the device or the pod is
+  std::vector<std::string> devices;  // any of "gpu-0", "pool/gpu-0" or "driver/pool/gpu-0"
+  std::string node;                  // node of the device or of the pod
   std::string namespace_;
   std::string owner;          // "Job/train" or "train"
-  api::LabelSelector labels;  // of the pod
+  api::LabelSelector labels;  // labels of the pod
 };
 
 // A device, and one pod that uses it through one claim.
@@ -25,28 +25,28 @@ struct Holding {
   const DeviceEntry* device = nullptr;
   const ClaimUse* claim = nullptr;
   const device::DeviceResult* result = nullptr;
-  const Consumer* consumer = nullptr;  // null: the claim is allocated, but reserved for nobody
+  const Consumer* consumer = nullptr;  // null: the claim is allocated but not reserved
 
   std::string pod() const;    // "namespace/name", or "<none>"
-  std::string owner() const;  // what controls the pod, or "<none>"
+  std::string owner() const;  // the pod's controller, or "<none>"
 };
 
 struct WhoAnswer {
-  std::vector<Holding> holdings;  // in order of devices
+  std::vector<Holding> holdings;  // ordered by device
   std::vector<std::string> notes;
 };
 
 // The table must outlive the answer.
 WhoAnswer FindHolders(const DeviceTable& table, const WhoFilter& filter);
 
-// Whether `name` means this device: its name alone, with its pool, or with driver and pool.
+// Whether `name` refers to this device: its name alone, with its pool, or with driver and pool.
 bool NamesDevice(std::string_view name, const device::DeviceId& id);
 
-// Holders counted together.
+// How to group holders.
 struct HolderGrouping {
   enum class Kind : std::uint8_t { kNode, kNamespace, kOwner, kLabel };
   Kind kind = Kind::kNamespace;
-  std::string label;  // of kLabel
+  std::string label;  // for kLabel
 
   std::string name() const;  // "node", "namespace", "owner", or the label
 };
@@ -59,9 +59,9 @@ struct HolderGroup {
   std::size_t claims = 0;
   std::size_t pods = 0;
   std::size_t unhealthy = 0;  // devices
-  std::string oldest;         // RFC 3339: since when the first of its claims has devices
+  std::string oldest;         // RFC 3339: when the first of its claims was allocated
 };
-// By name, "<none>" last.
+// Sorted by name, "<none>" last.
 std::vector<HolderGroup> GroupHolders(const WhoAnswer& answer, const HolderGrouping& by);
 
 }  // namespace drakkar::answers

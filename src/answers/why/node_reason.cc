@@ -22,7 +22,7 @@ std::string LowerFirst(std::string text) {
   return text;
 }
 
-// In two or three words; what the plugin says in full is among the details.
+// The reason in two or three words. The details contain the plugin's full message.
 std::string ShortReason(const scheduler::NodeRefusal& refusal) {
   const std::string& plugin = refusal.plugin;
   const std::string reason = refusal.reasons.empty() ? std::string() : refusal.reasons.front();
@@ -44,7 +44,7 @@ std::string ShortReason(const scheduler::NodeRefusal& refusal) {
   return reason.empty() ? LowerFirst(plugin) : LowerFirst(reason);
 }
 
-// What the furthest device of a request fell at, when none is free or held by others.
+// If no device is free or held by others: the last rule that any device of the request reached.
 std::string FurthestReason(const RequestExplanation& request) {
   Rule furthest = Rule::kInUse;
   for (const Refusal& refusal : request.refusals) furthest = std::max(furthest, refusal.rule);
@@ -85,7 +85,7 @@ std::size_t DeviceCount(const RequestExplanation& request) {
 }
 
 std::size_t MissingOf(const RequestExplanation& request) {
-  if (request.wants_all) return request.held_count;  // all of them, so none may be held
+  if (request.wants_all) return request.held_count;  // it needs every device, so none may be held
   return request.wanted > request.candidates ? request.wanted - request.candidates : 0;
 }
 
@@ -112,7 +112,7 @@ NodeReason ForRequest(const std::string& claim, const RequestExplanation& reques
   return reason;
 }
 
-// A request as a whole: of its alternatives the one that lacks least.
+// A request as a whole: the alternative that lacks the least.
 struct RequestGroup {
   const std::string* claim;
   const RequestExplanation* best;
@@ -157,7 +157,7 @@ NodeReason ForDevices(const Explanation& explanation) {
     return reason;
   }
   if (shortest != nullptr) return ForRequest(*shortest->claim, *shortest->best);
-  // Each request by itself would have enough.
+  // Each request alone would have enough devices.
   for (const allocator::ClosestMiss& miss : explanation.closest) {
     if (miss.rule == Rule::kConstraint) reason.text = "constraints not met";
     if (miss.rule == Rule::kCounters) reason.text = "counters used up";
@@ -183,7 +183,7 @@ NodeReason ForDevices(const Explanation& explanation) {
 }  // namespace
 
 NodeReason ClassifyNode(const scheduler::NodeExplanation& explanation) {
-  // A node that takes no pod at all, whatever its devices, is named for that.
+  // A node that accepts no pods at all, whatever its devices, gets that as its reason.
   for (const scheduler::NodeRefusal& refusal : explanation.refusals) {
     if (refusal.plugin == kDevicePlugin) continue;
     NodeReason reason;

@@ -4,7 +4,7 @@
 
 namespace drakkar::answers {
 
-// Writes the one sentence that comes first; after Redact.
+// Writes the summary sentence. Call it after Redact.
 void Summarize(WhyAnswer& answer, WallTime now);
 
 }  // namespace drakkar::answers

@@ -55,7 +55,7 @@ std::string FinalizerOwner(std::string_view finalizer, const api::Object& object
   return StrCat("the controller of ", finalizer.substr(0, slash));
 }
 
-// When the deletion was asked for: the time stamp is when it is due.
+// When the deletion was requested: the timestamp says when it is due.
 std::string DeletedSince(const api::Object& object) {
   const Value metadata = object["metadata"];
   const Result<WallTime> due = api::ParseTime(metadata["deletionTimestamp"].str());
@@ -170,7 +170,8 @@ std::vector<PreparationWait> FindPreparationWaits(const api::Object& pod, const 
     wait.node = pod["spec"]["nodeName"].str();
     wait.drivers.assign(drivers.begin(), drivers.end());
     wait.since = since;
-    // The event is about the pod as a whole; it is this claim's if it names it or there is one.
+    // The event is about the whole pod. It concerns this claim if it names the claim or if there is
+    // only one.
     if (claims.size() == 1 || error.find(claim->name()) != std::string::npos) {
       wait.error = error;
       wait.error_at = error_at;

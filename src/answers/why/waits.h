@@ -12,12 +12,12 @@ namespace drakkar::answers {
 // are. `timeout` counts from the allocation.
 std::vector<ConditionWait> FindConditionWaits(const api::Object& claim, Duration timeout);
 
-// Why an object that is being deleted is still there; nothing if it is not being deleted. One for
-// each finalizer.
+// Why an object that is being deleted still exists, one entry per finalizer. Empty if it is not
+// being deleted.
 std::vector<DeletionWait> FindDeletionWaits(std::string_view what, const api::Object& object,
                                             const Snapshot& snapshot);
 
-// Claims of a pod that has a node but no running container. `events` are those of the pod.
+// Unprepared claims of a pod that has a node but no running container. `events` are the pod's.
 std::vector<PreparationWait> FindPreparationWaits(const api::Object& pod, const Objects& claims,
                                                   const Objects& events);
 

@@ -39,7 +39,7 @@ WhatIf::WhatIf(const scheduler::Simulation& whole, const std::string& node,
     simulation_.slices.push_back(slice);
     pools.insert({spec["driver"].str(), spec["pool"]["name"].str()});
   }
-  // Slices of the same pools on other nodes: a pool counts as a whole.
+  // Include the pools' slices on other nodes, because a pool is only valid as a whole.
   for (const api::ObjectPtr& slice : whole.slices) {
     const Value spec = (*slice)["spec"];
     const std::string_view on = spec["nodeName"].str();

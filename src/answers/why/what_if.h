@@ -8,19 +8,21 @@
 
 namespace drakkar::answers {
 
-// Whether the pod of a simulation would fit one node if something were different: the scheduler's
-// own code over that node, its devices and the pools that it shares with others.
+// Whether the simulated pod would fit a node if something were different. Runs the scheduler's own
+// code over that node, its devices and the pools that it shares with other nodes.
 class WhatIf {
  public:
   WhatIf(const scheduler::Simulation& whole, const std::string& node,
          const scheduler::SimulationOptions& options);
 
-  // Claims by "namespace/name": they hold nothing, and the pods that use them are gone.
+  // Whether it fits if these claims ("namespace/name") hold nothing and the pods that use them are
+  // deleted.
   bool FitsWithout(const std::set<std::string>& claims) const;
-  // A request of a claim, "request" or "request/subrequest", asks for `count` devices.
+  // Whether it fits if a request of a claim ("request" or "request/subrequest") asks for `count`
+  // devices.
   bool FitsWithCount(const std::string& claim, const std::string& request,
                      std::int64_t count) const;
-  // The node is not cordoned.
+  // Whether it fits if the node is not cordoned.
   bool FitsUncordoned() const;
 
  private:

@@ -32,7 +32,7 @@ api::ObjectPtr FindObject(const Objects& objects, std::string_view ns, std::stri
   return nullptr;
 }
 
-// What one node says, and the one reason for it.
+// The explanation for one node, and its main reason.
 struct Judged {
   const scheduler::NodeExplanation* node;
   NodeReason reason;
@@ -51,7 +51,7 @@ std::vector<std::string> DetailsOf(const scheduler::NodeExplanation& node) {
   return details;
 }
 
-// The fewest claims that hold at least `missing` of `devices`: those with the most first.
+// The fewest claims that hold at least `missing` of `devices`, the largest holders first.
 std::vector<Holder> FindHolders(const Snapshot& snapshot,
                                 const std::vector<device::DeviceId>& devices, std::size_t missing) {
   const std::set<device::DeviceId> wanted(devices.begin(), devices.end());
@@ -179,7 +179,7 @@ class Explainer {
     return AskScheduler(PodForClaim(claim->namespace_(), claim->name(), claim->uid()), *profile);
   }
 
-  // A claim waits for a pod, and a pod has more needs than its claim.
+  // A claim waits for a pod, and a pod needs more than its claim.
   void NoteUsers(const api::Object& claim) {
     std::vector<std::string> users;
     for (const api::ObjectPtr& pod : snapshot_.pods) {
@@ -199,7 +199,7 @@ class Explainer {
     }
   }
 
-  // The devices that the claims have already.
+  // Records the devices that are already allocated to the claims.
   void TakeAllocation() {
     const PodsByUid pods = IndexPods(snapshot_.pods);
     for (const api::ObjectPtr& claim : claims_) {
@@ -218,7 +218,7 @@ class Explainer {
     }
   }
 
-  // Null, with the reason in the answer, if no scheduler goes by this name.
+  // Null if no scheduler has this name; the answer then contains the reason.
   const scheduler::ProfileConfig* FindProfile(std::string_view name) {
     for (const scheduler::ProfileConfig& each : options_.settings.profiles) {
       if (each.name == name) return &each;
@@ -317,7 +317,7 @@ class Explainer {
 
   void FindHelp(const scheduler::Simulation& simulation,
                 const scheduler::SimulationOptions& options) {
-    // A node that is only cordoned costs nobody anything.
+    // Uncordoning a node costs nobody anything.
     for (const Judged& each : judged_) {
       if (each.reason.text != "cordoned" || answer_.help.size() == WhyAnswer::kMaxHelp) continue;
       if (each.node->devices && !each.node->devices->fits) continue;
@@ -357,7 +357,7 @@ class Explainer {
     }
   }
 
-  // Rules of which one, taken away alone, lets the claims through on some node that takes the pod.
+  // Suggests single rules whose removal would let the claims fit on a node that accepts the pod.
   void HelpByChange() {
     std::set<std::string> seen;
     for (const Judged& each : judged_) {
@@ -414,7 +414,7 @@ void Redact(WhyAnswer& answer, const Viewer& viewer) {
   if (answer.closest) hide(answer.closest->holders);
   for (Help& help : answer.help) hide(help.holders);
   if (viewer.nodes) return;
-  // Names of nodes, and of devices and pools that are often named after them.
+  // Remove names of nodes, and of devices and pools, which are often named after nodes.
   if (answer.closest) answer.closest->node.clear();
   answer.fitting.clear();
   answer.then_waits_for.clear();

@@ -29,32 +29,32 @@ struct WhySubject {
   std::string ToString() const;  // "pod team/train-0"
 };
 
-// Who holds devices that are missing.
+// A claim that holds missing devices, and its user.
 struct Holder {
   std::string namespace_;
-  std::string pod;  // empty: the claim is reserved for nobody
+  std::string pod;  // empty: the claim is not reserved
   std::string claim;
-  std::string owner;  // what controls the pod; empty: nothing
+  std::string owner;  // the pod's controller; empty: none
   std::string since;  // RFC 3339
   std::size_t devices = 0;
-  bool hidden = false;  // the asker may not see it: all names are empty
+  bool hidden = false;  // the viewer may not see it, so all names are empty
 
   std::string ToString() const;  // "team-b/tune-9", "claim team-b/c", "another namespace"
 };
 
-// Nodes that refuse for the same reason.
+// Nodes that reject the pod for the same reason.
 struct NodeGroup {
   std::string reason;  // "full", "short by 4 devices", "wrong class", "cordoned"
   std::size_t count = 0;
-  std::vector<std::string> nodes;    // by name; empty: the asker may not see them
-  std::vector<std::string> details;  // what the scheduler says about the first of them
+  std::vector<std::string> nodes;    // sorted; empty: the viewer may not see them
+  std::vector<std::string> details;  // the scheduler's reasons for the first of them
 };
 
 // The node on which the fewest devices are missing.
 struct Closest {
-  std::string node;  // empty: the asker may not see it
+  std::string node;  // empty: the viewer may not see it
   std::size_t missing = 0;
-  std::vector<Holder> holders;  // the fewest that hold enough of what is missing
+  std::vector<Holder> holders;  // the fewest claims that hold enough of the missing devices
 };
 
 // A binding condition that is not True yet (KEP-5007).
@@ -62,9 +62,9 @@ struct ConditionWait {
   std::string claim;   // "namespace/name"
   std::string device;  // "driver/pool/device"
   std::string condition;
-  std::string message;   // what the driver says about it
+  std::string message;   // the driver's message
   std::string since;     // RFC 3339
-  std::string deadline;  // RFC 3339; empty: not known
+  std::string deadline;  // RFC 3339; empty if unknown
   bool failed = false;   // a failure condition is True
 };
 
@@ -72,7 +72,7 @@ struct ConditionWait {
 struct DeletionWait {
   std::string object;     // "pod team/train-0"
   std::string since;      // RFC 3339
-  std::string finalizer;  // empty: none is left
+  std::string finalizer;  // empty if none is left
   std::string owner;      // who removes it, or what ends the deletion
 };
 
@@ -82,17 +82,17 @@ struct PreparationWait {
   std::string node;
   std::vector<std::string> drivers;
   std::string since;  // RFC 3339
-  std::string error;  // the last one; empty: none reported
+  std::string error;  // the last error; empty if none was reported
   std::string error_at;
 };
 
-// A change that would let the pod in, checked against the scheduler's own code.
+// A change that would make the pod fit, verified with the scheduler's own code.
 struct Help {
   enum class Kind : std::uint8_t {
-    kFree,      // release what `holders` hold on `node`
-    kCount,     // ask for `count` devices in `what`
-    kUncordon,  // `node`
-    kChange,    // `what`, a field or setting
+    kFree,      // release the devices that `holders` hold on `node`
+    kCount,     // request `count` devices in `what`
+    kUncordon,  // uncordon `node`
+    kChange,    // change `what`, a field or setting
   };
   Kind kind = Kind::kChange;
   std::string node;
@@ -103,30 +103,31 @@ struct Help {
 
 struct WhyAnswer {
   std::string subject;
-  bool fits = false;  // it has a node, or would get one
+  bool fits = false;  // the pod has a node or would get one
   // One sentence without a period, written by Summarize (summary.h).
   std::string sentence;
-  std::string blocked;               // why no node was looked at; empty: nodes were
-  std::string node;                  // where the pod is, or is expected; empty: nowhere
-  std::vector<std::string> devices;  // it has: "driver/pool/device"
-  std::string since;                 // it has them: RFC 3339
+  std::string blocked;               // why no node was considered; empty if nodes were
+  std::string node;                  // where the pod is or is expected; empty if nowhere
+  std::vector<std::string> devices;  // allocated devices: "driver/pool/device"
+  std::string since;                 // when they were allocated; RFC 3339
 
   std::size_t node_count = 0;
   std::size_t fitting_count = 0;
-  std::vector<std::string> fitting;  // nodes, by name
-  // What the pod would wait for before it is bound: on the first of them, if it does on all.
+  std::vector<std::string> fitting;  // nodes that fit, sorted by name
+  // What the pod would wait for before it is bound, on the first fitting node. Empty unless it
+  // would wait on all of them.
   std::vector<std::string> then_waits_for;
-  std::vector<NodeGroup> groups;  // most nodes first
+  std::vector<NodeGroup> groups;  // largest group first
   std::optional<Closest> closest;
   std::vector<ConditionWait> conditions;
   std::vector<DeletionWait> deletions;
   std::vector<PreparationWait> preparations;
   std::vector<Help> help;  // smallest first, at most kMaxHelp
-  // Node by node, in the scheduler's words; only if asked for.
+  // Details of each node, worded by the scheduler. Only on request.
   std::vector<scheduler::NodeExplanation> nodes;
   std::vector<std::string> notes;
-  // What the scheduler itself knows about the pod, if it is the one who answers: "in the queue
-  // after 3 attempts".
+  // The scheduler's own state of the pod, if the scheduler answers: "in the queue after 3
+  // attempts".
   std::string queue;
 
   static constexpr std::size_t kMaxHelp = 3;
@@ -138,17 +139,17 @@ struct WhyOptions {
   device::ExpressionCompiler& compiler;
   const scheduler::Settings& settings;
   bool with_nodes = false;  // fill WhyAnswer::nodes
-  std::string node;         // only this node; empty: all
+  std::string node;         // consider only this node; empty: all
 };
 
-// An error if the subject does not exist, or the node; not if it does not fit.
+// Fails if the subject or the node does not exist. A pod that does not fit is not an error.
 Result<WhyAnswer> ExplainWhy(const Snapshot& snapshot, const WhySubject& subject,
                              const WhyOptions& options);
 
-// What the asker may see. Counts stay.
+// What the viewer may see. Counts are not redacted.
 struct Viewer {
   bool nodes = true;
-  std::function<bool(std::string_view ns)> sees_namespace;  // empty: all
+  std::function<bool(std::string_view ns)> sees_namespace;  // if empty, all
 };
 void Redact(WhyAnswer& answer, const Viewer& viewer);
 

@@ -31,7 +31,7 @@ std::string Devices(int count, std::string_view more = {}) {
   return list + "]";
 }
 
-// A claim that asks for `count` devices, and the pod that uses it, both called `name`.
+// A claim for `count` devices and the pod that uses it, both named `name`.
 std::string Wanting(std::string_view name, int count, std::string_view request = {},
                     std::string_view pod_spec = {}, std::string_view pod_metadata = {}) {
   return StrCat("---\nkind: ResourceClaim\nmetadata: {name: ", name,
@@ -74,7 +74,7 @@ class WhyTest : public ::testing::Test {
   scheduler::Settings settings_;
 };
 
-// Three full nodes, one with half of its devices held by tune-9, one of another driver.
+// Three full nodes, one with half of its devices held by tune-9, and one with another driver.
 Snapshot BusyCluster(int wanted) {
   std::string text = kClass;
   for (const char* node : {"gpu-1", "gpu-2", "gpu-10"}) {
@@ -338,7 +338,7 @@ TEST_F(WhyTest, WhatKeepsAPodOutOfTheQueueIsSaid) {
 }
 
 TEST_F(WhyTest, HolderNamesNeedNoPodAndHelpIsOnlyWhatWorks) {
-  // Letting go of the claim does not help: the pod wants more than the node has CPU for.
+  // Releasing the claim does not help: the pod needs more CPU than the node has.
   const Snapshot snapshot =
       FromYaml(kClass + Node("n1") + Slice("n1", Devices(2)) +
                HeldClaim("idle", "n1", {"gpu-0"}, "", "team-b") + Wanting("train", 2));
