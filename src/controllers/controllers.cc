@@ -21,15 +21,15 @@
 namespace drakkar::controllers {
 namespace {
 
-// How a controller acts: under its own account if there is a client for it, with events in its own
-// name.
+// The client and event recorder of a controller: with its own service account if there is a client
+// for it, and events in its own name.
 struct Actor {
   Actor(const Controllers::Options& options, std::string_view account, std::string component)
       : own(options.client_for ? options.client_for(account) : nullptr),
         client(own != nullptr ? *own : options.client),
         events({.loop = options.loop, .client = client, .component = std::move(component)}) {}
 
-  const std::unique_ptr<client::Client> own;  // null: the shared one
+  const std::unique_ptr<client::Client> own;  // null: uses the shared one
   client::Client& client;
   client::EventRecorder events;
 };
@@ -162,7 +162,7 @@ struct Controllers::Impl {
     return *actor;
   }
 
-  // In the order they are started: owners before what they own.
+  // In the order in which they are started: owners before their dependents.
   std::vector<client::Informer*> Informers() {
     return {&nodes,  &accounts,    &authorities,  &namespaces, &templates,
             &claims, &deployments, &replica_sets, &cron_jobs,  &replication_controllers,
@@ -170,7 +170,7 @@ struct Controllers::Impl {
   }
 
   const Options options;
-  // Informers and indexes first: they outlive the controllers that use them.
+  // Informers and indexes come first, so that they outlive the controllers that use them.
   client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates;
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
   OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner;

@@ -20,15 +20,15 @@ class Controllers {
   struct Options {
     EventLoop& loop;
     Random& random;
-    // The shared informers' client, and the controllers' own if `client_for` is null.
+    // Used by the shared informers, and by the controllers if `client_for` is null.
     client::Client& client;
     Metrics& metrics;
-    // Makes the client of a service account of kube-system; called once for each account.
+    // Creates the client for a service account in kube-system. Called once per account.
     std::function<std::unique_ptr<client::Client>(std::string_view account)> client_for = nullptr;
-    // Receives the warnings about claims; null: they become events, as everything else does.
+    // Receives the warnings about claims. If null, they become events like all others.
     std::function<void(const api::ObjectPtr& object, std::string_view reason, std::string message)>
         warn = nullptr;
-    // The authority's certificate for every namespace's kube-root-ca.crt; empty: none is made.
+    // CA certificate for the ConfigMap kube-root-ca.crt of every namespace; empty: none is created.
     std::string ca_pem = {};
     Selection selection = {};
   };

@@ -47,7 +47,7 @@ class ControllersTest : public ::testing::Test {
     Settle();
   }
 
-  // The claim the pod's status names.
+  // The claim that the pod's status names.
   api::ObjectPtr ClaimOf(const std::string& pod) {
     api::ObjectPtr object = server_.Get("Pod", "default/" + pod);
     if (object == nullptr) return nullptr;
@@ -60,7 +60,7 @@ class ControllersTest : public ::testing::Test {
     return server_.core().FindCache("resource.k8s.io", "resourceclaims")->objects().size();
   }
 
-  // What the scheduler does: allocation and reservation, once the finalizer is there.
+  // Does what the scheduler does: allocates and reserves once the finalizer is set.
   void AllocateFor(const std::string& pod) {
     api::ObjectPtr object = server_.Get("Pod", "default/" + pod);
     api::ObjectPtr claim = ClaimOf(pod);
@@ -339,7 +339,7 @@ TEST_F(ControllersTest, TheContentsOfANamespaceAreDeletedBeforeTheNamespace) {
   EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
 }
 
-// A server of another build: it does not serve pool status requests, and would answer 404.
+// A server that does not serve pool status requests and would answer with 404.
 client::ServedKinds WithoutPoolStatus() {
   client::ServedKinds served;
   for (const api::KindSchema& kind : api::AllKinds()) {

@@ -20,7 +20,7 @@ constexpr ControllerName kControllers[] = {
     {"job-controller", "job", "job-controller"},
     {"cronjob-controller", "cronjob", "cronjob-controller"},
     {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller"},
-    // What only kube-controller-manager has.
+    // Controllers that only kube-controller-manager has.
     {"serviceaccount-token-controller", "serviceaccount-token", ""},
     {"endpoints-controller", "endpoint", ""},
     {"endpointslice-controller", "endpointslice", ""},

@@ -10,8 +10,8 @@
 
 namespace drakkar::controllers {
 
-// A controller by the name kube-controller-manager gives it, its older name, and the service
-// account in kube-system that it acts as. Those without an account are not ours.
+// A controller: its name in kube-controller-manager, its older name, and the service account in
+// kube-system that it uses. Controllers without an account are not implemented here.
 struct ControllerName {
   std::string_view name;
   std::string_view older_name;
@@ -19,13 +19,13 @@ struct ControllerName {
 };
 std::span<const ControllerName> KnownControllers();
 
-// Which controllers run: the value of --controllers. "*" is all of ours, "name" is this one,
-// "-name" is not this one; what is named counts more than "*".
+// Which controllers run: the value of --controllers. "*" selects all of ours, "name" enables one,
+// "-name" disables one. Names take precedence over "*".
 class Selection {
  public:
   Selection() = default;  // "*"
-  // Refuses names nobody knows, and asking for a controller that is not ours. Not running one that
-  // is not ours is fine.
+  // Rejects unknown names, and enabling a controller that is not implemented here. Disabling such a
+  // controller is allowed.
   static Result<Selection> Parse(std::span<const std::string> words);
 
   bool Runs(std::string_view name) const;

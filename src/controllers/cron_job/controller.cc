@@ -6,11 +6,11 @@
 
 namespace drakkar::controllers {
 
-// One look at a CronJob.
+// One pass over a CronJob.
 struct CronJobController::Work {
   api::ObjectPtr cron_job;  // as last written
   std::vector<api::ObjectPtr> jobs;
-  std::vector<std::pair<std::string, std::string>> missing;  // name and uid to be confirmed
+  std::vector<std::pair<std::string, std::string>> missing;  // name and uid to look up
   std::set<std::string, std::less<>> gone;
   CronJobPlan plan;
   std::size_t waiting = 0;
@@ -73,7 +73,7 @@ void CronJobController::Sync(const std::string& name, Done done) {
   ConfirmMissing(work);
 }
 
-// Our copy may be behind: only what the server does not have is gone.
+// Our copy may be stale: a Job is gone only if the server says so.
 void CronJobController::ConfirmMissing(const std::shared_ptr<Work>& work) {
   if (work->missing.empty()) return Plan(work);
   const auto [name, uid] = work->missing.back();
@@ -166,7 +166,7 @@ void CronJobController::CreateJob(const std::shared_ptr<Work>& work) {
                               StrCat("Error creating job: ", reply.error->message));
       return Finish(work, *reply.error);
     }
-    // Created before the status could say so: it does now.
+    // It was created before the status could be updated, so update the status now.
     client::ResourceRef existing{&options_.jobs.informer().kind(),
                                  std::string(work->cron_job->namespace_()), work->plan.name, ""};
     client_.Get(std::move(existing), [this, work](client::Reply found) {
@@ -181,7 +181,7 @@ void CronJobController::CreateJob(const std::shared_ptr<Work>& work) {
 }
 
 void CronJobController::Finish(const std::shared_ptr<Work>& work, Result<void> result) {
-  const bool ok = result.ok();  // a failure has its own time to be retried
+  const bool ok = result.ok();  // failures are retried with backoff
   work->done(std::move(result));
   if (ok && work->plan.look_again) {
     queue_.AddAfter(work->cron_job->qualified_name(), *work->plan.look_again);

@@ -15,11 +15,11 @@
 
 namespace drakkar::controllers {
 
-// Creates the Jobs of CronJobs when they are due, and deletes finished ones that history does not
-// keep. The name of a Job is made of its time, so that none is created twice.
+// Creates the Jobs of CronJobs when they are due, and deletes finished Jobs beyond the history
+// limit. A Job's name is derived from its scheduled time, so that none is created twice.
 //
-// Driven by events and one timer per CronJob. Loop-bound. Shares the informer and the index it is
-// given, which must outlive it.
+// Driven by events and one timer per CronJob. Loop-bound. The given informer and index are shared
+// and must outlive it.
 class CronJobController {
  public:
   struct Options {
@@ -30,7 +30,7 @@ class CronJobController {
     client::Informer& cron_jobs;
     OwnedIndex& jobs;
   };
-  // Adds its handlers: construct before the informers are started.
+  // Adds handlers to the informers: construct it before they are started.
   explicit CronJobController(Options options);
 
  private:

@@ -112,7 +112,7 @@ TEST_F(CronJobTest, WhatIsTooLateIsNotMadeUpFor) {
 
 TEST_F(CronJobTest, ARestartMakesNoJobTwice) {
   Create(CronJob(R"("schedule":"*/1 * * * *")"));
-  // The status cannot be written: the controller does not know that it made the Job.
+  // The status write is lost, so the controller does not know that it created the Job.
   faulty_.loses = [](std::string_view verb, const client::ResourceRef& ref, const api::TreePtr&) {
     return verb == "update" && ref.kind->kind == "CronJob";
   };

@@ -18,9 +18,9 @@ namespace {
 using api::Draft;
 using api::Value;
 
-// More than this many missed times are worth a warning: a clock is wrong, or nobody was there.
+// More missed times than this cause a warning: a clock is wrong, or the controller was not running.
 constexpr std::int64_t kManyMissed = 100;
-// Clocks differ: a Job starts a little late rather than early.
+// Clocks differ, and a Job should start a little late rather than early.
 constexpr Duration kDelay = std::chrono::milliseconds(100);
 
 bool Succeeded(const api::Object& job) {
@@ -29,9 +29,9 @@ bool Succeeded(const api::Object& job) {
 
 struct Missed {
   WallTime earliest{};
-  std::optional<WallTime> latest;  // the last time that should have come
+  std::optional<WallTime> latest;  // the last scheduled time that has passed
   std::int64_t count = 0;
-  bool impossible = false;  // no time ever comes
+  bool impossible = false;  // the schedule never matches
 };
 
 class Pass {
@@ -185,8 +185,9 @@ class Pass {
     return job.Freeze();
   }
 
-  // The last time between the start and now. Counts roughly, by the distance of the first two: a
-  // CronJob that nobody looked after for a year costs no more than one of yesterday.
+  // The last scheduled time between the start and now. The count is an estimate from the interval
+  // between the first two, so a CronJob that was not processed for a year is as cheap as one from
+  // yesterday.
   Missed FindMissed(const api::CronSchedule& schedule, const std::string& zone,
                     bool with_deadline) const {
     Missed missed;
@@ -257,7 +258,7 @@ class Pass {
   const CronJobState& state_;
   const api::Object& object_;
   const Value spec_;
-  std::vector<Value> active_;  // references
+  std::vector<Value> active_;  // entries of status.active
   std::optional<WallTime> last_success_;
   CronJobPlan plan_;
 };

@@ -8,14 +8,13 @@
 #include "api/meta/object.h"
 #include "base/env/clock.h"
 
-// What the controller of CronJobs decides. Pure.
+// The decisions of the CronJob controller. Pure functions.
 namespace drakkar::controllers {
 
 struct CronJobState {
   const api::ObjectPtr& cron_job;
-  const std::vector<api::ObjectPtr>& jobs;  // those it controls
-  const std::set<std::string, std::less<>>&
-      gone;  // uids in status.active that do not exist any more
+  const std::vector<api::ObjectPtr>& jobs;         // Jobs that the CronJob controls
+  const std::set<std::string, std::less<>>& gone;  // uids in status.active that no longer exist
   WallTime now{};
 };
 
@@ -25,19 +24,19 @@ struct CronJobPlan {
     std::string_view reason;
     std::string message;
   };
-  std::vector<api::ObjectPtr> remove;   // finished Jobs that history does not keep
-  std::vector<api::ObjectPtr> replace;  // running ones that give way to the new one
-  api::TreePtr create;                  // the Job that is due; null: none
-  std::string name;                     // of it
+  std::vector<api::ObjectPtr> remove;   // finished Jobs beyond the history limit
+  std::vector<api::ObjectPtr> replace;  // running Jobs to delete before the new one
+  api::TreePtr create;                  // the Job that is due; null if none is
+  std::string name;                     // name of that Job
   WallTime due{};
-  api::TreePtr status;  // the CronJob with its status before that; null: unchanged
+  api::TreePtr status;  // the CronJob with the status to write before creating it; null: unchanged
   std::vector<Event> events;
   std::optional<Duration> look_again;
 };
 
 CronJobPlan PlanCronJob(const CronJobState& state);
 
-// The CronJob after the Job that was due has been created.
+// The CronJob with its status after the due Job was created.
 api::TreePtr WithActiveJob(const api::Object& cron_job, const api::Object& job, WallTime due);
 
 }  // namespace drakkar::controllers

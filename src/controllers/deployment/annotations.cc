@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kHistory = "deployment.kubernetes.io/revision-history";
 constexpr std::string_view kDesired = "deployment.kubernetes.io/desired-replicas";
 constexpr std::string_view kMost = "deployment.kubernetes.io/max-replicas";
-// About a hundred revisions; the oldest are forgotten.
+// Enough for about a hundred revisions. The oldest are dropped.
 constexpr std::size_t kMaxHistoryBytes = 2000;
 constexpr std::string_view kNotCopied[] = {"kubectl.kubernetes.io/last-applied-configuration",
                                            kRevisionAnnotation,

@@ -7,7 +7,7 @@
 
 namespace drakkar::controllers {
 
-// A plan that is being carried out.
+// A plan in progress.
 struct DeploymentController::Work {
   api::ObjectPtr deployment;
   DeploymentPlan plan;
@@ -37,7 +37,7 @@ DeploymentController::DeploymentController(Options options)
                                         const api::ObjectPtr& set) { OnSet(before, set); },
                     .on_delete = [this](const api::ObjectPtr& set) { QueueOwner(*set); }});
   client::Informer& pods = options_.pods.informer();
-  // Recreate waits for the last pod of an old set.
+  // Recreate waits until the last pod of an old set is gone.
   pods.AddHandlers({.on_update =
                         [this](const api::ObjectPtr& before, const api::ObjectPtr& after) {
                           if (!IsTerminal(*before) && IsTerminal(*after)) OnPodGone(*after);
@@ -144,7 +144,7 @@ void DeploymentController::CreateSet(const std::shared_ptr<Work>& work) {
     if (reply.error->code == ErrorCode::kAlreadyExists) {
       const api::ObjectPtr taken =
           options_.sets.informer().Find(StrCat(deployment->namespace_(), "/", made.name));
-      // Not in our copy yet: looked at again once it is.
+      // Our copy does not have it yet. The Deployment is processed again once it does.
       if (taken == nullptr) return work->done(*reply.error);
       if (ControllerOf(*taken)["uid"].str() == deployment->uid() &&
           IsSameTemplate((*taken)["spec"]["template"], (*deployment)["spec"]["template"])) {
@@ -178,7 +178,7 @@ void DeploymentController::UpdateSets(const std::shared_ptr<Work>& work) {
           if (--work->waiting == 0) Finish(work);
         });
   }
-  // One more answer, so that nothing is finished before all were asked.
+  // This is counted as one more answer, so that nothing finishes before all requests were sent.
   writer_.Delete(work->deployment, work->plan.remove,
                  [this, work](DependentWriter::Outcome outcome) {
                    if (outcome.error) work->error = outcome.error;
@@ -189,7 +189,7 @@ void DeploymentController::UpdateSets(const std::shared_ptr<Work>& work) {
 void DeploymentController::Finish(const std::shared_ptr<Work>& work) {
   if (work->error) return work->done(*work->error);
   Done done = [this, work](Result<void> result) {
-    const bool ok = result.ok();  // a failure has its own time to be retried
+    const bool ok = result.ok();  // failures are retried with backoff
     work->done(std::move(result));
     if (ok && work->plan.look_again) {
       queue_.AddAfter(work->deployment->qualified_name(), *work->plan.look_again);

@@ -17,8 +17,9 @@ namespace drakkar::controllers {
 
 // Rolls out the template of a Deployment through ReplicaSets, scales them and keeps the history.
 //
-// Driven by events; a Deployment is not looked at while a ReplicaSet that it wrote is on its way to
-// our copy. Loop-bound. Shares the informers and indexes it is given, which must outlive it.
+// Driven by events. A Deployment is not processed while our informer does not show a ReplicaSet
+// that the controller wrote. Loop-bound. The given informers and indexes are shared and must
+// outlive it.
 class DeploymentController {
  public:
   struct Options {
@@ -30,7 +31,7 @@ class DeploymentController {
     OwnedIndex& sets;  // ReplicaSets
     OwnedIndex& pods;
   };
-  // Adds its handlers: construct before the informers are started.
+  // Adds handlers to the informers: construct it before they are started.
   explicit DeploymentController(Options options);
 
  private:

@@ -41,7 +41,7 @@ class DeploymentTest : public ControllersFixture {
     return "";
   }
   std::vector<api::ObjectPtr> Sets() { return All("apps", "replicasets"); }
-  // The set that runs an image.
+  // The ReplicaSet that runs an image.
   api::ObjectPtr SetOf(std::string_view image) {
     for (const api::ObjectPtr& set : Sets()) {
       if ((*set)["spec"]["template"]["spec"]["containers"].at(0)["image"].str() == image)
@@ -218,7 +218,7 @@ TEST_F(DeploymentTest, ATakenNameRaisesTheCollisionCount) {
   server_.Delete("Deployment", "default/web");
   Settle(std::chrono::seconds(2));
   ASSERT_TRUE(Sets().empty());
-  // Another set that happens to have the name.
+  // Another ReplicaSet that happens to have the same name.
   Create(StrCat(R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":")", name,
                 R"("},"spec":{"replicas":0,"selector":{"matchLabels":{"x":"y"}},"template":)"
                 R"({"metadata":{"labels":{"x":"y"}},"spec":{"containers":[{"name":"c","image":)"

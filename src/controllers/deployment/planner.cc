@@ -37,14 +37,14 @@ bool IsRolling(const api::Object& deployment) {
   return deployment["spec"]["strategy"]["type"].str() != "Recreate";
 }
 
-// Oldest first; by name among those of the same second.
+// Oldest first; sets of the same second are ordered by name.
 bool IsOlder(const api::ObjectPtr& a, const api::ObjectPtr& b) {
   const std::string_view x = (*a)["metadata"]["creationTimestamp"].str();
   const std::string_view y = (*b)["metadata"]["creationTimestamp"].str();
   return x != y ? x < y : a->name() < b->name();
 }
 
-// One pass over a Deployment: the sets with the sizes they are to have.
+// One pass over a Deployment, with the planned size of each set.
 class Rollout {
  public:
   explicit Rollout(const DeploymentState& state)
@@ -81,8 +81,8 @@ class Rollout {
  private:
   struct Set {
     api::ObjectPtr object;
-    std::int64_t size;    // what it is to be
-    bool forced = false;  // its annotations are brought up to date even if the size stays
+    std::int64_t size;    // planned size
+    bool forced = false;  // update its annotations even if the size does not change
   };
   static constexpr std::size_t kNoSet = static_cast<std::size_t>(-1);
   enum class Progress { kIgnored, kJudged };
@@ -98,7 +98,7 @@ class Rollout {
     return olds;
   }
 
-  // Those with pods.
+  // Sets with a size above zero.
   std::vector<Set*> Active() {
     std::vector<Set*> active;
     for (Set& set : sets_) {
@@ -113,7 +113,7 @@ class Rollout {
     return total;
   }
 
-  // The Deployment's size was changed since its sets were last sized.
+  // Whether the Deployment's size was changed since its sets were last resized.
   bool WasScaled() const {
     for (const Set& set : sets_) {
       if (set.size == 0) continue;
@@ -123,7 +123,7 @@ class Rollout {
     return false;
   }
 
-  // Changes of size are spread over the sets by their share, so that they do not speed up a
+  // Distributes a change of size over the sets in proportion, so that scaling does not speed up a
   // rollout.
   void ScaleProportionally() {
     const std::vector<Set*> active = Active();
@@ -191,7 +191,7 @@ class Rollout {
     CleanUpWhenComplete();
   }
 
-  // As large as surge allows.
+  // The size that maxSurge allows.
   std::int64_t GrownSize(std::int64_t size) const {
     if (!IsRolling(deployment_)) return wanted_;
     const std::int64_t room = wanted_ + SurgeForGrowth() - TotalSize();
@@ -203,7 +203,7 @@ class Rollout {
                        Rounding::kUp);
   }
 
-  // Old sets give way as far as enough pods stay available: first what is not available anyway.
+  // Shrinks old sets while enough pods stay available, starting with pods that are not available.
   bool ShrinkOlds(const Set& fresh) {
     const std::vector<Set*> olds = Olds();
     const std::int64_t old_size = TotalSize() - fresh.size;
@@ -231,7 +231,7 @@ class Rollout {
     return removed > 0;
   }
 
-  // No pod of another template runs beside the new ones.
+  // New pods must not run alongside pods of another template.
   void Recreate() {
     bool shrinks = false;
     for (Set* old : Olds()) {
@@ -293,7 +293,7 @@ class Rollout {
     if (IsComplete(deployment_, deployment_["status"])) CleanUp();
   }
 
-  // Old sets beyond what history keeps, lowest revision first.
+  // Deletes old sets beyond the history limit, lowest revision first.
   void CleanUp() {
     const Value limit = deployment_["spec"]["revisionHistoryLimit"];
     if (!limit.has_value() || limit.integer() == std::numeric_limits<std::int32_t>::max()) return;
@@ -314,7 +314,8 @@ class Rollout {
     }
   }
 
-  // The new set always shows what the Deployment says; the others when their size changes.
+  // The new set is always kept in line with the Deployment; the others are updated only when they
+  // are resized.
   void PlanUpdate(const Set& set) {
     const api::Object& object = *set.object;
     const std::int64_t size = ReplicasOf(object);
@@ -351,7 +352,7 @@ class Rollout {
     }
     if (const Set* fresh = New()) {
       input.fresh = fresh->object;
-      // A set that was revised by this plan has the new revision once it is carried out.
+      // A set whose revision this plan changes has the new revision once the plan is done.
       input.revision = std::max(RevisionOf(*fresh->object), NewRevision());
     }
     if (plan_.create) {
@@ -396,7 +397,7 @@ RolloutBounds BoundsOf(const api::Object& deployment) {
   const std::int64_t wanted = ReplicasOf(deployment);
   RolloutBounds bounds{ScaledValue(rolling["maxSurge"], wanted, Rounding::kUp),
                        ScaledValue(rolling["maxUnavailable"], wanted, Rounding::kDown)};
-  // Rounding must not leave a rollout that can do nothing.
+  // Rounding must not produce a rollout that cannot make progress.
   if (bounds.surge == 0 && bounds.unavailable == 0) bounds.unavailable = 1;
   bounds.unavailable = std::min(bounds.unavailable, wanted);
   return bounds;

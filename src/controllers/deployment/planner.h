@@ -10,15 +10,15 @@
 #include "api/tree/draft.h"
 #include "base/env/clock.h"
 
-// What the controller of Deployments decides: which ReplicaSets to make, resize and remove, and the
-// status that follows. Pure.
+// The decisions of the Deployment controller: which ReplicaSets to create, resize and delete, and
+// the resulting status. Pure functions.
 namespace drakkar::controllers {
 
 struct DeploymentState {
   const api::Object& deployment;
-  std::vector<api::ObjectPtr> sets;  // those it controls
-  // Whether a set other than this (null: any) has pods that have not ended; asked for Recreate
-  // only.
+  std::vector<api::ObjectPtr> sets;  // ReplicaSets that the Deployment controls
+  // Whether a set other than `but` (null: any set) has pods that have not finished. Called only for
+  // Recreate.
   std::function<bool(const api::Object* but)> has_other_pods;
   WallTime now{};
 };
@@ -37,34 +37,34 @@ struct DeploymentPlan {
   };
   std::optional<Create> create;
   std::vector<Update> update;
-  std::vector<api::ObjectPtr> remove;  // old ones that history does not keep
+  std::vector<api::ObjectPtr> remove;  // old sets beyond the history limit
 
-  // The Deployment with status and revision as they should be once the above is done; null if they
-  // are so already.
+  // The Deployment with the status and revision it should have after these steps; null if they are
+  // already correct.
   api::TreePtr status;
-  // When to look for progress again.
+  // When to check for progress again.
   std::optional<Duration> look_again;
 };
 
 DeploymentPlan PlanDeployment(const DeploymentState& state);
 
-// The status after the new ReplicaSet could not be created, and after its name was taken by a set
-// of another template; null if nothing changes.
+// The status after creating the new ReplicaSet failed, and after its name was taken by a set with
+// another template; null if nothing changes.
 api::TreePtr WithCreateError(const api::Object& deployment, const std::string& message,
                              WallTime now);
 api::TreePtr WithCollision(const api::Object& deployment);
 
-// Whether a set's template is the one, but for the hash in its labels.
+// Whether the templates are equal, except for the hash in their labels.
 bool IsSameTemplate(api::Value a, api::Value b);
 
-// How many pods a rollout may have beyond the wanted number, and how many may be missing.
+// How many pods a rollout may have above the desired number, and how many may be unavailable.
 struct RolloutBounds {
   std::int64_t surge = 0;
   std::int64_t unavailable = 0;
 };
 RolloutBounds BoundsOf(const api::Object& deployment);
 
-// A number, or that part of `total`, rounded up or down.
+// Resolves a number or a percentage of `total`, rounded up or down.
 enum class Rounding { kUp, kDown };
 std::int64_t ScaledValue(api::Value int_or_percent, std::int64_t total, Rounding rounding);
 

@@ -33,7 +33,7 @@ Duration DeadlineOf(const api::Object& deployment) {
   return std::chrono::seconds(deployment["spec"]["progressDeadlineSeconds"].integer());
 }
 
-// The conditions of a status while it is worked out.
+// The conditions of a status under construction.
 class Conditions {
  public:
   Conditions(Value status, WallTime now) : now_(api::FormatTime(now)) {
@@ -51,8 +51,8 @@ class Conditions {
     return found == nullptr ? "" : (*found)["reason"].str();
   }
 
-  // The time of the transition stays while the status does. One with the same status and reason
-  // stays as it is, unless it is to be `renewed`.
+  // The transition time stays as long as the status does. A condition with the same status and
+  // reason is not changed unless it is `renewed`.
   void Set(std::string_view type, std::string_view status, std::string_view reason,
            std::string message, bool renewed = false) {
     std::string since = now_;
@@ -96,7 +96,7 @@ class Conditions {
 
 struct Counts {
   std::int64_t replicas = 0, updated = 0, ready = 0, available = 0, unavailable = 0;
-  std::optional<std::int64_t> terminating = 0;  // nothing if some set does not say
+  std::optional<std::int64_t> terminating = 0;  // nullopt if a set does not report it
 };
 
 Counts Count(const StatusInput& input) {
@@ -129,7 +129,7 @@ bool IsProgress(const Counts& counts, Value before) {
          counts.available > before["availableReplicas"].integer();
 }
 
-// Whether a rollout is done, gets on, or has taken too long.
+// Whether a rollout is complete, makes progress, or has exceeded its deadline.
 void JudgeProgress(const StatusInput& input, const Counts& counts, Conditions& conditions) {
   if (!HasDeadline(input.deployment)) return conditions.Remove(kProgressing);
   const std::string subject = input.fresh != nullptr
@@ -167,7 +167,7 @@ void CopyFailure(const StatusInput& input, Conditions& conditions) {
   }
 }
 
-// A pause stops the clock of the deadline.
+// A pause stops the progress deadline.
 void NotePause(const StatusInput& input, Conditions& conditions) {
   if (!HasDeadline(input.deployment) || input.deployment.is_being_deleted()) return;
   const std::string reason(conditions.ReasonOf(kProgressing));
@@ -198,7 +198,7 @@ void SetNumber(Draft& status, api::FieldName field, std::int64_t number) {
   }
 }
 
-// The deployment with these conditions, or null if it has them.
+// The Deployment with these conditions; null if it already has them.
 api::TreePtr WithConditions(const api::Object& deployment, Conditions conditions) {
   Draft body(deployment.tree());
   body["status"]["conditions"] = conditions.Take();
@@ -206,7 +206,7 @@ api::TreePtr WithConditions(const api::Object& deployment, Conditions conditions
   return api::Equal(made->root()["status"], deployment["status"]) ? nullptr : made;
 }
 
-// When the deadline of a rollout that does not get on will have passed.
+// How long until the deadline of a stalled rollout has passed.
 std::optional<Duration> UntilDeadline(const StatusInput& input, Value status) {
   if (!input.judges_progress || !HasDeadline(input.deployment)) return std::nullopt;
   const Value condition = FindCondition(status, kProgressing);
@@ -216,7 +216,7 @@ std::optional<Duration> UntilDeadline(const StatusInput& input, Value status) {
   }
   const std::optional<WallTime> since = TimeOf(condition["lastUpdateTime"]);
   if (!since) return std::nullopt;
-  // A second more: times of conditions are cut to seconds.
+  // Add a second, because times in conditions are truncated to seconds.
   return std::max<Duration>(*since + DeadlineOf(input.deployment) - input.now, Duration::zero()) +
          std::chrono::seconds(1);
 }

@@ -7,8 +7,8 @@
 #include "api/meta/object.h"
 #include "base/env/clock.h"
 
-// The status of a Deployment: numbers from its ReplicaSets, and conditions that say whether it is
-// available and gets on. Pure.
+// The status of a Deployment: counts from its ReplicaSets, and conditions for availability and
+// progress. Pure functions.
 namespace drakkar::controllers {
 
 struct StatusInput {
@@ -17,19 +17,19 @@ struct StatusInput {
   std::int64_t max_unavailable = 0;
   WallTime now{};
   std::vector<api::ObjectPtr> sets = {};
-  api::ObjectPtr fresh = {};     // of them, the one with the Deployment's template; null: none
-  std::string created = {};      // the name of the set that is about to be created, if one is
-  std::int64_t total_size = 0;   // of all sets, as they are to be
-  std::int64_t revision = 0;     // of the new set; 0: there is none
-  bool judges_progress = false;  // false: paused, scaled or being deleted
+  api::ObjectPtr fresh = {};     // the one with the Deployment's template; null if there is none
+  std::string created = {};      // name of the set that is about to be created, if any
+  std::int64_t total_size = 0;   // planned size of all sets together
+  std::int64_t revision = 0;     // revision of the new set; 0 if there is none
+  bool judges_progress = false;  // false if it is paused, scaled or being deleted
 };
 struct StatusPlan {
-  api::TreePtr deployment;             // with its new status; null: nothing changes
-  std::optional<Duration> look_again;  // to find out that the deadline has passed
+  api::TreePtr deployment;             // with its new status; null if nothing changes
+  std::optional<Duration> look_again;  // when the progress deadline passes
 };
 StatusPlan PlanDeploymentStatus(const StatusInput& input);
 
-// Everything is new, available, and nothing old is left.
+// All pods are new and available, and no old ones are left.
 bool IsComplete(const api::Object& deployment, api::Value status);
 
 }  // namespace drakkar::controllers

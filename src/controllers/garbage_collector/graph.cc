@@ -87,7 +87,7 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid, const Uids& cert
     const std::string owner_uid(owner["uid"].str());
     const Item* found = Find(owner_uid);
     if (found != nullptr) {
-      // An owner that waits for its dependents to go counts as going, not as alive.
+      // An owner in foreground deletion, which waits for its dependents, counts as being deleted.
       const bool going = found->object->is_being_deleted() &&
                          HasFinalizer(*found->object, api::kForegroundFinalizer);
       ++(going ? waiting : alive);

@@ -47,8 +47,8 @@ class OwnerGraph {
     std::vector<std::string> uids;            // of dead owners, or of dependents
     std::vector<std::string> unknown_owners;  // UIDs to look up on the server first
   };
-  // `is_gone` tells which UIDs are known to be gone. An owner that is neither in the graph nor
-  // known to be gone is reported in unknown_owners, and nothing is deleted because of it.
+  // `certainly_gone` holds the UIDs that are known to be gone. An owner that is neither in the
+  // graph nor known to be gone is reported in unknown_owners, and nothing is deleted because of it.
   Decision Decide(const std::string& uid, const Uids& certainly_gone) const;
 
  private:

@@ -19,7 +19,7 @@ bool IsOurs(const api::Object& job) {
 
 }  // namespace
 
-// A plan that is being carried out.
+// A plan in progress.
 struct JobController::Work {
   api::ObjectPtr job;
   JobPlan plan;
@@ -27,7 +27,7 @@ struct JobController::Work {
   std::optional<Error> error;
   Done done;
 
-  // One answer more; true if it was the last.
+  // Records one answer; true if it was the last.
   bool Answer(const client::Reply& reply) {
     if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) error = *reply.error;
     return --waiting == 0;
@@ -171,13 +171,13 @@ void JobController::RemoveFinalizer(const api::ObjectPtr& pod, client::ReplyCall
 
 void JobController::WriteStatus(const std::shared_ptr<Work>& work) {
   const auto finish = [this, work](Result<void> result) {
-    const bool ok = result.ok();  // a failure has its own time to be retried
+    const bool ok = result.ok();  // failures are retried with backoff
     work->done(std::move(result));
     if (ok && work->plan.look_again) {
       queue_.AddAfter(work->job->qualified_name(), *work->plan.look_again);
     }
   };
-  // The numbers of a plan that was carried out in part are wrong.
+  // If only part of a plan was executed, its counts are wrong.
   if (work->error) return finish(*work->error);
   if (work->plan.status == nullptr) return finish(Ok());
   client::ResourceRef ref{&options_.jobs.kind(), std::string(work->job->namespace_()),
@@ -207,7 +207,7 @@ void JobController::SyncOrphan(const std::string& name, Done done) {
     });
   };
   if (owner["kind"].str() != "Job") return release(std::move(done));
-  // Our copy may be behind: only what the server does not have is gone.
+  // Our copy may be stale: the Job is gone only if the server says so.
   client::ResourceRef ref{&options_.jobs.kind(), std::string(pod->namespace_()),
                           std::string(owner["name"].str()), ""};
   client_.Get(std::move(ref), [pod, release, uid = std::string(owner["uid"].str()),

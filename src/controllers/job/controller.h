@@ -16,11 +16,11 @@
 
 namespace drakkar::controllers {
 
-// Runs the pods of a Job to completion and counts their ends exactly once.
+// Runs the pods of a Job to completion and counts each finished pod exactly once.
 //
-// Driven by events; a Job is not looked at while pods that it wrote are on their way to our copy.
-// Jobs that name another controller in spec.managedBy are left alone. Loop-bound. Shares the
-// informers and the index it is given, which must outlive it.
+// Driven by events. A Job is not processed while our informer does not show pods that the
+// controller wrote. Jobs that name another controller in spec.managedBy are ignored. Loop-bound.
+// The given informers and index are shared and must outlive it.
 class JobController {
  public:
   struct Options {
@@ -31,7 +31,7 @@ class JobController {
     client::Informer& jobs;
     OwnedIndex& pods;
   };
-  // Adds its handlers: construct before the informers are started.
+  // Adds handlers to the informers: construct it before they are started.
   explicit JobController(Options options);
 
  private:
@@ -52,9 +52,9 @@ class JobController {
   SelectorIndex selectors_;
   DependentWriter writer_;
   client::WorkQueue queue_;
-  client::WorkQueue orphans_;  // pods whose Job is gone
+  client::WorkQueue orphans_;  // pods whose Job no longer exists
   std::unordered_map<std::string, JobBackoff>
-      backoff_;  // by uid of unfinished Jobs; looked up only
+      backoff_;  // by uid of unfinished Jobs; never iterated
 };
 
 }  // namespace drakkar::controllers

@@ -22,7 +22,7 @@ IndexSet IndexSet::Parse(std::string_view text, std::int64_t completions) {
 }
 
 void IndexSet::Add(std::int64_t index) {
-  // The first interval that ends at or behind the place before the index.
+  // The first interval that ends at `index - 1` or later.
   auto at = std::ranges::lower_bound(intervals_, index - 1, {}, &Interval::last);
   if (at == intervals_.end() || at->first > index + 1) {
     intervals_.insert(at, {index, index});

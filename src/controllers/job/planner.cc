@@ -35,7 +35,7 @@ Duration BackoffAfter(std::int64_t failures) {
   return std::min(wait, kLongestJobBackoff);
 }
 
-// How long a replacement still has to wait.
+// How long until the replacement may be created.
 Duration RemainingBackoff(std::int64_t failures, WallTime last_failure, WallTime now) {
   if (failures == 0) return Duration::zero();
   return std::max<Duration>(BackoffAfter(failures) - (now - last_failure), Duration::zero());
@@ -80,26 +80,26 @@ class Pass {
   }
 
  private:
-  // Why the Job is over, or about to be.
+  // Why the Job has finished or is about to finish.
   struct Finish {
     bool success = false;
     std::string reason;
     std::string message;
-    bool is_noted = false;  // as SuccessCriteriaMet or FailureTarget in the status
+    bool is_noted = false;  // recorded in the status as SuccessCriteriaMet or FailureTarget
   };
 
   Value Uncounted() const { return before_["uncountedTerminatedPods"]; }
   bool IsSuspended() const { return spec_["suspend"].boolean(); }
   bool HasLimitPerIndex() const { return spec_["backoffLimitPerIndex"].has_value(); }
 
-  // Pods of an Indexed Job without an index, or with one beyond its end, do not count.
+  // Pods of an Indexed Job that have no index, or an index out of range, do not count.
   bool IsValid(const api::Object& pod) const {
     if (!indexed_) return true;
     const auto index = IndexOf(pod);
     return index && *index < *completions_;
   }
 
-  // Tracked pods that ended and whose end is not noted yet.
+  // Finished tracked pods that are not recorded yet.
   void FindNewlyFinished() {
     for (const api::ObjectPtr& pod : state_.pods) {
       if (!IsTracked(*pod) || !IsValid(*pod)) continue;
@@ -133,8 +133,8 @@ class Pass {
     FindReplaced();
   }
 
-  // The last pod that failed of each index that is to be tried again: it stays until there is a
-  // replacement, which takes over the number of failures.
+  // The last failed pod of each index to be retried. It is kept until there is a replacement, which
+  // continues its failure count.
   void FindReplaced() {
     IndexSet settled = succeeded_indexes_;
     settled.AddAll(failed_indexes_);
@@ -257,7 +257,7 @@ class Pass {
     }
   }
 
-  // As many pods as the Job asks for.
+  // Creates or deletes pods to match the number that the Job requests.
   void Manage() {
     if (IsSuspended()) {
       plan_.discard = active_;
@@ -277,7 +277,7 @@ class Pass {
     if (completions_) {
       wanted = std::clamp<std::int64_t>(*completions_ - succeeded_, 0, parallelism);
     } else if (succeeded_ > 0) {
-      wanted = active;  // no new ones; those that run may finish
+      wanted = active;  // no new pods; running ones may finish
     }
     plan_.discard = TooMany(std::max<std::int64_t>(active - wanted, 0));
     if (!plan_.discard.empty()) return;
@@ -292,13 +292,13 @@ class Pass {
     Create(std::min(static_cast<std::size_t>(missing), kMaxJobBurst), waits_for_the_end);
   }
 
-  // Active pods beyond the wanted number; of an Indexed Job first those with an index that another
-  // one has, or with none.
+  // Active pods above the desired number. For an Indexed Job, pods with a duplicate or invalid
+  // index come first.
   std::vector<api::ObjectPtr> TooMany(std::int64_t extra) const {
     std::vector<api::ObjectPtr> ordered = InOrderOfDeletion(active_, {}, state_.now);
     std::vector<api::ObjectPtr> gone, rest;
     if (indexed_) {
-      // From the one that would stay longest: the others of its index go.
+      // Start with the pod that is kept longest; others with the same index are deleted.
       std::set<std::int64_t> seen;
       for (auto pod = ordered.rbegin(); pod != ordered.rend(); ++pod) {
         const bool keeps = IsValid(**pod) && seen.insert(*IndexOf(**pod)).second;
@@ -346,7 +346,7 @@ class Pass {
     if (shortest) LookAgain(*shortest);
   }
 
-  // A pod's finalizer goes once its end is noted, or if it never will be.
+  // Removes the finalizer of pods that are recorded, or that never will be.
   void PlanUntracking() {
     for (const api::ObjectPtr& pod : state_.pods) {
       if (IsTracked(*pod) && plan_.untrack.size() < kMaxUncounted && MayBeUntracked(*pod)) {
@@ -416,7 +416,7 @@ class Pass {
     if (!api::Equal(made->root()["status"], before_)) plan_.status = std::move(made);
   }
 
-  // Uids whose pod has lost the finalizer become numbers.
+  // Counts the uids of pods whose finalizer has been removed.
   void CountWhatIsUntracked(Draft& status) {
     if (!status["uncountedTerminatedPods"].has_value()) {
       status["uncountedTerminatedPods"] = Draft::Object();
@@ -451,7 +451,7 @@ class Pass {
         ++uncounted_;
       }
     } else if (new_succeeded_.size() > 0) {
-      // Their indexes are noted; they count as on their way while they are tracked.
+      // Their indexes are recorded. They stay uncounted while they are tracked.
       uncounted_ += new_succeeded_.size();
     }
     for (const api::ObjectPtr& pod : new_failed_) {
@@ -461,7 +461,7 @@ class Pass {
       ++uncounted_;
     }
     if (!finish_ || !finish_->is_noted || finish_->success) return;
-    // A Job that failed does not wait for the ends of pods that it deleted: they failed.
+    // A failed Job does not wait for the pods that it deleted to finish: they count as failed.
     for (const api::ObjectPtr& pod : state_.pods) {
       if (uncounted_ >= kMaxUncounted) break;
       if (!IsTracked(*pod) || !IsTerminating(*pod) || IsFailedPod(*pod, job_) || !IsValid(*pod) ||
@@ -526,7 +526,7 @@ class Pass {
       status.Remove("startTime");
       plan_.events.push_back({false, "Suspended", "Job suspended"});
     } else {
-      // The deadline starts over.
+      // The active deadline starts over.
       status["startTime"] = api::FormatTime(state_.now);
       plan_.events.push_back({false, "Resumed", "Job resumed"});
     }
@@ -542,7 +542,7 @@ class Pass {
   const Value before_;
   const bool indexed_;
   const std::optional<std::int64_t> completions_;
-  const Uids succeeded_uids_;  // noted, not counted yet
+  const Uids succeeded_uids_;  // recorded, not counted yet
   const Uids failed_uids_;
   Uids tracked_;
   std::vector<api::ObjectPtr> active_;
@@ -551,12 +551,12 @@ class Pass {
   std::vector<api::ObjectPtr> new_failed_;
   std::int64_t succeeded_ = 0;
   std::int64_t failed_ = 0;
-  IndexSet noted_indexes_;  // succeeded, as the status has it
+  IndexSet noted_indexes_;  // succeeded indexes in the current status
   IndexSet succeeded_indexes_;
   IndexSet failed_indexes_;
   std::map<std::int64_t, api::ObjectPtr> replaced_;
   std::optional<Finish> finish_;
-  std::size_t uncounted_ = 0;  // in the status that is planned
+  std::size_t uncounted_ = 0;  // in the planned status
   JobPlan plan_;
 };
 

@@ -21,7 +21,7 @@ std::int64_t NumberIn(const api::Object& pod, std::string_view annotation) {
   return number < 0 || number > std::numeric_limits<std::int32_t>::max() ? 0 : number;
 }
 
-// The first container that ended with a code the rule is about; absent if none did.
+// The first container that exited with a code that the rule covers; absent if there is none.
 Value FindExit(Value statuses, Value requirement) {
   const Value wanted = requirement["containerName"];
   for (Value status : statuses.elements()) {
@@ -39,7 +39,7 @@ Value FindExit(Value statuses, Value requirement) {
   return Value();
 }
 
-// Why a rule matches, in words; nothing if it does not.
+// Why a rule matches, as text; nullopt if it does not match.
 std::optional<std::string> MatchRule(Value rule, const api::Object& pod) {
   const std::string name = StrCat(pod.namespace_(), "/", pod.name());
   const Value status = pod["status"];

@@ -12,7 +12,7 @@ namespace {
 
 using api::Draft;
 
-// What is left of 63 for the prefix of a name with five random characters.
+// 63 characters, minus five random ones: the maximum prefix of a generated name.
 constexpr std::size_t kMaxPrefix = 58;
 constexpr std::string_view kIndexVariable = "JOB_COMPLETION_INDEX";
 

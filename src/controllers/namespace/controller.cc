@@ -23,7 +23,7 @@ const api::KindSchema* Namespaces() {
   return kind;
 }
 
-// Pods with a grace period and objects with finalizers take a while to go.
+// Pods with a grace period and objects with finalizers take a while to disappear.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 
 }  // namespace

@@ -21,7 +21,7 @@ class NamespaceController {
  private:
   using Done = client::WorkQueue::Done;
   void Sync(const std::string& name, Done done);
-  // The namespaced kinds of the server; discovered again for each deletion.
+  // The namespaced kinds of the server. Rediscovered for each deletion.
   using Kinds = std::shared_ptr<const std::vector<const api::KindSchema*>>;
   // Deletes all objects of the kinds from `index` on, then checks that none are left.
   void DeleteContent(const std::string& name, const Kinds& kinds, std::size_t index, Done done);

@@ -11,7 +11,7 @@ namespace drakkar::controllers {
 
 namespace {
 
-// Nothing that a set's number of pods or its status depends on.
+// Whether two versions of a pod are equal in everything that its set's size or status depends on.
 bool IsSameForItsSet(const api::Object& before, const api::Object& after) {
   return before.is_being_deleted() == after.is_being_deleted() &&
          before["status"]["phase"].str() == after["status"]["phase"].str() &&
@@ -40,7 +40,7 @@ ReplicaSetController::ReplicaSetController(Options options)
       {.on_add = [this](const api::ObjectPtr& set) { queue_.Add(set->qualified_name()); },
        .on_update =
            [this](const api::ObjectPtr& before, const api::ObjectPtr& after) {
-             // Our own status changes nothing.
+             // Ignore our own status updates.
              if ((*before)["metadata"]["generation"].integer() ==
                      (*after)["metadata"]["generation"].integer() &&
                  before->is_being_deleted() == after->is_being_deleted()) {
@@ -97,7 +97,7 @@ void ReplicaSetController::Sync(const std::string& name, Done done) {
   }
   Adoption adoption = PlanAdoption(*set, *selector, options_.pods, IsActive);
   if (!adoption.adopt.empty() || !adoption.release.empty()) {
-    // The changed pods bring the set back.
+    // The events of the changed pods queue the set again.
     return writer_.AdoptAndRelease(set, std::move(adoption.adopt), std::move(adoption.release),
                                    [done = std::move(done)](DependentWriter::Outcome outcome) {
                                      done(outcome.error ? Result<void>(*outcome.error) : Ok());
@@ -122,7 +122,7 @@ void ReplicaSetController::Scale(const api::ObjectPtr& set, std::vector<api::Obj
                    now);
   auto finish = [this, set, active, done = std::move(done)](std::string_view reason,
                                                             DependentWriter::Outcome outcome) {
-    // What was done comes back as events about pods; the status is written then, once.
+    // The results arrive as events about pods. The status is then written once.
     if (!outcome.error && outcome.done > 0) return done(Ok());
     WriteStatus(set, active, outcome.error ? reason : "", outcome.error, done);
   };
@@ -154,9 +154,9 @@ void ReplicaSetController::WriteStatus(const api::ObjectPtr& set,
                          .failure = failure ? failure->message : ""},
                         now);
   if (const std::optional<Duration> wait = NextAvailability(*set, active, now)) {
-    // A second more: times of conditions are cut to seconds.
+    // Add a second, because times in conditions are truncated to seconds.
     done = [this, name = set->qualified_name(), wait, done = std::move(done)](Result<void> result) {
-      const bool ok = result.ok();  // a failure has its own time to be retried
+      const bool ok = result.ok();  // failures are retried with backoff
       done(std::move(result));
       if (ok) queue_.AddAfter(name, *wait + std::chrono::seconds(1));
     };

@@ -14,11 +14,12 @@
 
 namespace drakkar::controllers {
 
-// Keeps as many pods of a ReplicaSet as it asks for, and its status. The same serves
+// Keeps the number of pods that a ReplicaSet requests, and its status. Also used for
 // ReplicationControllers.
 //
-// Driven by events; a set is not looked at while pods that it created or deleted are on their way
-// to our copy. Loop-bound. Shares the informers and the index it is given, which must outlive it.
+// Driven by events. A set is not processed while our informer does not show pods that the
+// controller created or deleted. Loop-bound. The given informers and index are shared and must
+// outlive it.
 class ReplicaSetController {
  public:
   enum class Kind { kReplicaSet, kReplicationController };
@@ -29,11 +30,11 @@ class ReplicaSetController {
     client::EventRecorder& events;
     client::Informer& sets;
     OwnedIndex& pods;
-    // ReplicaSets by the Deployment that controls them; null: sets have no siblings.
+    // ReplicaSets by the Deployment that controls them; null if sets have no siblings.
     const OwnedIndex* siblings = nullptr;
     Kind kind = Kind::kReplicaSet;
   };
-  // Adds its handlers: construct before the informers are started.
+  // Adds handlers to the informers: construct it before they are started.
   explicit ReplicaSetController(Options options);
 
  private:

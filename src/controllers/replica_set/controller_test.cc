@@ -93,7 +93,7 @@ TEST_F(ReplicaSetTest, ACopyThatIsBehindMakesNothingTwice) {
   Start();
   Create(Set("web", 5));
   EXPECT_EQ(Pods().size(), 5u);
-  // Something else makes the controller look again.
+  // Another change makes the controller process the set again.
   Scale("web", 6);
   Settle(std::chrono::minutes(1));
   EXPECT_EQ(Pods().size(), 5u) << "the first five are not in its copy yet";

@@ -27,8 +27,8 @@ int PhaseRank(std::string_view phase) {
   return phase == "Unknown" ? 1 : 0;
 }
 
-// The power of two of an age: pods of about the same age count as equally old. Young ones go first,
-// and those without a time before all.
+// The logarithm of an age, so that pods of similar age count as equally old. Younger pods are
+// deleted first, and pods without a time before all others.
 int AgeRank(std::optional<WallTime> time, WallTime now) {
   if (!time) return -2;
   const auto age = (now - *time).count();

@@ -61,7 +61,7 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& find_claim,
         if (claim == nullptr || !claims::IsMadeFor(claim->root(), pod.uid())) name.clear();
       }
       if (name.empty()) {
-        // A claim we created without getting to record it in the pod status.
+        // A claim that we created but could not record in the pod status.
         for (const api::ObjectPtr& claim : owned) {
           const Value annotations = claim->root()["metadata"]["annotations"];
           if (annotations.Entry(claims::kPodClaimAnnotation).str() == entry &&
@@ -110,7 +110,8 @@ api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
     metadata["annotations"] = api::Draft(spec["metadata"]["annotations"]);
   }
   metadata["annotations"].Entry(claims::kPodClaimAnnotation) = entry;
-  // The scheduler wants it there before it allocates: one write less for each pod.
+  // The scheduler requires the finalizer before it allocates. Setting it here saves one write per
+  // pod.
   api::AddFinalizer(metadata, claims::kFinalizer);
   api::Draft owner = api::Draft::Object();
   owner["apiVersion"] = "v1";
@@ -131,7 +132,7 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
   std::size_t kept = 0;
   for (Value consumer : status["reservedFor"].elements()) {
     if (!claims::IsPod(consumer)) {
-      ++kept;  // another kind of consumer: not ours to judge
+      ++kept;  // another kind of consumer, not ours to judge
       continue;
     }
     const std::string pod_name = StrCat(claim.namespace_(), "/", consumer["name"].str());
@@ -154,8 +155,8 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
   const bool has_finalizer = api::HasFinalizer(claim["metadata"], claims::kFinalizer);
   const bool last_one_leaves = kept == 0 && !plan.drop_uids.empty();
   plan.deallocate = allocated && kept == 0 && (last_one_leaves || claim.is_being_deleted());
-  // A claim with the finalizer and no allocation yet is one that the scheduler is about to write:
-  // only what we deallocate, and what is being deleted, loses the finalizer.
+  // A claim with the finalizer but without an allocation may be about to be allocated by the
+  // scheduler. So only claims that we deallocate, or that are being deleted, lose the finalizer.
   plan.remove_finalizer = has_finalizer && kept == 0 && (plan.deallocate || !allocated) &&
                           (last_one_leaves || claim.is_being_deleted());
   if (kept == 0 && !claim.is_being_deleted()) {

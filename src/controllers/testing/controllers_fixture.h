@@ -61,7 +61,7 @@ class ControllersFixture : public ::testing::Test {
     return list;
   }
 
-  // Changes an object (or a subresource of it) by the test's own hand.
+  // Changes an object or a subresource of it, as a user would.
   void Change(std::string_view kind, const std::string& key, const std::string& subresource,
               const std::function<void(api::Draft&)>& change) {
     const api::ObjectPtr object = server_.Get(kind, key);
@@ -86,7 +86,7 @@ class ControllersFixture : public ::testing::Test {
     ASSERT_TRUE(reply && reply->ok()) << (reply ? reply->error->message : "no answer");
   }
 
-  // What scheduler and node do with a pod.
+  // Does what scheduler and node do with a pod.
   void SetPod(const api::ObjectPtr& pod, std::string_view phase, bool ready) {
     Change("Pod", pod->qualified_name(), "status", [&](api::Draft& draft) {
       draft["status"]["phase"] = phase;
@@ -99,7 +99,7 @@ class ControllersFixture : public ::testing::Test {
   }
   void MakeReady(const std::vector<api::ObjectPtr>& pods) {
     for (const api::ObjectPtr& pod : pods) {
-      // One that became ready may have made another superfluous.
+      // A pod that became ready may have made another one superfluous.
       if (server_.Get("Pod", pod->qualified_name()) != nullptr) SetPod(pod, "Running", true);
     }
   }

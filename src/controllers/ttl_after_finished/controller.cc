@@ -6,7 +6,7 @@ namespace drakkar::controllers {
 
 namespace {
 
-// How long the Job has left; nothing if it does not end by itself, or has not finished.
+// How long until the Job is deleted; nullopt if it has no TTL or has not finished.
 std::optional<Duration> TimeLeft(const api::Object& job, WallTime now) {
   const api::Value seconds = job["spec"]["ttlSecondsAfterFinished"];
   if (!seconds.has_value() || job.is_being_deleted()) return std::nullopt;
@@ -40,7 +40,7 @@ void TtlAfterFinishedController::Sync(const std::string& name, Done done) {
     done(Ok());
     return queue_.AddAfter(name, *left);
   }
-  // The version is a condition: a Job whose time was extended in this moment stays.
+  // The resourceVersion is a precondition: a Job whose TTL was just extended is kept.
   client_.Delete(
       {&options_.jobs.kind(), std::string(job->namespace_()), std::string(job->name()), ""},
       {.propagation_policy = "Foreground",

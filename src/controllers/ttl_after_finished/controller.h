@@ -10,7 +10,7 @@
 
 namespace drakkar::controllers {
 
-// Deletes finished Jobs, and their pods with them, once spec.ttlSecondsAfterFinished has passed.
+// Deletes finished Jobs together with their pods once spec.ttlSecondsAfterFinished has passed.
 // Loop-bound; one timer per finished Job.
 class TtlAfterFinishedController {
  public:
@@ -20,7 +20,7 @@ class TtlAfterFinishedController {
     client::Client& client;
     client::Informer& jobs;
   };
-  // Adds its handlers: construct before the informer is started.
+  // Adds handlers to the informer: construct it before that is started.
   explicit TtlAfterFinishedController(Options options);
 
  private:

@@ -10,22 +10,22 @@ namespace drakkar::api {
 struct KindSchema;
 }
 
-// Who controls whom: an owner adopts objects that its selector matches and nobody controls, and
-// releases those it controls but no longer selects. Pure.
+// Controller references: an owner adopts objects that its selector matches and that have no
+// controller, and releases objects that it controls but no longer selects. Pure functions.
 namespace drakkar::controllers {
 
 struct Adoption {
   std::vector<api::ObjectPtr> owned;    // controlled and selected
-  std::vector<api::ObjectPtr> adopt;    // selected, controlled by nobody
-  std::vector<api::ObjectPtr> release;  // controlled, not selected
+  std::vector<api::ObjectPtr> adopt;    // selected, without a controller
+  std::vector<api::ObjectPtr> release;  // controlled, no longer selected
 };
 
-// An owner that is being deleted, and one whose selector is empty, adopt and release nothing. Only
-// objects that `counts` (null: all) are adopted or released.
+// An owner that is being deleted or has an empty selector adopts and releases nothing. Only objects
+// for which `counts` returns true (null: all) are adopted or released.
 Adoption PlanAdoption(const api::Object& owner, const api::LabelSelector& selector,
                       const OwnedIndex& index, bool (*counts)(const api::Object&) = nullptr);
 
-// The entry in metadata.ownerReferences of what an owner controls.
+// The entry in metadata.ownerReferences that makes the owner the controller.
 api::Draft ControllerReference(const api::Object& owner, const api::KindSchema& kind);
 
 // Strategic merge patches that make `owner` the controller of an object, or no longer its owner.

@@ -8,13 +8,13 @@
 
 namespace drakkar::controllers {
 
-// Writes for one owner that are finished together.
+// Writes for one owner that finish together.
 struct DependentWriter::Batch {
   api::ObjectPtr owner;
-  std::vector<api::TreePtr> bodies;  // to create
-  std::size_t next = 0;              // of them
-  std::size_t size = 1;              // of the batch after this one
-  std::size_t waiting = 0;           // answers
+  std::vector<api::TreePtr> bodies;  // objects to create
+  std::size_t next = 0;              // next index in `bodies`
+  std::size_t size = 1;              // size of the next batch
+  std::size_t waiting = 0;           // outstanding answers
   bool stop = false;
   Outcome outcome;
   Finished finished;
@@ -151,7 +151,7 @@ void DependentWriter::AdoptAndRelease(const api::ObjectPtr& owner,
     Patch(batch, object, ReleasePatch(*owner, *object));
   }
   if (adopt.empty()) return;
-  // Our copy may be behind: an owner that was deleted meanwhile must not adopt.
+  // Our copy may be stale: an owner that was deleted in the meantime must not adopt.
   client::ResourceRef ref{&options_.owner_kind, std::string(owner->namespace_()),
                           std::string(owner->name()), ""};
   client_.Get(std::move(ref), [this, batch, adopt = std::move(adopt)](client::Reply reply) {

@@ -16,19 +16,19 @@
 
 namespace drakkar::controllers {
 
-// Creates, deletes, adopts and releases the dependents of owners (the pods of a ReplicaSet), and
-// remembers per owner what the copy of the dependents does not show yet: an owner must not be
-// worked on before IsUpToDate, so that nothing is created twice.
+// Creates, deletes, adopts and releases the dependents of owners (such as the pods of a
+// ReplicaSet). For each owner, it remembers the writes that the informer does not show yet. An
+// owner must not be processed until IsUpToDate is true, so that nothing is created twice.
 //
-// Creation starts slowly: one, then two, four, ... at a time, and stops at the first failure, so
-// that an owner whose pods are all refused costs one request.
+// Creation starts slowly, with one object, then two, four, ... at a time, and stops at the first
+// failure. So an owner whose pods are all rejected costs one request.
 //
-// Loop-bound. Remembers what is on its way, for kPatience at most.
+// Loop-bound. Writes are remembered for at most kPatience.
 class DependentWriter {
  public:
   static constexpr Duration kPatience = std::chrono::minutes(5);
 
-  // Tells the user what was done, as events about the owner; each may be null.
+  // Reports what was done, as events about the owner. Each function may be null.
   struct Words {
     std::function<void(const api::ObjectPtr& owner, const api::Object& made)> created;
     std::function<void(const api::ObjectPtr& owner, const Error& why)> create_failed;
@@ -44,7 +44,7 @@ class DependentWriter {
   };
   explicit DependentWriter(Options options);
 
-  // What became of several writes: how many were done, and why the first that failed did.
+  // The result of several writes: how many succeeded, and the error of the first that failed.
   struct Outcome {
     std::size_t done = 0;
     std::optional<Error> error;
@@ -53,22 +53,23 @@ class DependentWriter {
 
   bool IsUpToDate(std::string_view owner_uid);
   void Forget(std::string_view owner_uid);
-  // The copy must show this dependent, which somebody else than this writer wrote for the owner.
+  // The informer must first show this dependent, which was written for the owner, but not by this
+  // writer.
   void Expect(const api::ObjectPtr& owner, const api::Object& written);
 
   void Create(const api::ObjectPtr& owner, std::vector<api::TreePtr> bodies, Finished finished);
   void Delete(const api::ObjectPtr& owner, std::vector<api::ObjectPtr> objects, Finished finished);
-  // Adopting is refused if the owner turns out to be gone or going.
+  // Does not adopt if the owner was deleted or is being deleted.
   void AdoptAndRelease(const api::ObjectPtr& owner, std::vector<api::ObjectPtr> adopt,
                        std::vector<api::ObjectPtr> release, Finished finished);
-  // An update of a dependent, with its version as a condition.
+  // Updates a dependent if its resourceVersion is unchanged.
   void Update(const api::ObjectPtr& owner, const api::Object& object, api::TreePtr body,
               client::ReplyCallback done);
 
  private:
   struct Pending {
-    std::int64_t revision = 0;                 // the copy must have come to
-    std::map<std::string, std::string> going;  // names and uids that must be gone, or going
+    std::int64_t revision = 0;                 // the informer must have reached it
+    std::map<std::string, std::string> going;  // name to uid; must be gone or terminating
     MonotonicTime since{};
   };
   struct Batch;
@@ -80,13 +81,14 @@ class DependentWriter {
 
   const Options options_;
   client::ScopedClient client_;
-  std::unordered_map<std::string, Pending> pending_;  // by owner uid; looked up only
+  std::unordered_map<std::string, Pending> pending_;  // by owner uid; never iterated
 };
 
-// "Created pod: x" with the reasons of Kubernetes.
+// "Created pod: x", with the event reasons of Kubernetes.
 DependentWriter::Words PodWords(client::EventRecorder& events);
 
-// The server refused because the namespace is going: there is nothing to do any more.
+// The server rejected the request because the namespace is being deleted, so there is nothing left
+// to do.
 bool IsNamespaceTerminating(const client::Reply& reply);
 
 }  // namespace drakkar::controllers

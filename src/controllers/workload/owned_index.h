@@ -10,10 +10,10 @@
 
 namespace drakkar::controllers {
 
-// Objects of one kind by the uid of the owner that controls them, and those of each namespace that
-// nobody controls: what a controller's own copy of its dependents looks like. Follows an informer;
-// construct it before the controllers that use it, so that it is up to date when they hear of a
-// change. Its size is the collection's.
+// Objects of one kind by the uid of the owner that controls them, and per namespace those without a
+// controller: a controller's local copy of its dependents. Follows an informer. Construct it before
+// the controllers that use it, so that it is up to date when they are notified about a change. Its
+// size is that of the collection.
 class OwnedIndex {
  public:
   using Objects = std::map<std::string, api::ObjectPtr>;  // by "namespace/name"
@@ -33,7 +33,7 @@ class OwnedIndex {
       return std::hash<std::string_view>()(text);
     }
   };
-  using Groups = std::unordered_map<std::string, Objects, Hash, std::equal_to<>>;  // looked up only
+  using Groups = std::unordered_map<std::string, Objects, Hash, std::equal_to<>>;  // never iterated
 
   void Put(const api::ObjectPtr& object);
   void Remove(const api::ObjectPtr& object);

@@ -10,11 +10,11 @@
 
 namespace drakkar::controllers {
 
-// The selectors of the objects of an informer, read once, to find who selects an object that
-// nobody controls. A selector that is empty or cannot be read selects nothing.
+// The selectors of an informer's objects, parsed once, to find the owners that select an object
+// without a controller. A selector that is empty or cannot be read selects nothing.
 class SelectorIndex {
  public:
-  // Where the selector lies in an object; the default is a LabelSelector in spec.selector.
+  // Reads the selector of an object. The default is a LabelSelector in spec.selector.
   using Read = api::LabelSelector (*)(const api::Object& object);
   explicit SelectorIndex(client::Informer& owners, Read read = ReadLabelSelector);
   SelectorIndex(const SelectorIndex&) = delete;
@@ -26,7 +26,7 @@ class SelectorIndex {
   std::vector<std::string> Matching(std::string_view namespace_, api::Value labels) const;
 
   static api::LabelSelector ReadLabelSelector(const api::Object& object);
-  // A plain map in spec.selector, as ReplicationControllers and Services have.
+  // Reads a plain map in spec.selector, as in ReplicationControllers and Services.
   static api::LabelSelector ReadMap(const api::Object& object);
 
  private:
