@@ -43,6 +43,62 @@ TEST(AllocatedState, AdminAccessHoldsNothing) {
   EXPECT_TRUE(state.TakeChanges().empty());
 }
 
+TEST(AllocatedState, SeveralResultsOfOneAllocationAreHeldAndReleasedTogether) {
+  AllocatedState state;
+  AllocationResult allocation = Share("s1", 2);
+  allocation.results[0].consumed_capacity.push_back({"cores", api::Quantity(1)});
+  allocation.results.emplace_back().id = {"d", "p", "admin"};
+  allocation.results.back().admin_access = true;
+  allocation.results.emplace_back().id = {"d", "p", "own"};
+  state.Add(allocation);
+  EXPECT_EQ(state.FindDevice(kDevice)->shares, std::set<std::string>{"s1"});
+  EXPECT_EQ(state.FindDevice(kDevice)->consumed.at("units"), api::Quantity(2));
+  EXPECT_EQ(state.FindDevice(kDevice)->consumed.at("cores"), api::Quantity(1));
+  EXPECT_EQ(state.FindDevice({"d", "p", "admin"}), nullptr);
+  EXPECT_EQ(state.FindDevice({"d", "p", "own"})->exclusive, 1);
+  state.Add(Share("s2", 3));
+  state.Remove(allocation);
+  EXPECT_EQ(state.FindDevice(kDevice)->shares, std::set<std::string>{"s2"});
+  EXPECT_EQ(state.FindDevice(kDevice)->consumed.at("units"), api::Quantity(3));
+  EXPECT_EQ(state.FindDevice(kDevice)->consumed.at("cores"), api::Quantity(0));
+  EXPECT_EQ(state.FindDevice({"d", "p", "own"}), nullptr);
+}
+
+TEST(AllocatedState, ForgetsADeviceButNotItsNeighbours) {
+  AllocatedState state;
+  state.AddExclusive(kDevice);
+  state.AddExclusive({"d", "p", "other"});
+  state.RemoveExclusive(kDevice);
+  EXPECT_EQ(state.FindDevice(kDevice), nullptr);
+  EXPECT_NE(state.FindDevice({"d", "p", "other"}), nullptr);
+  EXPECT_EQ(state.FindDevice({"d", "elsewhere", "dev"}), nullptr);
+}
+
+// Shares and amounts may arrive separately, and a removal may come without its addition.
+TEST(AllocatedState, ConsumptionEndsWithTheLastShare) {
+  AllocatedState state;
+  state.AddConsumed(kDevice, {{"units", api::Quantity(2)}});
+  EXPECT_TRUE(state.FindDevice(kDevice)->IsUsed());
+  state.AddShare(kDevice, "s1");
+  state.RemoveShare(kDevice, "s1");
+  EXPECT_TRUE(state.pools().empty());
+  state.AddConsumed(kDevice, {});
+  EXPECT_TRUE(state.pools().empty());
+  state.AddConsumed(kDevice, {{"units", api::Quantity(2)}});
+  state.RemoveConsumed(kDevice, {{"cores", api::Quantity(1)}, {"units", api::Quantity(2)}});
+  EXPECT_TRUE(state.pools().empty());
+}
+
+TEST(AllocatedState, ARemovalThatWasNeverAddedChangesNothing) {
+  AllocatedState state;
+  state.RemoveExclusive(kDevice);
+  state.Unbar(kDevice);
+  EXPECT_TRUE(state.pools().empty());
+  EXPECT_EQ(state.contested(), 0u);
+  state.AddExclusive(kDevice);
+  EXPECT_EQ(state.FindDevice(kDevice)->exclusive, 1);
+}
+
 TEST(AllocatedState, CountsDevicesThatAreHeldTwice) {
   AllocatedState state;
   state.AddExclusive(kDevice);
@@ -62,6 +118,9 @@ TEST(AllocatedState, ABarHoldsNothing) {
   EXPECT_EQ(state.TakeChanges().size(), 1u);
   ASSERT_NE(state.FindDevice(kDevice), nullptr);
   EXPECT_FALSE(state.FindDevice(kDevice)->IsUsed());
+  state.Bar(kDevice);
+  state.Unbar(kDevice);
+  EXPECT_EQ(state.FindDevice(kDevice)->bars, 1);
   state.AddExclusive(kDevice);
   state.Unbar(kDevice);
   EXPECT_TRUE(state.FindDevice(kDevice)->IsUsed());

@@ -15,6 +15,7 @@ TEST(FindAttribute, FallsBackToTheBareNameInTheDriversOwnDomainOnly) {
   EXPECT_EQ(FindAttribute(attributes, "other.example", "d.example/model"), nullptr);
   EXPECT_EQ(FindAttribute(attributes, "d.example", "d.example/absent"), nullptr);
   EXPECT_NE(FindAttribute(attributes, "d.example", "model"), nullptr);
+  EXPECT_EQ(FindAttribute(attributes, "d.example", "zzz"), nullptr);
 }
 
 }  // namespace

@@ -35,10 +35,31 @@ TEST(CelExpressions, FailAsCelSpecifies) {
             "attribute model: unsupported attribute value");
 }
 
+TEST(CelExpressions, ReadEverythingWhereAWholeDomainIsRead) {
+  CelExpressions expressions;
+  const auto reads = [&](std::string_view text) {
+    return expressions.CompileSelector(text)->reads().everything;
+  };
+  EXPECT_TRUE(reads("device.attributes.exists(d, true)"));
+  EXPECT_TRUE(reads("cel.bind(a, device.attributes['d.example'], a.x == a.y)"));
+  EXPECT_FALSE(reads("device.attributes['d.example'].model == 'x'"));
+}
+
+TEST(CelExpressions, SeeWhetherADeviceCanBeShared) {
+  CelExpressions expressions;
+  const auto shared = expressions.CompileSelector("device.allowMultipleAllocations");
+  Device device = SomeDevice();
+  EXPECT_FALSE(*shared->Matches("d.example", device));
+  device.allow_multiple_allocations = true;
+  EXPECT_TRUE(*shared->Matches("d.example", device));
+}
+
 TEST(CelExpressions, DeriveValues) {
   CelExpressions expressions;
   const auto derived = expressions.CompileDerived("device.attributes[\"d.example\"].model + \"y\"");
   EXPECT_EQ(*derived->Derive("d.example", SomeDevice()), AttributeValue(std::string("xy")));
+  EXPECT_EQ(derived->Derive("other.example", SomeDevice()).error().message, "no such key: model");
+  EXPECT_TRUE(expressions.CompileDerived("1u")->compile_error().has_value());
 }
 
 }  // namespace

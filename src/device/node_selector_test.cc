@@ -43,7 +43,10 @@ TEST(NodeSelector, OperatorsCompareLabels) {
   EXPECT_TRUE(Matches({"absent", "DoesNotExist", {}}));
   EXPECT_TRUE(Matches({"cores", "Gt", {"7"}}));
   EXPECT_FALSE(Matches({"cores", "Gt", {"8"}}));
+  EXPECT_FALSE(Matches({"cores", "Lt", {"8"}}));
   EXPECT_TRUE(Matches({"cores", "Lt", {"9"}}));
+  EXPECT_FALSE(Matches({"absent", "Exists", {}}));
+  EXPECT_FALSE(Matches({"zone", "DoesNotExist", {}}));
   EXPECT_FALSE(Matches({"text", "Gt", {"1"}}));
   EXPECT_FALSE(Matches({"absent", "Lt", {"1"}}));
 }
@@ -55,6 +58,13 @@ TEST(NodeSelector, TermsAreAlternativesAndRequirementsAreNot) {
   EXPECT_TRUE(*Matches(selector, kNode));
   selector.terms[1].match_fields.push_back({"metadata.name", "NotIn", {"worker-0"}});
   EXPECT_FALSE(*Matches(selector, kNode));
+  selector.terms[1].match_fields = {{"metadata.name", "In", {"worker-1"}},
+                                    {"metadata.name", "In", {"worker-0"}}};
+  EXPECT_FALSE(*Matches(selector, kNode)) << "the second field alone would match";
+  selector.terms[1] = {{{"zone", "In", {"b"}}, {"cores", "Exists", {}}}, {}};
+  EXPECT_FALSE(*Matches(selector, kNode)) << "the second label alone would match";
+  selector.terms[1] = {{}, {{"metadata.name", "NotIn", {"worker-1"}}}};
+  EXPECT_TRUE(*Matches(selector, kNode));
 }
 
 TEST(NodeSelector, SelectsOneNodeByName) {
@@ -74,9 +84,19 @@ TEST(NodeSelector, ARequirementThatMakesNoSenseIsAnErrorUnlessAnotherTermMatches
     selector.terms.push_back({{{"zone", "Exists", {}}}, {}});
     EXPECT_TRUE(*Matches(selector, kNode)) << bad.op;
   }
+  for (const NodeSelectorRequirement& bad :
+       {NodeSelectorRequirement{"metadata.uid", "In", {"x"}},
+        NodeSelectorRequirement{"metadata.name", "In", {"x", "worker-0"}},
+        NodeSelectorRequirement{"metadata.name", "Exists", {"worker-0"}}}) {
+    NodeSelector selector;
+    selector.terms.push_back({{}, {bad}});
+    EXPECT_FALSE(Matches(selector, kNode).ok()) << bad.key;
+  }
   NodeSelector selector;
-  selector.terms.push_back({{}, {{"metadata.uid", "In", {"x"}}}});
-  EXPECT_FALSE(Matches(selector, kNode).ok());
+  selector.terms.push_back({{{"first", "In", {}}}, {}});
+  selector.terms.push_back({{{"second", "In", {}}}, {}});
+  EXPECT_EQ(Matches(selector, kNode).error().message,
+            "node selector requirement \"first\": needs at least one value");
 }
 
 TEST(NodeSelector, ANodeObjectMatchesAsTheParsedNodeDoes) {
@@ -105,6 +125,12 @@ TEST(NodeSelector, FindsTheOnlyNodeThatCanMatch) {
   selector = SelectNode("worker-0");
   selector.terms.push_back(SelectNode("worker-1").terms[0]);
   EXPECT_EQ(FindOnlyNode(selector), "");
+  EXPECT_EQ(FindOnlyNode(NodeSelectorToApi(selector).Freeze()->root()), "");
+  selector = SelectNode("worker-0");
+  auto& fields = selector.terms[0].match_fields;
+  fields.insert(fields.begin(), {"metadata.name", "NotIn", {"worker-1"}});
+  EXPECT_EQ(FindOnlyNode(selector), "worker-0");
+  EXPECT_EQ(FindOnlyNode(NodeSelectorToApi(selector).Freeze()->root()), "worker-0");
   for (const char* field :
        {R"("key":"metadata.name","operator":"In","values":["worker-0"])",
         R"("key":"metadata.name","operator":"In","values":["worker-0","worker-1"])",

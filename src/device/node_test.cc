@@ -4,6 +4,7 @@
 
 #include "api/json/reader.h"
 #include "device/from_api.h"
+#include "device/slice.h"
 
 namespace drakkar::device {
 namespace {
@@ -22,6 +23,21 @@ TEST(Node, SkipsOperationsUnderEitherNameOfTheFeature) {
     EXPECT_EQ(CanSkipOperations((*node)->root()), can_skip) << text;
     EXPECT_EQ(CanSkipOperations(NodeFromApi((*node)->root())), can_skip) << text;
   }
+}
+
+TEST(NodeTarget, MeansOneNodeOrAllOrThoseOfASelector) {
+  const Node node{"n1", {{"zone", "a"}}, {}};
+  EXPECT_TRUE(*Matches(NodeTarget{"n1", false, {}}, node));
+  EXPECT_FALSE(*Matches(NodeTarget{"n2", false, {}}, node));
+  EXPECT_TRUE(*Matches(NodeTarget{"", true, {}}, node));
+  EXPECT_TRUE(*Matches(NodeTarget{"", false, SelectNode("n1")}, node));
+  EXPECT_FALSE(*Matches(NodeTarget{"", false, SelectNode("n2")}, node));
+  EXPECT_FALSE(*Matches(NodeTarget{}, node)) << "of an unknown kind";
+}
+
+TEST(Ids, AreWrittenAsPaths) {
+  EXPECT_EQ((PoolId{"d", "p"}.ToString()), "d/p");
+  EXPECT_EQ((DeviceId{"d", "p", "x"}.ToString()), "d/p/x");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ TEST(Toleration, MatchesKeyValueAndEffect) {
   EXPECT_TRUE(Tolerates({"key", "Equal", "value", "NoSchedule", {}}, kTaint));
   EXPECT_TRUE(Tolerates({"key", "", "value", "", {}}, kTaint));
   EXPECT_FALSE(Tolerates({"key", "Equal", "other", "", {}}, kTaint));
+  EXPECT_FALSE(Tolerates({"key", "", "other", "", {}}, kTaint));
   EXPECT_FALSE(Tolerates({"other", "Exists", "", "", {}}, kTaint));
   EXPECT_FALSE(Tolerates({"key", "Exists", "", "NoExecute", {}}, kTaint));
 }
@@ -28,6 +29,9 @@ TEST(Taints, OnlyNoScheduleAndNoExecutePreventAllocation) {
   const std::vector<Taint> taints = {{"a", "", "NoSchedule", ""}, {"b", "", "NoExecute", ""}};
   EXPECT_EQ(FindUntolerated(taints, {{"a", "Exists", "", "", {}}}), &taints[1]);
   EXPECT_EQ(FindUntolerated(taints, {{"", "Exists", "", "", {}}}), nullptr);
+  EXPECT_EQ(FindUntolerated(taints, {{"a", "Exists", "", "", {}}, {"b", "Exists", "", "", {}}}),
+            nullptr);
+  EXPECT_EQ(FindUntolerated(taints, {}), &taints[0]);
 }
 
 }  // namespace
