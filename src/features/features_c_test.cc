@@ -47,7 +47,28 @@ TEST_F(FeaturesC, ReportsWhatAPodAndItsUpdateRequire) {
             R"({"requiredFeatures":[{"name":"InPlacePodLevelResourcesVerticalScaling"}]})");
 }
 
+TEST_F(FeaturesC, SpeaksTheNamesOfKubernetesIfAsked) {
+  drakkar_features* kubernetes = drakkar_features_new(DRAKKAR_FEATURES_KUBERNETES);
+  ASSERT_NE(kubernetes, nullptr);
+  char* known = drakkar_features_needs(kubernetes, "DRAOptionalNodeOperations", nullptr);
+  EXPECT_NE(known, nullptr);
+  drakkar_features_free_string(known);
+  EXPECT_EQ(drakkar_features_needs(kubernetes, "DraOptionalNodePreparation", nullptr), nullptr);
+  drakkar_features_free(kubernetes);
+}
+
+TEST_F(FeaturesC, AnUpdateUsesOurVersionUnlessItNamesOne) {
+  EXPECT_EQ(Ask(drakkar_features_require_update,
+                R"({"oldPod":{"spec":{}},"pod":{"spec":{"resources":{}}}})"),
+            R"({"requiredFeatures":[{"name":"InPlacePodLevelResourcesVerticalScaling"}]})");
+}
+
 TEST_F(FeaturesC, MatchesANode) {
+  EXPECT_EQ(Ask(drakkar_features_match,
+                R"({"required":["VolumeBindMountOptions","ExtendWebSocketsToKubelet"],
+                    "node":{"kind":"Node","status":{"declaredFeatures":
+                    ["ExtendWebSocketsToKubelet","VolumeBindMountOptions"]}}})"),
+            R"({"match":true,"unsatisfied":[]})");
   EXPECT_EQ(Ask(drakkar_features_match,
                 R"({"required":["DraOptionalNodePreparation","VolumeBindMountOptions"],
                     "node":{"status":{"declaredFeatures":["DRAOptionalNodeOperations"]}}})"),
@@ -106,6 +127,36 @@ TEST_F(FeaturesC, RejectsInputItDoesNotUnderstand) {
   EXPECT_EQ(require(R"({"pod":{"spec":{}},"claim":[]})"),
             "error: unknown key \"claim\"; known keys: pod, claims, version");
 
+  EXPECT_EQ(require(R"({"pod":{"kind":7,"spec":{}}})"),
+            "error: pod.kind is not a string, but must be Pod");
+  EXPECT_EQ(require(R"({"pod":{"metadata":{"name":1},"spec":{}}})"),
+            "error: pod.metadata.name must be a string");
+  for (const char* limit : {"{}", "[]", "true"}) {
+    const std::string pod = R"({"pod":{"spec":{"volumes":[{},{"emptyDir":{"sizeLimit":)" +
+                            std::string(limit) + "}}]}}}";
+    EXPECT_EQ(require(pod.c_str()),
+              "error: pod.spec.volumes[1].emptyDir.sizeLimit must be a quantity");
+  }
+  EXPECT_EQ(require(R"({"pod":{"spec":{"ephemeralContainers":[{"volumeMounts":[
+            {"bindMountOptions":["a",1]}]}]}}})"),
+            "error: pod.spec.ephemeralContainers[0].volumeMounts[0].bindMountOptions[1] must be a "
+            "string");
+  EXPECT_EQ(require(R"({"pod":{"spec":{"containers":[{},7]}}})"),
+            "error: pod.spec.containers[1] must be an object");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"claims":[{"kind":"Pod"}]})"),
+            "error: claims[0].kind is \"Pod\", but must be ResourceClaim");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"claims":[{"status":{"allocation":{"devices":{"results":
+            [{"skipNodeOperations":["*",1]}]}}}}]})"),
+            "error: claims[0].status.allocation.devices.results[0].skipNodeOperations must be "
+            "true, false or a list of operations");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"version":"x"})"),
+            "error: version \"x\" is invalid; use for example 1.37 or 1.37.2");
+
+  EXPECT_EQ(Ask(drakkar_features_require_update,
+                R"({"oldPod":{"spec":{"resources":[]}},"pod":{"spec":{}}})"),
+            "error: oldPod.spec.resources must be an object");
+  EXPECT_EQ(Ask(drakkar_features_require_update, R"({"oldPod":{"spec":{}},"pods":{"spec":{}}})"),
+            "error: unknown key \"pods\"; known keys: oldPod, pod, version");
   EXPECT_EQ(Ask(drakkar_features_require_update,
                 R"({"oldPod":{"spec":{}},"pod":{"spec":{"resources":[]}}})"),
             "error: pod.spec.resources must be an object");
@@ -128,6 +179,7 @@ TEST_F(FeaturesC, RejectsInputItDoesNotUnderstand) {
 TEST_F(FeaturesC, AcceptsUnknownFieldsOfKubernetes) {
   EXPECT_EQ(Ask(drakkar_features_require,
                 R"({"pod":{"apiVersion":"v1","kind":"Pod","spec":{"newField":1,"hostUsers":null,
+                    "volumes":[{"emptyDir":{"sizeLimit":"1Mi"}},{"emptyDir":{"sizeLimit":5}}],
                     "containers":[{"name":"a","another":{}}]}},"claims":null,"version":null})"),
             R"({"requiredFeatures":[]})");
 }

@@ -286,11 +286,92 @@ TEST(InitContainerResources, EqualValuesAreNoChangeExceptForKubernetes) {
   EXPECT_THAT(RequiredForUpdate(pod("1"), pod("1000m"), CatalogSetting::kKubernetes), needed);
 }
 
+TEST(InitContainerResources, AnyInitContainerCountsExceptSidecars) {
+  const auto pod = [](std::string_view second) {
+    return R"({"spec":{"initContainers":[{"name":"a","resources":{"limits":{"cpu":"1"}}},{"name":"b")" +
+           std::string(second) + "}]}}";
+  };
+  const auto needed = ElementsAre("InPlacePodVerticalScalingInitContainers");
+  const std::string one = R"(,"resources":{"limits":{"cpu":"1"}})";
+  const std::string two = R"(,"resources":{"limits":{"cpu":"2"}})";
+  const std::string sidecar = R"(,"restartPolicy":"Always")";
+  EXPECT_THAT(RequiredForUpdate(pod(one), pod(two)), needed);
+  EXPECT_THAT(RequiredForUpdate(pod(one), pod(one)), IsEmpty());
+  EXPECT_THAT(RequiredForUpdate(pod(sidecar + one), pod(sidecar + two)), IsEmpty());
+}
+
+// For Kubernetes a list that appears or disappears is a change, even if it is empty.
+TEST(InitContainerResources, OfKubernetesAreComparedAsWritten) {
+  const auto needed = [](std::string_view before, std::string_view after) {
+    const auto pod = [](std::string_view resources) {
+      return R"({"spec":{"initContainers":[{"resources":)" + std::string(resources) + "}]}}";
+    };
+    const bool kep = !RequiredForUpdate(pod(before), pod(after)).empty();
+    const bool kubernetes =
+        !RequiredForUpdate(pod(before), pod(after), CatalogSetting::kKubernetes).empty();
+    return std::pair(kep, kubernetes);
+  };
+  const std::pair neither{false, false}, kubernetes{false, true}, both{true, true};
+  EXPECT_EQ(needed("{}", "{}"), neither);
+  EXPECT_EQ(needed("{}", R"({"limits":{}})"), kubernetes);
+  EXPECT_EQ(needed(R"({"requests":{}})", "{}"), kubernetes);
+  EXPECT_EQ(needed("{}", R"({"claims":[]})"), kubernetes);
+  EXPECT_EQ(needed(R"({"claims":[{"name":"a"}]})", R"({"claims":[{"name":"a"}]})"), neither);
+  EXPECT_EQ(needed(R"({"claims":[{"name":"a"}]})", R"({"claims":[{"name":"b"}]})"), both);
+  EXPECT_EQ(needed(R"({"claims":[{"name":"a"}]})", "{}"), both);
+  EXPECT_EQ(needed("{}", R"({"claims":[{"name":"a"}]})"), both);
+  EXPECT_EQ(needed(R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"1","memory":"1"}})"), both);
+  EXPECT_EQ(
+      needed(R"({"limits":{"cpu":"1","memory":"1"}})", R"({"limits":{"cpu":"1","memory":"2"}})"),
+      both);
+  EXPECT_EQ(needed(R"({"limits":{"cpu":"x"}})", R"({"limits":{"cpu":"x"}})"), neither);
+  EXPECT_EQ(needed(R"({"limits":{"cpu":"x"}})", R"({"limits":{"cpu":"1"}})"), both);
+  EXPECT_EQ(needed(R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"x"}})"), both);
+}
+
 TEST(InitContainerResources, ARemovedContainerRequiresNothing) {
   EXPECT_THAT(
       RequiredForUpdate(R"({"spec":{"initContainers":[{"resources":{"requests":{"cpu":"1"}}}]}})",
                         R"({"spec":{}})"),
       IsEmpty());
+}
+
+TEST(MemoryBackedVolumes, AnUpdateOfASizeLimitRequiresTheFeature) {
+  // The first volume never changes.
+  const auto pod = [](std::string_view volume) {
+    return R"({"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},)" +
+           std::string(volume) + "]}}";
+  };
+  const auto memory = [&](std::string_view limit) {
+    return pod(R"({"name":"v","emptyDir":{"medium":"Memory","sizeLimit":")" + std::string(limit) +
+               R"("}})");
+  };
+  const auto disk = [&](std::string_view limit) {
+    return pod(R"({"name":"v","emptyDir":{"sizeLimit":")" + std::string(limit) + R"("}})");
+  };
+  EXPECT_THAT(RequiredForUpdate(memory("1Mi"), memory("2Mi")),
+              ElementsAre("InPlacePodVerticalScalingMemoryBackedVolumes"));
+  EXPECT_THAT(RequiredForUpdate(memory("1Mi"), memory("1024Ki")), IsEmpty()) << "the same amount";
+  EXPECT_THAT(RequiredForUpdate(disk("1Mi"), disk("2Mi")), IsEmpty());
+  EXPECT_THAT(
+      RequiredForUpdate(pod(R"({"name":"v","emptyDir":{"medium":"Memory"}})"), memory("2Mi")),
+      IsEmpty())
+      << "no limit before";
+  EXPECT_THAT(
+      RequiredForUpdate(memory("1Mi"), pod(R"({"name":"v","emptyDir":{"medium":"Memory"}})")),
+      IsEmpty())
+      << "no limit after";
+  EXPECT_THAT(
+      RequiredForUpdate(memory("1Mi"),
+                        pod(R"({"name":"w","emptyDir":{"medium":"Memory","sizeLimit":"2Mi"}})")),
+      IsEmpty())
+      << "another volume";
+  EXPECT_THAT(
+      RequiredForUpdate(
+          R"({"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"2Mi"}}]}})",
+          memory("2Mi")),
+      IsEmpty())
+      << "validation rejects an added volume";
 }
 
 TEST(MemoryBackedVolumes, AVolumeThatWasNotAnEmptyDirRequiresNothing) {

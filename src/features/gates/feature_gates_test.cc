@@ -1,5 +1,7 @@
 #include "features/gates/feature_gates.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
 namespace drakkar {
@@ -24,6 +26,104 @@ TEST(FeatureGates, DefaultsFollowTheEmulatedRelease) {
   EXPECT_TRUE(FeatureGates().Known(Gate::kDRAOptionalNodePreparation));
   EXPECT_FALSE(FeatureGates().Enabled(Gate::kDRAOptionalNodePreparation));
   EXPECT_TRUE(FeatureGates().BindingConditions());
+}
+
+// The states of a gate in 1.34 to 1.37, one letter each: '.' unknown, '0' off, '1' on, 'L' on and
+// locked.
+std::string StatesOf(Gate gate) {
+  std::string states;
+  for (int minor = 34; minor <= 37; ++minor) {
+    const GateFacts facts = FactsOf(gate, {1, minor});
+    const FeatureGates gates = Make("", minor).value();
+    EXPECT_EQ(gates.Known(gate), facts.is_known) << facts.name << " in 1." << minor;
+    EXPECT_EQ(gates.Enabled(gate), facts.is_on) << facts.name << " in 1." << minor;
+    states += !facts.is_known ? '.' : facts.is_locked ? 'L' : facts.is_on ? '1' : '0';
+  }
+  return states;
+}
+
+// As registered in Kubernetes, whose published registry the interop tests read.
+TEST(FeatureGates, EveryGateHasTheStateOfEachRelease) {
+  const std::map<std::string_view, std::string_view> expected = {
+      {"ContainerRestartRules", "0111"},
+      {"DRAAdminAccess", "11LL"},
+      {"DRAConsumableCapacity", "0011"},
+      {"DRADerivedAttributes", "...0"},
+      {"DRADeviceBindingConditions", "0011"},
+      {"DRADeviceCompatibilityGroups", "...0"},
+      {"DRADeviceTaintRules", ".001"},
+      {"DRADeviceTaints", "0011"},
+      {"DRAExtendedResource", "001L"},
+      {"DRAFractionalCapacityRange", "...0"},
+      {"DRAListTypeAttributes", "..00"},
+      {"DRANodeAllocatableResources", "..00"},
+      {"DRAOptionalNodePreparation", "...0"},
+      {"DRAPartitionableDevices", "0011"},
+      {"DRAPartitionableDevicesType", "...0"},
+      {"DRAPrioritizedList", "111L"},
+      {"DRAResourceClaimDeviceStatus", "1111"},
+      {"DRAResourceClaimGranularStatusAuthorization", "..11"},
+      {"DRAResourcePoolStatus", "..00"},
+      {"DRASchedulerFilterTimeout", "1111"},
+      {"DRAWorkloadResourceClaims", "..00"},
+      {"DeclarativeValidationBeta", "..11"},
+      {"DynamicResourceAllocation", "1LLL"},
+      {"ExtendWebSocketsToKubelet", "..11"},
+      {"GenericWorkload", ".000"},
+      {"InPlacePodLevelResourcesVerticalScaling", ".011"},
+      {"InPlacePodVerticalScaling", "1LLL"},
+      {"InPlacePodVerticalScalingInitContainers", "..1L"},
+      {"InPlacePodVerticalScalingMemoryBackedVolumes", "...0"},
+      {"NodeDeclaredFeatures", ".011"},
+      {"PodLevelResources", "1111"},
+      {"ResourceHealthStatus", "0011"},
+      {"ResourceHealthStatusMessage", "..11"},
+      {"RestartAllContainersOnContainerExits", ".011"},
+      {"UserNamespacesHostNetworkSupport", ".000"},
+      {"UserNamespacesSupport", "11LL"},
+      {"VolumeBindMountOptions", "...0"},
+  };
+  EXPECT_EQ(expected.size(), static_cast<std::size_t>(Gate::kCount));
+  for (const auto& [name, states] : expected) {
+    const std::optional<Gate> gate = FindGate(name);
+    ASSERT_TRUE(gate) << name;
+    EXPECT_EQ(StatesOf(*gate), states) << name;
+  }
+}
+
+TEST(FeatureGates, ALockedGateAcceptsOnlyItsDefault) {
+  EXPECT_TRUE(Make("DRAAdminAccess=true").ok());
+  EXPECT_EQ(Make("DRAAdminAccess=false").error().message,
+            "feature gate DRAAdminAccess is locked to true in version 1.37");
+  EXPECT_FALSE(Make("DRAAdminAccess=false", 35)->Enabled(Gate::kDRAAdminAccess));
+}
+
+TEST(FeatureGates, ValuesAreSpelledAsInGo) {
+  for (const char* yes : {"1", "t", "T", "TRUE", "true", "True"}) {
+    EXPECT_TRUE(Make(std::string("VolumeBindMountOptions = ") + yes)
+                    ->Enabled(Gate::kVolumeBindMountOptions))
+        << yes;
+  }
+  for (const char* no : {"0", "f", "F", "FALSE", "false", "False"}) {
+    EXPECT_FALSE(Make(std::string("ExtendWebSocketsToKubelet=") + no + " ,")
+                     ->Enabled(Gate::kExtendWebSocketsToKubelet))
+        << no;
+  }
+  EXPECT_EQ(Make("NodeDeclaredFeatures= yes").error().message,
+            "feature gate NodeDeclaredFeatures must be true or false, not \"yes\"");
+}
+
+TEST(FeatureGates, FlagsOverrideTheFileUnderAnyName) {
+  const auto enabled = [](std::string file, std::string flag) {
+    return FeatureGates::Create({.emulated = kOurVersion,
+                                 .overrides = std::move(flag),
+                                 .file_overrides = std::move(file),
+                                 .turned_on = {}})
+        ->Enabled(Gate::kDRAOptionalNodePreparation);
+  };
+  EXPECT_TRUE(enabled("DRAOptionalNodePreparation=true", ""));
+  EXPECT_FALSE(enabled("DRAOptionalNodePreparation=true", "DRAOptionalNodeOperations=false"));
+  EXPECT_TRUE(enabled("DRAOptionalNodeOperations=false", "DRAOptionalNodePreparation=true"));
 }
 
 TEST(FeatureGates, OneGateHasTwoNames) {
@@ -101,8 +201,48 @@ TEST(FeatureGates, FactsDependOnTheRelease) {
   EXPECT_EQ(FactsOf(Gate::kDRAOptionalNodePreparation, {1, 37}).alias, "DRAOptionalNodeOperations");
 }
 
+TEST(FeatureGates, ReportFactsOnlyOfReleasesThatHaveTheGate) {
+  const GateFacts unknown = FactsOf(Gate::kDRAOptionalNodePreparation, {1, 36});
+  EXPECT_EQ(unknown.name, "DRAOptionalNodePreparation");
+  EXPECT_TRUE(unknown.needs.empty());
+  const GateFacts known = FactsOf(Gate::kDRAOptionalNodePreparation, {1, 37});
+  EXPECT_EQ(known.needs,
+            (std::vector<std::string_view>{"DynamicResourceAllocation", "NodeDeclaredFeatures"}));
+}
+
+TEST(FeatureGates, GatesTurnedOnByDefaultStayOffInReleasesWithoutThem) {
+  const auto gates = FeatureGates::Create(
+      {.emulated = {1, 36}, .overrides = {}, .turned_on = {Gate::kDRAOptionalNodePreparation}});
+  EXPECT_FALSE(gates->Enabled(Gate::kDRAOptionalNodePreparation));
+}
+
+TEST(FeatureGates, OnlyGatesWithADependencyThatIsOffYield) {
+  const auto gates = FeatureGates::Create(
+      {.emulated = kOurVersion,
+       .overrides = "DRADeviceTaints=false,DRAPartitionableDevices=false",
+       .turned_on = {Gate::kDRAPartitionableDevicesType, Gate::kDRADeviceTaintRules,
+                     Gate::kDRAResourcePoolStatus}});
+  ASSERT_TRUE(gates.ok()) << gates.error().message;
+  EXPECT_FALSE(gates->Enabled(Gate::kDRAPartitionableDevicesType)) << "one of three is off";
+  EXPECT_FALSE(gates->Enabled(Gate::kDRADeviceTaintRules));
+  EXPECT_TRUE(gates->Enabled(Gate::kDRAResourcePoolStatus));
+}
+
+TEST(FeatureGates, BindingConditionsRequireBothGates) {
+  const FeatureGates gates;
+  EXPECT_FALSE(gates.With(Gate::kDRADeviceBindingConditions, false).BindingConditions());
+  EXPECT_FALSE(gates.With(Gate::kDRAResourceClaimDeviceStatus, false).BindingConditions());
+  EXPECT_FALSE(gates.Enabled("Nonsense"));
+  EXPECT_FALSE(FindGate("")) << "most gates have no alias";
+}
+
 TEST(ReleaseVersion, ParsesTheUsualForms) {
   EXPECT_EQ(ParseReleaseVersion("v1.36.2"), (ReleaseVersion{1, 36}));
+  EXPECT_EQ(ParseReleaseVersion("1.10000"), (ReleaseVersion{1, 10'000}));
+  EXPECT_FALSE(ParseReleaseVersion("1.10001").has_value());
+  EXPECT_FALSE(ParseReleaseVersion("1.36.2.1").has_value());
+  EXPECT_FALSE(ParseReleaseVersion("1.").has_value());
+  EXPECT_FALSE(ParseReleaseVersion("").has_value());
   EXPECT_FALSE(ParseReleaseVersion("1").has_value());
   EXPECT_FALSE(ParseReleaseVersion("1.x").has_value());
   EXPECT_FALSE(ParseReleaseVersion("1.36.x").has_value());
