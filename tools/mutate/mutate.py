@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Plants small bugs and runs the tests that reach them.
 
-  mutate.py PATH... [--count N] [--seed S] [--all-tests] [--vectors] [--list]
+  mutate.py PATH... [--count N] [--seed S] [--again] [--all-tests] [--vectors] [--list]
 
 PATH is a folder or a .cc file. Of all places where a bug can be planted, N are drawn. They are
 compiled into one build, in a copy of the tree below build/mutate; each test case then runs once to
 record which mutants it reaches, and each mutant runs the cases that reach it. Mutants that no test
-kills are printed as a diff. equivalent.txt lists those without a visible effect.
+kills are printed as a diff. equivalent.txt lists those without a visible effect. --again runs the
+survivors of the last run of the same paths, to check the tests that were written against them.
 
 Exit status: 0 if at least 90 % were killed, 1 if not, 2 if the run itself failed.
 """
@@ -14,11 +15,14 @@ Exit status: 0 if at least 90 % were killed, 1 if not, 2 if the run itself faile
 import argparse
 import concurrent.futures
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
+import pickle
 import random
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -132,28 +136,47 @@ def one_line(text):
     return " ".join(text.split())
 
 
-def find_all(files, tree, flags):
+def find_cached(path, text, tree, flags):
+    """The sites of one file. Parsing takes seconds, so they are kept until the file or the tool changes."""
+    tool = (HERE / "sites.py").read_bytes()
+    key = hashlib.sha256(b"\0".join([tool, path.encode(), text.encode(), *(f.encode() for f in flags)]))
+    cached = tree / "build" / "sites" / key.hexdigest()
+    if cached.exists():
+        return pickle.loads(cached.read_bytes())
+    found = sites_module.find_sites(path, text, str(tree / path), flags)
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    cached.write_bytes(pickle.dumps(found))
+    return found
+
+
+def find_all(files, tree, flags, workers):
     """(sites, texts): all sites of `files`, and the files' texts."""
     found, texts = [], {}
-    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ProcessPoolExecutor(workers) as pool:
         jobs = {}
         for path in files:
             if path not in flags:
                 continue
             texts[path] = (tree / path).read_text()
-            jobs[path] = pool.submit(sites_module.find_sites, path, texts[path], str(tree / path),
-                                     flags[path])
+            jobs[path] = pool.submit(find_cached, path, texts[path], tree, flags[path])
         for path, job in jobs.items():
             found += job.result()
     return found, texts
 
 
-def draw(found, texts, count, seed):
+def identity(site, texts):
+    """What a mutant is, whatever its line number."""
+    before, after = site.shown(texts[site.path])
+    return [site.path, site.operator, one_line(before), one_line(after)]
+
+
+def draw(found, texts, count, seed, only=None):
+    """Draws mutants that are not listed as equivalent, and if `only` is given, that are in it."""
     known, kept, listed = equivalents(), [], 0
     for site in found:
         if (site.path, one_line(site.shown(texts[site.path])[1])) in known:
             listed += 1
-        else:
+        elif only is None or identity(site, texts) in only:
             kept.append(site)
     kept.sort(key=lambda site: (site.path, site.start, site.operator, site.mutated))
     chosen = random.Random(seed).sample(kept, min(count, len(kept)))
@@ -167,6 +190,7 @@ def draw(found, texts, count, seed):
 class Test:
     name: str
     binary: str
+    arguments: list
     folder: str                                   # working directory
     cases: dict = dataclasses.field(default_factory=dict)    # case -> mutants it reaches
     seconds: dict = dataclasses.field(default_factory=dict)
@@ -181,10 +205,13 @@ def tests_of(build, chosen, all_tests):
         if not all_tests and "/".join(folder.split("/")[:2]) not in modules:
             continue
         text = listing.read_text()
-        for name, binary in re.findall(r'^add_test\(\[?=?\[?"?(\w+)"?\]?=?\]? "([^"]+)"\)', text, re.M):
+        for name, line in re.findall(r'^add_test\(\[?=?\[?"?(\w+)"?\]?=?\]? ("[^\n]+")\)', text, re.M):
+            binary, *arguments = re.findall(r'"([^"]*)"', line)
+            if not binary.startswith(str(build)):  # a script; it may run programs that are not built here
+                continue
             labels = re.search(rf'^set_tests_properties\([^\n]*\b{name}\b[^\n]*LABELS "([^"]*)"', text, re.M)
             if not labels or not {"e2e", "interop"} & set(labels.group(1).split(";")):
-                tests.append(Test(name, os.path.relpath(binary, build), str(build.parents[1])))
+                tests.append(Test(name, os.path.relpath(binary, build), arguments, str(build.parents[1])))
     return tests
 
 
@@ -244,6 +271,8 @@ def test_environment(vectors, **extra):
 
 
 def list_cases(build, test):
+    if test.arguments:  # not a gtest program: it is one case
+        return [test.name]
     result = run([str(build / test.binary), "--gtest_list_tests"], cwd=test.folder)
     cases, suite = [], ""
     for line in result.stdout.splitlines():
@@ -258,13 +287,17 @@ def list_cases(build, test):
     return cases
 
 
+def command(build, test, *options):
+    return [str(build / test.binary), *(test.arguments or options)]
+
+
 def measure_case(build, test, case, count, vectors, scratch):
     """Runs one case without a mutant and records which mutants it reaches."""
     file = scratch / f"coverage.{os.getpid()}.{abs(hash((test.name, case)))}"
     file.write_bytes(bytes(max(count, 1)))
     started = time.monotonic()
     try:
-        result = run([str(build / test.binary), f"--gtest_filter={case}"], cwd=test.folder,
+        result = run(command(build, test, f"--gtest_filter={case}"), cwd=test.folder,
                      env=test_environment(vectors, DRAKKAR_MUTANT_COVERAGE=str(file)), timeout=300)
         passed = result.returncode == 0
     except subprocess.TimeoutExpired:
@@ -293,6 +326,22 @@ def measure(build, tests, count, vectors, jobs, scratch):
     return broken
 
 
+def limit_cpu(seconds):
+    """Ends endless loops by processor time, which does not pass while other programs run."""
+    return lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+
+
+def passes(build, test, environment, usual):
+    """Whether the chosen cases pass. A test that only waits is tried twice, since a busy machine delays it too."""
+    for _ in range(2):
+        try:
+            return run(command(build, test, "--gtest_fail_fast"), cwd=test.folder, env=environment,
+                       timeout=20 + 3 * usual, preexec_fn=limit_cpu(5 + int(2 * usual))).returncode == 0
+        except subprocess.TimeoutExpired:
+            continue
+    return False
+
+
 def try_mutant(build, tests, site, vectors):
     """"killed", "survived" or "unreached"."""
     reached = False
@@ -306,12 +355,7 @@ def try_mutant(build, tests, site, vectors):
         environment = test_environment(vectors, DRAKKAR_MUTANT=str(site.number))
         if len(chosen) < MAX_FILTER_BYTES:
             environment["GTEST_FILTER"] = chosen
-        try:
-            result = run([str(build / test.binary), "--gtest_fail_fast"], cwd=test.folder,
-                         env=environment, timeout=10 + 10 * usual)
-        except subprocess.TimeoutExpired:
-            return "killed"
-        if result.returncode != 0:
+        if not passes(build, test, environment, usual):
             return "killed"
     return "survived" if reached else "unreached"
 
@@ -330,6 +374,8 @@ def main():
     parser.add_argument("paths", nargs="+", metavar="PATH", help="folder or .cc file")
     parser.add_argument("--count", type=int, default=60, help="mutants to draw (60)")
     parser.add_argument("--seed", type=int, help="selects the mutants; a random seed is printed")
+    parser.add_argument("--again", action="store_true",
+                        help="run the survivors of the last run of these paths")
     parser.add_argument("--all-tests", action="store_true",
                         help="also run other modules' tests and tests/, not only those of the module")
     parser.add_argument("--vectors", action="store_true", help="let tests read the conformance vectors")
@@ -347,8 +393,13 @@ def main():
     copy_tree(tree)
     build = configure(tree)
     run(["ninja", "-C", str(build), "-j", str(jobs), "api_generated"], env=build_environment(tree))
-    found, texts = find_all(files, tree, compile_flags(build))
-    chosen, total, listed = draw(found, texts, options.count, seed)
+    found, texts = find_all(files, tree, compile_flags(build), jobs)
+    survivors = tree / "build" / ("survivors." + "+".join(sorted(options.paths)).replace("/", "-"))
+    if options.again and not survivors.exists():
+        fail("--again: these paths have not been run yet")
+    only = json.loads(survivors.read_text()) if options.again else None
+    count = len(found) if options.again else options.count
+    chosen, total, listed = draw(found, texts, count, seed, only)
     say(f"{len(chosen)} of {total} mutants in {len(files)} files, seed {seed}, {listed} listed as equivalent")
     if options.list:
         for site in chosen:
@@ -374,11 +425,15 @@ def main():
     answers = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         running = {site.number: pool.submit(try_mutant, build, tests, site, options.vectors) for site in left}
-        for site in left:
+        for done, site in enumerate(left, 1):
             answers[site.number] = running[site.number].result()
+            if done % 50 == 0:
+                say(f"{done} of {len(left)}")
     for site in left:
         if answers[site.number] != "killed":
             show(site, texts, "no test reaches it" if answers[site.number] == "unreached" else "survived")
+    left_over = [identity(site, texts) for site in left if answers[site.number] != "killed"]
+    survivors.write_text(json.dumps(left_over))
     killed = sum(answer == "killed" for answer in answers.values())
     unreached = sum(answer == "unreached" for answer in answers.values())
     share = killed / len(left) if left else 0
