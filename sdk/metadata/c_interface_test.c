@@ -31,7 +31,94 @@ static const char kText[] =
     "\"int\":7},"
     "\"list\":{\"strings\":[\"a\",\"b\"]},\"model\":{\"string\":\"x\"}},\"networkData\":{"
     "\"interfaceName\":\"eth0\","
-    "\"ips\":[\"10.0.0.5/24\"],\"hardwareAddress\":\"aa:bb\"}}]}]}\n";
+    "\"ips\":[\"10.0.0.5/24\"],\"hardwareAddress\":\"aa:bb\"}},"
+    "{\"driver\":\"e.example.com\",\"pool\":\"p\",\"name\":\"gpu-1\"}]},"
+    "{\"name\":\"nic\",\"devices\":[{\"driver\":\"n.example.com\",\"pool\":\"p\","
+    "\"name\":\"nic-0\"}]}]}\n";
+
+static int same(const char* a, const char* b) {
+  return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* Whatever does not exist is NULL or INVALID, never a crash. */
+static void check_bounds(const drakkar_metadata* metadata) {
+  drakkar_metadata_claim claim;
+  drakkar_metadata_device device;
+  drakkar_metadata_attribute attribute;
+  int64_t number = 0;
+  expect(drakkar_metadata_get_claim(metadata, 1, &claim) == DRAKKAR_METADATA_INVALID,
+         "no second claim");
+  expect(drakkar_metadata_get_device(metadata, 1, 0, &device) == DRAKKAR_METADATA_INVALID,
+         "no device of a second claim");
+  expect(drakkar_metadata_get_device(metadata, 0, 3, &device) == DRAKKAR_METADATA_INVALID,
+         "no fourth device");
+  expect(drakkar_metadata_get_attribute(metadata, 0, 0, 3, &attribute) == DRAKKAR_METADATA_INVALID,
+         "no fourth attribute");
+  expect(drakkar_metadata_get_attribute(metadata, 0, 9, 0, &attribute) == DRAKKAR_METADATA_INVALID,
+         "no attribute of a tenth device");
+  expect(drakkar_metadata_get_item(metadata, 0, 0, 1, 2) == NULL, "no third item");
+  expect(drakkar_metadata_get_item(metadata, 0, 0, 9, 0) == NULL, "no item of a tenth attribute");
+  expect(drakkar_metadata_get_ip(metadata, 0, 1, 0) == NULL, "no ip without network data");
+  expect(drakkar_metadata_get_ip(metadata, 0, 9, 0) == NULL, "no ip of a tenth device");
+  expect(drakkar_metadata_attribute_text(metadata, 0, 9, "model") == NULL, "no tenth device");
+  expect(drakkar_metadata_attribute_text(metadata, 0, 0, NULL) == NULL, "no name");
+  expect(drakkar_metadata_attribute_int(metadata, 0, 0, "no", &number) == DRAKKAR_METADATA_INVALID,
+         "no such int");
+  expect(drakkar_metadata_pending_count(metadata) == 0, "a file is never partial");
+  expect(drakkar_metadata_get_pending(metadata, 0) == NULL, "nothing is pending");
+}
+
+static void check_all_devices(const drakkar_metadata* metadata) {
+  drakkar_metadata_device device;
+  drakkar_metadata_attribute attribute;
+  expect(drakkar_metadata_get_device(metadata, 0, 1, &device) == DRAKKAR_METADATA_OK &&
+             same(device.request, "gpu") && same(device.driver, "e.example.com") &&
+             same(device.name, "gpu-1"),
+         "the second device");
+  expect(!device.has_network_data && device.interface_name == NULL &&
+             device.hardware_address == NULL && device.ip_count == 0 && device.attribute_count == 0,
+         "has nothing else");
+  expect(drakkar_metadata_get_device(metadata, 0, 2, &device) == DRAKKAR_METADATA_OK &&
+             same(device.request, "nic") && same(device.name, "nic-0"),
+         "the second request's");
+  expect(drakkar_metadata_get_attribute(metadata, 0, 0, 0, &attribute) == DRAKKAR_METADATA_OK &&
+             same(attribute.name, "index") && attribute.type == DRAKKAR_METADATA_INT &&
+             attribute.count == 1 && same(attribute.text, "7"),
+         "a number");
+  expect(same(drakkar_metadata_get_item(metadata, 0, 0, 0, 0), "7"), "as its only item");
+  expect(drakkar_metadata_get_attribute(metadata, 0, 0, 1, &attribute) == DRAKKAR_METADATA_OK &&
+             same(attribute.name, "list") && same(attribute.text, "a b"),
+         "a list as one text");
+}
+
+/* Arguments that must not be null. */
+static void check_arguments(const char* path) {
+  drakkar_metadata* metadata = (drakkar_metadata*)path; /* anything but NULL */
+  char* error = NULL;
+  expect(drakkar_metadata_read_file(NULL, 0, &metadata, &error) == DRAKKAR_METADATA_INVALID &&
+             metadata == NULL && same(error, "`path` and `metadata` must not be null"),
+         "a path is required");
+  drakkar_metadata_free_text(error);
+  expect(drakkar_metadata_read_file(path, 0, NULL, NULL) == DRAKKAR_METADATA_INVALID,
+         "a result is required");
+  expect(drakkar_metadata_read(NULL, NULL, 0, &metadata, &error) == DRAKKAR_METADATA_INVALID &&
+             same(error, "`claim` and `metadata` must not be null"),
+         "a claim is required");
+  drakkar_metadata_free_text(error);
+  expect(drakkar_metadata_read("c", NULL, 0, NULL, NULL) == DRAKKAR_METADATA_INVALID,
+         "a result is required for a claim");
+  expect(drakkar_metadata_read_all(0, NULL, &error) == DRAKKAR_METADATA_INVALID &&
+             same(error, "`metadata` must not be null"),
+         "a result is required for all");
+  drakkar_metadata_free_text(error);
+  expect(drakkar_metadata_read_available(NULL, NULL, 0, NULL, NULL) == DRAKKAR_METADATA_INVALID,
+         "a result is required for what is available");
+  error = (char*)path;
+  expect(drakkar_metadata_read_file(path, -5, &metadata, &error) == DRAKKAR_METADATA_OK &&
+             error == NULL,
+         "a negative timeout does not wait, and success clears the error");
+  drakkar_metadata_free(metadata);
+}
 
 int main(int argc, char** argv) {
   drakkar_metadata* metadata = NULL;
@@ -65,7 +152,7 @@ int main(int argc, char** argv) {
   expect(strcmp(claim.name, "c") == 0 && strcmp(claim.namespace_name, "ns") == 0, "its name");
   expect(strcmp(claim.uid, "u") == 0 && strcmp(claim.pod_claim_name, "dev") == 0,
          "its other names");
-  expect(claim.generation == 4 && claim.device_count == 1, "its numbers");
+  expect(claim.generation == 4 && claim.device_count == 3, "its numbers");
   expect(drakkar_metadata_get_device(metadata, 0, 0, &device) == DRAKKAR_METADATA_OK, "the device");
   expect(strcmp(device.request, "gpu") == 0 && strcmp(device.driver, "d.example.com") == 0,
          "whose");
@@ -88,9 +175,10 @@ int main(int argc, char** argv) {
          "by number");
   expect(attribute.type == DRAKKAR_METADATA_STRINGS && attribute.count == 2, "a list");
   expect(strcmp(drakkar_metadata_get_item(metadata, 0, 0, 1, 1), "b") == 0, "its second item");
-  expect(drakkar_metadata_get_device(metadata, 0, 1, &device) == DRAKKAR_METADATA_INVALID,
-         "no second device");
+  check_all_devices(metadata);
+  check_bounds(metadata);
   drakkar_metadata_free(metadata);
+  check_arguments(argv[1]);
   expect(drakkar_metadata_read("../x", NULL, 0, &metadata, NULL) == DRAKKAR_METADATA_INVALID,
          "names are no paths");
   expect(drakkar_metadata_read_available("no-such-claim", NULL, 0, &metadata, NULL) ==

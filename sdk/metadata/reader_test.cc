@@ -354,11 +354,160 @@ TEST_F(MetadataReaderTest, CorruptFilesAndUnknownVersionsAreErrorsThatNameTheFil
               HasSubstr("unknown versions: metadata.resource.k8s.io/v9"));
 }
 
+TEST_F(MetadataReaderTest, AFileThatCannotBeReadIsAnErrorAndNotMissing) {
+  ASSERT_TRUE(files_.MakeDirectories(kFile, 0755).ok());
+  const auto read = reader_.ReadFile(kFile, kWait);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(read.error().code, ErrorCode::kDeadlineExceeded);
+  EXPECT_FALSE(reader_.ReadRequest("c", "gpu", Reader::kNoWait, &pending_).ok());
+  EXPECT_TRUE(pending_.empty());
+}
+
+// A writer that never finishes: what is read is never complete and never the same twice.
+TEST_F(MetadataReaderTest, GivesUpOnAFileThatIsNeverComplete) {
+  const std::string whole = Text(Metadata());
+  std::size_t size = 40;
+  Put(kFile, whole.substr(0, size));
+  int pauses = 0;
+  time_.on_pause = [&] {
+    ++pauses;
+    Put(kFile, whole.substr(0, ++size));
+  };
+  EXPECT_THAT(reader_.ReadFile(kFile).error().message, HasSubstr("unexpected EOF"));
+  EXPECT_EQ(pauses, 7) << "eight attempts";
+}
+
+TEST_F(MetadataReaderTest, ACorruptFileThatStaysTheSameIsNotReadEightTimes) {
+  Put(kFile, "{broken");
+  int pauses = 0;
+  time_.on_pause = [&] { ++pauses; };
+  EXPECT_FALSE(reader_.ReadFile(kFile).ok());
+  EXPECT_EQ(pauses, 2);
+}
+
+TEST_F(MetadataReaderTest, AnEmptyFileIsReadTwice) {
+  Put(kFile, "");
+  int pauses = 0;
+  time_.on_pause = [&] { ++pauses; };
+  EXPECT_EQ(reader_.ReadFile(kFile).error().message, StrCat(kFile, ": no metadata yet"));
+  EXPECT_EQ(pauses, 1);
+}
+
+TEST_F(MetadataReaderTest, LooksBelowTheGivenRoot) {
+  Reader inside({.files = &files_, .clock = &time_, .pause = &time_, .root = "/proc/7/root"});
+  Put(StrCat("/proc/7/root", kFile), Text(Metadata()));
+  EXPECT_EQ(*inside.ReadRequest("c", "gpu"), Metadata());
+  EXPECT_THAT(*inside.ReadAll(), ElementsAre(Metadata()));
+  EXPECT_FALSE(reader_.ReadRequest("c", "gpu").ok());
+}
+
+TEST_F(MetadataReaderTest, WatchesEveryDirectoryAndFile) {
+  const std::string kubernetes = "/var/run/kubernetes.io/dra-device-attributes";
+  Put(kFile, "");
+  Put(kubernetes + "/resourceclaimtemplates/dev/gpu/d.example.com-metadata.json", "");
+  time_.watches = true;
+  time_.on_wait = [&](Duration) {
+    Put(kFile, Text(Metadata()));
+    Put(kubernetes + "/resourceclaimtemplates/dev/gpu/d.example.com-metadata.json",
+        Text(Metadata("d.example.com", "gpu", "dev")));
+  };
+  ASSERT_TRUE(reader_.ReadAll(kWait).ok());
+  EXPECT_THAT(
+      time_.watched,
+      UnorderedElementsAre(
+          "/var/run/dra-device-attributes", "/var/run/dra-device-attributes/c",
+          "/var/run/dra-device-attributes/c/gpu", kFile, kubernetes + "/resourceclaims",
+          kubernetes + "/resourceclaimtemplates", kubernetes + "/resourceclaimtemplates/dev",
+          kubernetes + "/resourceclaimtemplates/dev/gpu",
+          kubernetes + "/resourceclaimtemplates/dev/gpu/d.example.com-metadata.json"));
+}
+
+TEST_F(MetadataReaderTest, TheErrorNamesClaimRequestAndBothDirectories) {
+  const std::string where =
+      " in /var/run/dra-device-attributes or /var/run/kubernetes.io/dra-device-attributes";
+  EXPECT_EQ(reader_.ReadRequest("c", "gpu").error().message,
+            "no metadata files found for claim c and request gpu" + where);
+  EXPECT_EQ(reader_.ReadRequest("c", "").error().message,
+            "no metadata files found for claim c" + where);
+  EXPECT_THAT(reader_.ReadAll(std::chrono::milliseconds(1)).error().message,
+              HasSubstr("no metadata files found" + where));
+}
+
+// Files without a uid are from drivers that do not write it.
+TEST_F(MetadataReaderTest, AFileWithoutAUidBelongsToTheClaimItIsMountedFor) {
+  DeviceMetadata anonymous = Metadata("kube.com");
+  anonymous.claim_uid.clear();
+  Put(kFile, Text(Metadata()));
+  Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/kube.com-metadata.json",
+      Text(anonymous));
+  const auto read = reader_.ReadRequest("c", "gpu");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->requests[0].devices.size(), 2u);
+}
+
+TEST_F(MetadataReaderTest, AnotherClaimsFilesAreNotReadForATemplatesName) {
+  const std::string ours = "/var/run/dra-device-attributes/";
+  DeviceMetadata one = Metadata("d.example.com", "gpu", "pod-one-x");
+  one.pod_claim_name = "one";
+  DeviceMetadata two = Metadata("e.example.com", "gpu", "pod-two-x");
+  two.pod_claim_name = "two";
+  Put(ours + "pod-one-x/gpu/d.example.com-metadata.json", Text(one));
+  Put(ours + "pod-two-x/gpu/e.example.com-metadata.json", Text(two));
+  Put(ours + "pod-zzz-x/gpu/f.example.com-metadata.json", "{broken");
+  EXPECT_EQ(*reader_.ReadRequest("one", "gpu"), one);
+  EXPECT_EQ(*reader_.ReadRequest("two", "gpu"), two);
+}
+
 TEST_F(MetadataReaderTest, NamesMustNotBePaths) {
+  EXPECT_EQ(reader_.ReadRequest(".", "gpu").error().message, "claim \".\" is not a valid name");
+  EXPECT_EQ(reader_.ReadRequest("c", ".").error().message, "request \".\" is not a valid name");
+  EXPECT_EQ(reader_.ReadRequest(std::string("c\0d", 3), "gpu").error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(reader_.ReadRequest("a/b", "gpu").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(reader_.ReadRequest("../x", "gpu").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(reader_.ReadRequest("..", "gpu").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(reader_.ReadRequest("c", "..").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(reader_.ReadRequest("", "gpu").error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(MetadataReaderTest, PrintsEveryClaimRequestAndDevice) {
+  DeviceMetadata one = Metadata("d.example.com", "gpu", "one");
+  one.pod_claim_name = "";
+  one.requests[0].devices.push_back(one.requests[0].devices[0]);
+  one.requests[0].devices[1].name = "gpu-1";
+  one.requests.push_back({"nic/fast", {}});
+  DeviceMetadata two = Metadata("d.example.com", "gpu", "two");
+  two.pod_claim_name = "my-two";
+  two.requests[0].devices[0].attributes = {{"text", std::string("a\0b", 3)}};
+  Put("/var/run/dra-device-attributes/one/gpu/d.example.com-metadata.json", Text(one));
+  Put("/var/run/dra-device-attributes/two/gpu/d.example.com-metadata.json", Text(two));
+  EXPECT_EQ(ToEnvironment(one),
+            "DRA_ONE_GENERATION='1'\n"
+            "DRA_ONE_GPU_COUNT='2'\n"
+            "DRA_ONE_GPU_0_DEVICE='gpu-0'\nDRA_ONE_GPU_0_DRIVER='d.example.com'\n"
+            "DRA_ONE_GPU_0_POOL='node'\nDRA_ONE_GPU_0_ATTR_MODEL='it'\\''s'\n"
+            "DRA_ONE_GPU_0_ATTR_RESOURCE_KUBERNETES_IO_NUMANODE='3'\n"
+            "DRA_ONE_GPU_1_DEVICE='gpu-1'\nDRA_ONE_GPU_1_DRIVER='d.example.com'\n"
+            "DRA_ONE_GPU_1_POOL='node'\nDRA_ONE_GPU_1_ATTR_MODEL='it'\\''s'\n"
+            "DRA_ONE_GPU_1_ATTR_RESOURCE_KUBERNETES_IO_NUMANODE='3'\n"
+            "DRA_ONE_NIC_COUNT='0'\n");
+  EXPECT_EQ(ToEnvironment(two),
+            "DRA_MY_TWO_GENERATION='1'\n"
+            "DRA_MY_TWO_GPU_COUNT='1'\n"
+            "DRA_MY_TWO_GPU_0_DEVICE='gpu-0'\nDRA_MY_TWO_GPU_0_DRIVER='d.example.com'\n"
+            "DRA_MY_TWO_GPU_0_POOL='node'\nDRA_MY_TWO_GPU_0_ATTR_TEXT='ab'\n")
+      << "a shell cannot hold a null byte";
+  EXPECT_EQ(RunQuery({.output = "env"}, reader_, pending_)->find("DRA_MY_TWO_GENERATION"),
+            ToEnvironment(*reader_.ReadRequest("one", "")).size());
+  EXPECT_EQ(*RunQuery({.output = "jsonpath={.items[*].metadata.name}"}, reader_, pending_),
+            "one two\n");
+  EXPECT_THAT(*RunQuery({}, reader_, pending_), HasSubstr("\"kind\": \"DeviceMetadataList\""));
+  EXPECT_FALSE(RunQuery({.output = "jsonpath={"}, reader_, pending_).ok());
+  EXPECT_FALSE(RunQuery({.file = "/nowhere"}, reader_, pending_).ok());
+  std::string note;
+  EXPECT_EQ(PartialExit({.wait = kWait}, {}, note), 0);
+  EXPECT_EQ(note, "");
 }
 
 TEST_F(MetadataReaderTest, PrintsForShells) {
