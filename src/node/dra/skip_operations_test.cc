@@ -18,6 +18,9 @@ TEST(SkipOperations, AggregatesOverAllDevicesOfADriver) {
   EXPECT_EQ(AggregateSkips({{"NodeUnprepareResources"}, {"*", "NodePrepareResources"}}),
             List{"NodeUnprepareResources"});
   EXPECT_EQ(AggregateSkips({{"Unknown"}}), List{"Unknown"});
+  EXPECT_EQ(AggregateSkips({{"NodePrepareResources", "NodeUnprepareResources"},
+                            {"NodeUnprepareResources", "NodePrepareResources"}}),
+            (List{"NodePrepareResources", "NodeUnprepareResources"}));
   EXPECT_EQ(AggregateSkips({}), List{});
 }
 

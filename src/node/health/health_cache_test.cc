@@ -200,5 +200,34 @@ TEST(HealthCache, TheNumberOfRememberedDevicesIsBounded) {
   EXPECT_TRUE(cache.Get({"e", "p", "7"}, After()).since.has_value());
 }
 
+TEST(HealthCache, EveryDriverIsListedExpiredAndKeptInTheFile) {
+  HealthCache cache;
+  for (const char* driver : {"a", "b", "c"}) {
+    // The first device of the next driver sorts before the last of this one.
+    for (const char* device : {"1", "2"}) {
+      cache.Update(driver, 1, Report(device, DeviceHealthState::kHealthy), After());
+    }
+  }
+  EXPECT_EQ(cache.List(After()).size(), 6u);
+  HealthCache again;
+  ASSERT_TRUE(again.Decode(cache.Encode(), After()).ok());
+  EXPECT_EQ(again.List(After()).size(), 6u);
+  EXPECT_EQ(cache.Expire(After(seconds(31))).size(), 6u);
+  EXPECT_EQ(cache.Encode(), "{}");
+}
+
+TEST(HealthCache, ADriverWithoutDevicesIsNotInTheFile) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  cache.ClearInstance("d", 1, After());
+  EXPECT_EQ(cache.Encode(), "{}");
+}
+
+TEST(HealthCache, ADeviceFirstReportedAsUnknownIsUnknownSinceThen) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kUnknown), After(seconds(3)));
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(seconds(9))).since, After(seconds(3)).wall);
+}
+
 }  // namespace
 }  // namespace drakkar::node

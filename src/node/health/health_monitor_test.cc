@@ -1,0 +1,278 @@
+// The monitor by itself: when it opens streams, what it publishes, writes and lists.
+#include "node/health/health_monitor.h"
+
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "base/testing/memory_file_system.h"
+#include "base/testing/seeded_loop.h"
+#include "features/gates/feature_gates.h"
+#include "node/testing/health_node.h"
+
+namespace drakkar::node {
+namespace {
+
+using rpc::DeviceHealthState;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ImmediateWork final : public BlockingWork {
+ public:
+  void Run(absl::AnyInvocable<Result<void>()> work,
+           absl::AnyInvocable<void(Result<void>)> done) override {
+    ++runs;
+    done(work());
+  }
+  int runs = 0;
+};
+
+// A driver whose streams the test controls.
+class ScriptedClient final : public rpc::DraPluginClient {
+ public:
+  bool IsConnected() const override { return true; }
+  void Prepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::PrepareDone) override {}
+  void AnnouncePrepare(const std::vector<rpc::AnnouncedClaim>&, Duration) override {}
+  void Unprepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::UnprepareDone) override {}
+  std::unique_ptr<rpc::HealthStream> WatchHealth(rpc::HealthService,
+                                                 rpc::HealthStreamCallbacks callbacks) override {
+    ++opened;
+    stream = std::move(callbacks);
+    return nullptr;
+  }
+  void End(Result<void> result) {
+    auto end = std::move(stream.on_end);
+    end(std::move(result));
+  }
+  int opened = 0;
+  rpc::HealthStreamCallbacks stream;
+};
+
+ClaimInfo Claim(const std::string& name, std::set<std::string> pods,
+                std::map<std::string, std::vector<std::string>> devices) {
+  ClaimInfo info;
+  info.uid = "uid-" + name;
+  info.name = name;
+  info.namespace_name = "default";
+  info.pod_uids = std::move(pods);
+  for (const auto& [driver, names] : devices) {
+    for (const std::string& device : names) {
+      info.drivers[driver].devices.push_back({.pool_name = "pool", .device_name = device});
+    }
+  }
+  return info;
+}
+
+class HealthMonitorTest : public ::testing::Test {
+ protected:
+  ScriptedClient& Add(const std::string& driver) {
+    auto plugin = std::make_shared<PluginInstance>();
+    plugin->driver = driver;
+    plugin->health_services = {rpc::HealthService::kV1};
+    auto client = std::make_unique<ScriptedClient>();
+    ScriptedClient& scripted = *client;
+    plugin->client = std::move(client);
+    plugins.push_back(plugin);
+    monitor.Add(plugin);
+    loop.RunUntilIdle();
+    return scripted;
+  }
+  void Report(ScriptedClient& client, const std::string& device, DeviceHealthState state,
+              std::int64_t timeout = 0) {
+    client.stream.on_report(node::Report(device, state, "", timeout));
+    loop.RunUntilIdle();
+  }
+  std::string Devices() {
+    std::string text;
+    const api::TreePtr list = monitor.ListDevices().Freeze();
+    for (const api::Value item : list->root().elements()) {
+      text += StrCat(item["driver"].str(), "/", item["device"].str(), " ", item["health"].str());
+      for (const api::Value claim : item["claims"].elements()) {
+        text += StrCat(" ", claim["name"].str());
+        for (const api::Value uid : claim["podUIDs"].elements()) text += StrCat(":", uid.str());
+      }
+      text += "; ";
+    }
+    return text;
+  }
+  std::string File() {
+    const auto content = files.ReadFile("/dra_health_state");
+    return content.ok() ? *content : "";
+  }
+
+  SeededLoop loop;
+  MemoryFileSystem files;
+  ImmediateWork work;
+  FeatureGates gates;
+  ClaimCache claims;
+  Metrics metrics;
+  std::vector<std::vector<HealthMonitor::Change>> published;
+  std::vector<PluginInstancePtr> plugins;
+  HealthMonitor monitor{
+      {.loop = loop,
+       .files = files,
+       .work = work,
+       .gates = gates,
+       .claims = claims,
+       .metrics = &metrics,
+       .directory = "/",
+       .on_changed = [this](const auto& changes) { published.push_back(changes); }}};
+};
+
+TEST_F(HealthMonitorTest, AnOpenStreamIsNotOpenedAgain) {
+  ScriptedClient& client = Add("d");
+  EXPECT_EQ(client.opened, 1);
+  monitor.Connected(plugins[0]);
+  monitor.DriverUsable("d");
+  loop.RunUntilIdle();
+  EXPECT_EQ(client.opened, 1);
+}
+
+TEST_F(HealthMonitorTest, ADriverThatBecomesUsableEndsOnlyItsOwnBackOff) {
+  ScriptedClient& client = Add("d");
+  client.End(Unavailable("restarting"));
+  monitor.DriverUsable("another");
+  loop.RunUntilIdle();
+  EXPECT_EQ(client.opened, 1) << "still backing off";
+  monitor.DriverUsable("d");
+  loop.RunUntilIdle();
+  EXPECT_EQ(client.opened, 2);
+}
+
+TEST_F(HealthMonitorTest, ADriverWithoutTheServiceIsAskedAgainOnlyAfterItReconnects) {
+  ScriptedClient& client = Add("d");
+  client.End(Error{ErrorCode::kUnimplemented, "no such service"});
+  monitor.DriverUsable("d");
+  loop.Advance(seconds(120));
+  EXPECT_EQ(client.opened, 1);
+  monitor.Connected(plugins[0]);
+  loop.RunUntilIdle();
+  EXPECT_EQ(client.opened, 2);
+}
+
+TEST_F(HealthMonitorTest, AReportResetsTheBackOff) {
+  ScriptedClient& client = Add("d");
+  for (int i = 0; i < 6; ++i) {
+    client.End(Unavailable("restarting"));
+    loop.Advance(seconds(40));
+  }
+  Report(client, "a", DeviceHealthState::kHealthy);
+  const int before = client.opened;
+  client.End(Unavailable("restarting"));
+  loop.Advance(milliseconds(1'100));
+  EXPECT_EQ(client.opened, before + 1);
+}
+
+TEST_F(HealthMonitorTest, AShortTimeoutIsNotDelayedByALongOne) {
+  ScriptedClient& client = Add("d");
+  Report(client, "a", DeviceHealthState::kHealthy, 5);
+  Report(client, "b", DeviceHealthState::kHealthy, 600);
+  published.clear();
+  loop.Advance(seconds(6));
+  ASSERT_EQ(published.size(), 1u);
+  ASSERT_EQ(published[0].size(), 1u);
+  EXPECT_EQ(published[0][0].device.device, "a");
+  EXPECT_EQ(published[0][0].now.health, DeviceHealthState::kUnknown);
+}
+
+TEST_F(HealthMonitorTest, ChangesOfOneTurnArePublishedTogether) {
+  ScriptedClient& client = Add("d");
+  client.stream.on_report(node::Report("a", DeviceHealthState::kHealthy));
+  client.stream.on_report(node::Report("b", DeviceHealthState::kHealthy));
+  loop.RunUntilIdle();
+  ASSERT_EQ(published.size(), 1u);
+  EXPECT_EQ(published[0].size(), 2u);
+}
+
+TEST_F(HealthMonitorTest, TheFileFollowsConfirmationsAndExpiries) {
+  ScriptedClient& client = Add("d");
+  Report(client, "a", DeviceHealthState::kHealthy);
+  loop.Advance(seconds(2));
+  const std::string first = File();
+  EXPECT_NE(first, "");
+  Report(client, "a", DeviceHealthState::kHealthy);
+  loop.Advance(seconds(2));
+  EXPECT_NE(File(), first) << "the time of the last report is in the file";
+  loop.Advance(seconds(40));
+  EXPECT_EQ(File(), "{}") << "expired";
+  const int runs = work.runs;
+  client.stream.on_report({});
+  loop.Advance(seconds(2));
+  EXPECT_EQ(work.runs, runs) << "an empty report changes nothing";
+}
+
+TEST_F(HealthMonitorTest, ALongListIsWrittenCompletely) {
+  ScriptedClient& client = Add("d");
+  rpc::HealthReport report;
+  for (std::size_t i = 0; i < 3 * HealthMonitor::kEncodePerTurn; ++i) {
+    report.push_back(node::Report(std::to_string(i), DeviceHealthState::kHealthy)[0]);
+  }
+  client.stream.on_report(report);
+  loop.Advance(seconds(2));
+  HealthCache read;
+  ASSERT_TRUE(read.Decode(File(), HealthNow(loop.clock())).ok()) << File();
+  EXPECT_EQ(read.List(HealthNow(loop.clock())).size(), report.size());
+}
+
+TEST_F(HealthMonitorTest, ListsEveryReportedOrHeldDeviceWithAllItsHolders) {
+  claims.Add(Claim("c", {"p", "q"}, {{"d", {"a", "b"}}, {"e", {"x"}}}));
+  claims.Add(Claim("f", {"r"}, {{"d", {"b", "b"}}}));
+  ScriptedClient& client = Add("d");
+  Report(client, "b", DeviceHealthState::kUnhealthy);
+  Report(client, "free", DeviceHealthState::kHealthy);
+  EXPECT_EQ(Devices(),
+            "d/a Unknown c:p:q; d/b Unhealthy c:p:q f:r; d/free Healthy; e/x Unknown c:p:q; ");
+  ASSERT_EQ(published.size(), 2u);
+  EXPECT_EQ(published[0][0].pod_uids, (std::set<std::string>{"p", "q", "r"}));
+  EXPECT_TRUE(published[1][0].pod_uids.empty());
+}
+
+TEST_F(HealthMonitorTest, DevicesAreCountedOnlyWithTheGateOn) {
+  claims.Add(Claim("c", {"p"}, {{"d", {"a"}}}));
+  monitor.CountDevices();
+  EXPECT_NE(metrics.Text().find("drakkar_node_devices"), std::string::npos);
+  Metrics untouched;
+  const FeatureGates off = FeatureGates().With(Gate::kResourceHealthStatus, false);
+  HealthMonitor without({.loop = loop,
+                         .files = files,
+                         .work = work,
+                         .gates = off,
+                         .claims = claims,
+                         .metrics = &untouched,
+                         .directory = "/",
+                         .on_changed = [](const auto&) {}});
+  without.CountDevices();
+  EXPECT_EQ(untouched.Text().find("drakkar_node_devices"), std::string::npos);
+}
+
+TEST_F(HealthMonitorTest, AContainerHasRowsOnlyForTheRequestsItNames) {
+  ClaimInfo info = Claim("c", {"p"}, {});
+  info.drivers["d"].devices = {
+      {.request_names = {"big/first", "other"}, .pool_name = "pool", .device_name = "a"},
+      {.request_names = {"small"}, .pool_name = "pool", .device_name = "b"}};
+  claims.Add(info);
+  const auto pod = api::ParseJson(
+      R"({"metadata":{"name":"p","namespace":"default","uid":"p"},
+          "spec":{"resourceClaims":[{"name":"gpu","resourceClaimName":"c"}],"containers":[
+            {"resources":{"claims":[{"name":"gpu","request":"other"}]}},
+            {"resources":{"claims":[{"name":"gpu","request":"small"}]}},
+            {"resources":{"claims":[{"name":"gpu"}]}}]}})");
+  ASSERT_TRUE(pod.ok());
+  auto rows = [&](std::size_t container) {
+    const api::Value root = (*pod)->root();
+    const api::TreePtr status =
+        monitor.ResourceStatus(root, root["spec"]["containers"].at(container)).Freeze();
+    std::string text;
+    for (const api::Value row : status->root().elements()) {
+      for (const api::Value resource : row["resources"].elements()) {
+        text += StrCat(row["name"].str(), " ", resource["resourceID"].str(), "; ");
+      }
+    }
+    return text;
+  };
+  EXPECT_EQ(rows(0), "claim:gpu/other d/pool/a; ");
+  EXPECT_EQ(rows(1), "claim:gpu/small d/pool/b; ");
+  EXPECT_EQ(rows(2), "claim:gpu d/pool/a; claim:gpu d/pool/b; ");
+}
+
+}  // namespace
+}  // namespace drakkar::node
