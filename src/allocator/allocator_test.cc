@@ -2,41 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "allocator/testing/harness.h"
-#include "allocator/testing/workload.h"
+#include "allocator/testing/cluster.h"
 
 namespace drakkar::allocator {
 namespace {
-
-using ClaimPtr = std::shared_ptr<const device::Claim>;
-
-// A cluster of scheduler_perf nodes.
-struct Cluster : Harness {
-  explicit Cluster(int nodes, Features features = {}) : Harness(features) {
-    for (int i = 0; i < nodes; ++i) {
-      inventory.SetSlice(PerfSlice(i));
-      allocator.SetNode({NodeName(i), {}, {}});
-    }
-  }
-  Problem PrepareOne(const ClaimPtr& claim) {
-    return allocator.Prepare(std::span(&claim, 1), OneClass(PerfClass()));
-  }
-  Result<Outcome> Allocate(const ClaimPtr& claim, int node = 0, const SearchBudget& budget = {}) {
-    return allocator.Allocate(PrepareOne(claim), NodeName(node), budget);
-  }
-  Explanation Explain(const ClaimPtr& claim, int node = 0) {
-    auto explanation = allocator.Explain(PrepareOne(claim), NodeName(node), {});
-    EXPECT_TRUE(explanation.ok());
-    return *std::move(explanation);
-  }
-};
-
-const Unsatisfiable* AsNo(const Result<Outcome>& outcome) {
-  return outcome.ok() ? std::get_if<Unsatisfiable>(&*outcome) : nullptr;
-}
-const Allocation* AsYes(const Result<Outcome>& outcome) {
-  return outcome.ok() ? std::get_if<Allocation>(&*outcome) : nullptr;
-}
 
 TEST(Allocator, TakesTheFirstFreeDeviceAndTheNextOnceThatIsHeld) {
   Cluster cluster(1);
