@@ -256,10 +256,12 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
     }
   }
   return RunParts(loop, std::move(parts), console, [&, server] {
-    console.Out(
-        StrCat("drakkar is ready at ", server->url(), "\n",
-               "feature gates enabled in addition to the defaults: DRAOptionalNodePreparation\n",
-               "to use it, run: export KUBECONFIG=", server->kubeconfig_path(), "\n"));
+    console.Out(StrCat(
+        "drakkar is ready at ", server->url(), "\n",
+        gates->Enabled(Gate::kDRAOptionalNodePreparation)
+            ? "feature gates enabled in addition to the defaults: DRAOptionalNodePreparation\n"
+            : "",
+        "to use it, run: export KUBECONFIG=", server->kubeconfig_path(), "\n"));
   });
 }
 

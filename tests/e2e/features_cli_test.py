@@ -53,6 +53,14 @@ spec:
           count: %d
           selectors: [{cel: {expression: 'device.attributes["gpu.example.com"].model == "small"'}}]
 """
+HOST_USERS = """apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  hostNetwork: true
+  hostUsers: false
+  containers: [{name: c, image: i}]
+"""
 FEATURE = "RestartAllContainersOnContainerExits"
 
 
@@ -104,11 +112,27 @@ def main():
                                          write("big.yaml", POD % ("64", 1)), code=1)
         assert "cannot allocate all claims" in run("simulate", "--node-template", declares, "-f",
                                                    write("many.yaml", POD % ("1", 2)), code=1)
+        # The same configuration in a kubelet and in our own agent, which implements fewer features.
+        host = write("host.yaml", HOST_USERS)
+        on = "UserNamespacesHostNetworkSupport=true"
+        described = ["--scheduler-feature-gates", on, "--feature-gates", on, "--runtime-features", "UserNamespacesHostNetwork"]
+        for template in (silent, declares):
+            for agent in ([], ["--agent", "kubelet"]):
+                assert "fits:" in run("simulate", "--node-template", template, "-f", host, *described, *agent)
+            assert "1 node(s) did not match node declared features: UserNamespacesHostNetworkSupport." in run(
+                "simulate", "--node-template", template, "-f", host, *described, "--agent", "drakkar", code=1)
+            # --agent alone describes the node with its defaults, whatever the template declares.
+            for agent in ("kubelet", "drakkar"):
+                assert "fits:" in run("simulate", "--node-template", template, "-f", pod, "--agent", agent)
+        assert "did not match" in run("simulate", "--node-template", declares, "-f", pod, "--agent", "drakkar",
+                                      "--feature-gates", f"{FEATURE}=false", code=1)
         # Mistakes: one error each, with what is wrong and where.
         def complains(sentence, *words, code=1):
             output = run(*words, code=code)
             assert output == f"error: {sentence}\n", (words, output)
 
+        complains('--agent must be kubelet or drakkar, not "cri-o"', "simulate", "--node-template", declares, "-f", pod,
+                  "--agent", "cri-o", code=2)
         broken = write("broken.yaml", "a: [1\nb: {")
         complains(f"open {work}/none: No such file or directory", "features", "discover", "--kubelet-config", f"{work}/none")
         complains(f'the path "{work}/none" does not exist', "features", "require", "-f", f"{work}/none")

@@ -76,11 +76,12 @@ std::string RemedyFor(Rule rule, const Refused& refused) {
       return "feature gate DRAOptionalNodePreparation of the node, which then declares "
              "DraOptionalNodePreparation";
     case Rule::kSkipDisabled:
-      return "feature gate DRAOptionalNodePreparation";
+      return "feature gate DRAOptionalNodePreparation of the scheduler";
     case Rule::kBindingConditionsDisabled:
-      return "feature gate DRADeviceBindingConditions";
+      return "feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus of the "
+             "scheduler";
     case Rule::kCountersDisabled:
-      return "feature gate DRAPartitionableDevices";
+      return "feature gate DRAPartitionableDevices of the scheduler";
     case Rule::kCompatibilityGroups:
     case Rule::kCounters:
       return StrCat("slice ", view.slice->name, ": consumesCounters of device ", view.device->name);

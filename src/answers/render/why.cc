@@ -3,6 +3,7 @@
 #include "allocator/explain/explanation.h"
 #include "answers/render/columns.h"
 #include "answers/render/json.h"
+#include "answers/why/gates.h"
 #include "api/meta/age.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
@@ -99,6 +100,11 @@ std::string HelpText(const Help& help) {
     case Help::Kind::kCount:
       return StrCat("ask for ", help.count, help.count == 1 ? " device" : " devices", " in ",
                     help.what, help.node.empty() ? "" : ": fits ", help.node);
+    case Help::Kind::kGate:
+      // A gate of a node names the node itself.
+      return help.component == Help::Component::kNode || help.node.empty()
+                 ? GateText(help)
+                 : StrCat(GateText(help), ": fits ", help.node);
     case Help::Kind::kChange:
       return StrCat("change ", help.what, help.node.empty() ? "" : ": fits ", help.node);
     case Help::Kind::kFree:
@@ -276,8 +282,22 @@ std::string_view HelpName(Help::Kind kind) {
       return "count";
     case Help::Kind::kUncordon:
       return "uncordon";
+    case Help::Kind::kGate:
+      return "gate";
     case Help::Kind::kChange:
       return "change";
+  }
+  return "";
+}
+
+std::string_view ComponentName(Help::Component component) {
+  switch (component) {
+    case Help::Component::kScheduler:
+      return "scheduler";
+    case Help::Component::kApiServer:
+      return "apiserver";
+    case Help::Component::kNode:
+      return "node";
   }
   return "";
 }
@@ -304,6 +324,7 @@ std::string WhyToJson(const WhyAnswer& answer) {
       .Field("fits", answer.fits)
       .Field("sentence", answer.sentence)
       .FieldIfAny("blocked", answer.blocked)
+      .FieldIfAny("rejected", answer.rejected)
       .FieldIfAny("node", answer.node)
       .FieldIfAny("since", answer.since)
       .FieldIfAny("queue", answer.queue)
@@ -338,6 +359,9 @@ std::string WhyToJson(const WhyAnswer& answer) {
         .Field("text", HelpText(help))
         .FieldIfAny("node", help.node);
     if (help.kind == Help::Kind::kFree) HoldersToJson(json, help.holders);
+    if (help.kind == Help::Kind::kGate) {
+      json.Field("component", ComponentName(help.component)).Texts("gates", help.gates);
+    }
     json.EndObject();
   }
   json.EndArray();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "answers/why/gates.h"
 #include "api/meta/age.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
@@ -100,6 +101,8 @@ void Summarize(WhyAnswer& answer, WallTime now) {
     text = Preparation(answer, now);
   } else if (!answer.conditions.empty()) {
     text = Condition(answer, now);
+  } else if (!answer.rejected.empty()) {
+    text = answer.rejected;
   } else if (!answer.blocked.empty()) {
     text = answer.fits ? answer.blocked : StrCat("no node was tried: ", answer.blocked);
   } else if (answer.fits && answer.node_count > 0) {
@@ -115,6 +118,11 @@ void Summarize(WhyAnswer& answer, WallTime now) {
     text += ForAge(answer.since, now);
   } else {
     text = Refusal(answer);
+  }
+  for (const Help& help : answer.help) {
+    if (help.kind != Help::Kind::kGate) continue;
+    text += StrCat("; ", GateText(help));
+    break;
   }
   if (!answer.queue.empty()) text += StrCat("; ", answer.queue);
 }

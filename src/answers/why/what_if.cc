@@ -66,9 +66,14 @@ WhatIf::WhatIf(const scheduler::Simulation& whole, const std::string& node,
   simulation_.pod = whole.pod;
 }
 
-bool WhatIf::Fits(const scheduler::Simulation& simulation) const {
-  const Result<scheduler::SimulationAnswer> answer = scheduler::Simulate(simulation, options_);
+bool WhatIf::Fits(const scheduler::Simulation& simulation,
+                  const scheduler::SimulationOptions& options) const {
+  const Result<scheduler::SimulationAnswer> answer = scheduler::Simulate(simulation, options);
   return answer.ok() && answer->fits;
+}
+
+bool WhatIf::Fits(const scheduler::Simulation& simulation) const {
+  return Fits(simulation, options_);
 }
 
 bool WhatIf::FitsWithout(const std::set<std::string>& claims) const {
@@ -115,6 +120,25 @@ bool WhatIf::FitsUncordoned() const {
   for (api::ObjectPtr& node : changed.nodes) {
     api::Draft draft(node->tree());
     draft["spec"].Remove("unschedulable");
+    node = Freeze(draft);
+  }
+  return Fits(changed);
+}
+
+bool WhatIf::FitsWithGates(const FeatureGates& gates) const {
+  scheduler::SimulationOptions options = options_;
+  options.gates = gates;
+  return Fits(simulation_, options);
+}
+
+bool WhatIf::FitsDeclaring(const std::vector<std::string>& features) const {
+  scheduler::Simulation changed = simulation_;
+  for (api::ObjectPtr& node : changed.nodes) {
+    std::set<std::string> names(features.begin(), features.end());
+    for (Value name : (*node)["status"]["declaredFeatures"].elements()) names.emplace(name.str());
+    api::Draft draft(node->tree());
+    draft["status"].Remove("declaredFeatures");
+    for (const std::string& name : names) draft["status"]["declaredFeatures"].Append(name);
     node = Freeze(draft);
   }
   return Fits(changed);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "scheduler/simulation.h"
 
@@ -24,9 +25,15 @@ class WhatIf {
                      std::int64_t count) const;
   // Whether it fits if the node is not cordoned.
   bool FitsUncordoned() const;
+  // The scheduler has these gates.
+  bool FitsWithGates(const FeatureGates& gates) const;
+  // The node declares these features too (names and aliases).
+  bool FitsDeclaring(const std::vector<std::string>& features) const;
 
  private:
   bool Fits(const scheduler::Simulation& simulation) const;
+  bool Fits(const scheduler::Simulation& simulation,
+            const scheduler::SimulationOptions& options) const;
 
   const scheduler::SimulationOptions options_;
   scheduler::Simulation simulation_;

@@ -7,6 +7,7 @@
 #include "answers/cluster/claim_use.h"
 #include "answers/cluster/natural_order.h"
 #include "answers/free/fits.h"
+#include "answers/why/gates.h"
 #include "answers/why/node_reason.h"
 #include "answers/why/waits.h"
 #include "answers/why/what_if.h"
@@ -15,6 +16,7 @@
 #include "base/text/text.h"
 #include "claims/claim.h"
 #include "claims/pod_claims.h"
+#include "features/declared.h"
 #include "scheduler/cache/pod_info.h"
 #include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
 
@@ -24,6 +26,12 @@ namespace {
 using api::Value;
 
 constexpr std::string_view kDevicePlugin = "DynamicResources";
+constexpr std::string_view kFeaturePlugin = "NodeDeclaredFeatures";
+// What a node reports for a claim that skips its driver while the gate is off there.
+constexpr std::string_view kSkipDisabled = "DRAOptionalNodePreparationDisabled";
+// Nodes on which gates are tried: one for each reason is enough, and each costs a simulation per
+// gate.
+constexpr std::size_t kMaxProbes = 4;
 
 api::ObjectPtr FindObject(const Objects& objects, std::string_view ns, std::string_view name) {
   for (const api::ObjectPtr& object : objects) {
@@ -37,6 +45,23 @@ struct Judged {
   const scheduler::NodeExplanation* node;
   NodeReason reason;
 };
+
+// Whether gates are all that it can take: other plugins refuse whatever the gates are.
+bool OnlyGatesMayRefuse(const scheduler::NodeExplanation& node) {
+  return std::all_of(node.refusals.begin(), node.refusals.end(), [](const auto& refusal) {
+    return refusal.plugin == kDevicePlugin || refusal.plugin == kFeaturePlugin;
+  });
+}
+
+// The message of the condition PodScheduled if it is False: why the last attempt failed.
+std::string LastFailure(const api::Object& pod) {
+  for (Value condition : pod["status"]["conditions"].elements()) {
+    if (condition["type"].str() == "PodScheduled" && condition["status"].str() == "False") {
+      return std::string(condition["message"].str());
+    }
+  }
+  return {};
+}
 
 bool OnlyDevicesRefuse(const scheduler::NodeExplanation& node) {
   return std::all_of(node.refusals.begin(), node.refusals.end(),
@@ -136,12 +161,18 @@ class Explainer {
       answer_.fits = true;
       answer_.node = info->node_name;
       answer_.blocked = StrCat("it has ended (", (*pod)["status"]["phase"].str(), ")");
+      TakeRejection(*pod);
       return Ok();
     }
     if (!info->node_name.empty()) {
       answer_.fits = true;
       answer_.node = info->node_name;
       answer_.preparations = FindPreparationWaits(*pod, claims_, snapshot_.events);
+      for (const PreparationWait& wait : answer_.preparations) {
+        if (wait.error.find(kSkipDisabled) == std::string::npos) continue;
+        HelpOnNode(wait.node, {"DraOptionalNodePreparation"});
+        break;
+      }
       return Ok();
     }
     if (pod->is_being_deleted()) {
@@ -155,7 +186,35 @@ class Explainer {
       Append(answer_.conditions, FindConditionWaits(*claim, BindingTimeout(*profile)));
     }
     answer_.node = info->nominated_node;
-    return AskScheduler(pod, *profile);
+    RETURN_IF_ERROR(AskScheduler(pod, *profile));
+    if (!answer_.fits) return Ok();
+    // Every plugin agrees, so the last attempt can only have failed at the API server.
+    std::string failure = LastFailure(*pod);
+    if (std::optional<Help> help = FindServerHelp(failure)) {
+      answer_.fits = false;
+      answer_.rejected = std::move(failure);
+      answer_.help.push_back(std::move(*help));
+    }
+    return Ok();
+  }
+
+  // A pod that its node refused because it lacks a feature.
+  void TakeRejection(const api::Object& pod) {
+    const Value status = pod["status"];
+    if (status["reason"].str() != features::kPodFeatureUnsupported) return;
+    answer_.fits = false;
+    answer_.rejected = StrCat("node ", answer_.node, " refused it: ", status["message"].str());
+    const api::ObjectPtr node = FindObject(snapshot_.nodes, "", answer_.node);
+    if (node == nullptr) return;
+    HelpOnNode(answer_.node, FindMissingFeatures({pod, claims_, *node, nullptr},
+                                                 options_.settings.gates.emulated()));
+  }
+
+  void HelpOnNode(const std::string& name, const std::vector<std::string>& features) {
+    const api::ObjectPtr node = FindObject(snapshot_.nodes, "", name);
+    if (node != nullptr && !features.empty()) {
+      answer_.help.push_back(MakeNodeHelp(*node, features));
+    }
   }
 
   Result<void> ExplainClaim() {
@@ -257,10 +316,15 @@ class Explainer {
     simulation.leases = snapshot_.leases;
     simulation.pod = pod;
     const scheduler::SimulationOptions simulated = SimulationOptionsFor(profile);
-    ASSIGN_OR_RETURN(scheduler::PodExplanation explanation,
-                     scheduler::ExplainPod(simulation, simulated));
-    answer_.blocked = explanation.blocked;
-    if (!explanation.blocked.empty()) return Ok();
+    Result<scheduler::PodExplanation> asked = scheduler::ExplainPod(simulation, simulated);
+    answer_.blocked = asked.ok() ? asked->blocked : asked.error().message;
+    if (!answer_.blocked.empty()) {
+      HelpUnblock(simulation, simulated);
+      // A claim that needs a gate is an error to the scheduler, but has an answer.
+      if (!asked.ok() && answer_.help.empty()) return std::move(asked).error();
+      return Ok();
+    }
+    scheduler::PodExplanation explanation = *std::move(asked);
     if (!options_.node.empty()) {
       std::erase_if(explanation.nodes,
                     [&](const auto& each) { return each.node != options_.node; });
@@ -325,9 +389,44 @@ class Explainer {
       answer_.help.push_back({.kind = Help::Kind::kUncordon, .node = each.node->node});
       break;
     }
+    HelpByGates(simulation, options);
     if (closest_ != nullptr) HelpOnClosest(WhatIf(simulation, closest_->node->node, options));
     HelpByChange();
     if (answer_.help.size() > WhyAnswer::kMaxHelp) answer_.help.resize(WhyAnswer::kMaxHelp);
+  }
+
+  // Gates of the scheduler without which no node is looked at.
+  void HelpUnblock(const scheduler::Simulation& simulation, scheduler::SimulationOptions options) {
+    const FeatureGates before = options.gates;
+    for (const std::vector<Gate>& gates : ListGatesToTry(before)) {
+      options.gates = TurnOn(before, gates);
+      const auto explanation = scheduler::ExplainPod(simulation, options);
+      if (!explanation.ok() || !explanation->blocked.empty()) continue;
+      answer_.help.push_back(MakeSchedulerHelp(gates));
+      return;
+    }
+  }
+
+  // Gates of the nodes or of the scheduler, tried on one node for each reason.
+  void HelpByGates(const scheduler::Simulation& simulation,
+                   const scheduler::SimulationOptions& options) {
+    std::set<std::string> reasons;
+    std::set<std::string> seen;
+    for (const Judged& each : judged_) {
+      if (!OnlyGatesMayRefuse(*each.node) || !reasons.insert(each.reason.text).second) continue;
+      if (reasons.size() > kMaxProbes) break;
+      const WhatIf what_if(simulation, each.node->node, options);
+      std::optional<Help> help;
+      if (const api::ObjectPtr node = FindObject(snapshot_.nodes, "", each.node->node)) {
+        help = FindNodeHelp(
+            {*simulation.pod, claims_, *node, each.node->devices ? &*each.node->devices : nullptr},
+            options.gates.emulated(), what_if);
+      }
+      if (!help) help = FindSchedulerHelp(each.node->node, options.gates, what_if);
+      if (help && seen.insert(Join(help->gates, ",")).second) {
+        answer_.help.push_back(std::move(*help));
+      }
+    }
   }
 
   void HelpOnClosest(const WhatIf& what_if) {
@@ -363,7 +462,14 @@ class Explainer {
     for (const Judged& each : judged_) {
       if (!each.node->devices || !OnlyDevicesRefuse(*each.node)) continue;
       for (const allocator::ClosestMiss& miss : each.node->devices->closest) {
-        if (miss.rule == allocator::Rule::kInUse || miss.rule == allocator::Rule::kPicked) continue;
+        // Gates have been tried, and devices in use are help of another kind.
+        if (miss.rule == allocator::Rule::kInUse || miss.rule == allocator::Rule::kPicked ||
+            miss.rule == allocator::Rule::kSkipUndeclared ||
+            miss.rule == allocator::Rule::kSkipDisabled ||
+            miss.rule == allocator::Rule::kBindingConditionsDisabled ||
+            miss.rule == allocator::Rule::kCountersDisabled) {
+          continue;
+        }
         for (const std::string& remedy : miss.remedies) {
           if (answer_.help.size() >= WhyAnswer::kMaxHelp || !seen.insert(remedy).second) continue;
           answer_.help.push_back(

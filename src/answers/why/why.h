@@ -92,13 +92,19 @@ struct Help {
     kFree,      // release the devices that `holders` hold on `node`
     kCount,     // request `count` devices in `what`
     kUncordon,  // uncordon `node`
+    kGate,      // turn on `gates` in `component`
     kChange,    // change `what`, a field or setting
   };
+  enum class Component : std::uint8_t { kScheduler, kApiServer, kNode };
   Kind kind = Kind::kChange;
   std::string node;
   std::string what;
   std::size_t count = 0;
   std::vector<Holder> holders;
+  Component component = Component::kScheduler;
+  std::vector<std::string> gates;
+  std::vector<std::string> settings;  // that a feature of a node needs beside its gate
+  std::string release;                // the first with all gates, if the node's does not have them
 };
 
 struct WhyAnswer {
@@ -107,6 +113,7 @@ struct WhyAnswer {
   // One sentence without a period, written by Summarize (summary.h).
   std::string sentence;
   std::string blocked;               // why no node was considered; empty if nodes were
+  std::string rejected;              // why the API server or a node refused it; may be empty
   std::string node;                  // where the pod is or is expected; empty if nowhere
   std::vector<std::string> devices;  // allocated devices: "driver/pool/device"
   std::string since;                 // when they were allocated; RFC 3339
