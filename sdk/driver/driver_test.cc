@@ -17,6 +17,7 @@
 #include "rpc/testing/memory_transport.h"
 #include "rpc/testing/transport_harness.h"
 #include "sdk/driver/prepare/announced_claims.h"
+#include "sdk/driver/prepare/node_service.h"
 #include "sdk/driver/testing/claim_client.h"
 #include "sdk/driver/testing/driver_fixture.h"
 #include "telemetry/metrics/metrics.h"
@@ -413,6 +414,35 @@ TEST_F(DriverTest, CallsForOneClaimAreSerializedAndOthersRunConcurrently) {
   answer(2);
   answer(3);
   EXPECT_THAT(answers, ElementsAre("fourth", "first", "second", "third"));
+}
+
+TEST_F(DriverTest, FewCallsWaitForAClaimThatIsNeverAnswered) {
+  Start();
+  plugin_.hold = true;
+  for (const char* name : {"stuck", "other"}) Put(name);
+  std::size_t open = 0;
+  std::vector<std::string> errors;
+  const auto prepare = [&](const std::string& name) {
+    ++open;
+    node_->Prepare({Claim(name)}, kTimeout, [&](auto results) {
+      --open;
+      if (!results.ok()) errors.push_back(results.error().message);
+    });
+    loop_.RunUntilIdle();
+  };
+  for (std::size_t i = 0; i < kMaxWaitingPerClaim + 1; ++i) prepare("stuck");
+  EXPECT_THAT(errors, ElementsAre());
+  prepare("stuck");
+  EXPECT_THAT(errors, ElementsAre(HasSubstr("claim with UID uid-stuck: the driver has not answered "
+                                            "8 earlier calls")));
+  EXPECT_EQ(open, kMaxWaitingPerClaim + 1);
+  prepare("other");
+  EXPECT_THAT(plugin_.calls, ElementsAre("prepare stuck", "prepare other"));
+  std::string error;
+  node_->Unprepare({Claim("stuck")}, kTimeout,
+                   [&](auto results) { error = results.error().message; });
+  loop_.RunUntilIdle();
+  EXPECT_THAT(error, HasSubstr("has not answered"));
 }
 
 TEST_F(DriverTest, CallsRunOneAtATimeWithSerialize) {

@@ -14,6 +14,7 @@
 #include "cdi/spec_reader.h"
 #include "cdi/validate.h"
 #include "client/http_client.h"
+#include "sdk/driver/c/callback_plugin.h"
 #include "sdk/driver/c/handles.h"
 #include "sdk/driver/driver.h"
 #include "sdk/driver/host/driver_endpoint.h"
@@ -27,91 +28,10 @@ using namespace drakkar::driver::c;
 
 namespace {
 
-constexpr Logger kLog("driver");
-
-std::string ErrorText(const drakkar_error& error) {
-  const std::size_t size = ::strnlen(error.message, DRAKKAR_ERROR_BYTES);
-  return size == 0 ? "the driver returned no error message" : std::string(error.message, size);
-}
-
-// Calls prepare_all with all claims of a call if it is set, otherwise prepare for each.
-class CallbackPlugin final : public driver::Plugin {
- public:
-  explicit CallbackPlugin(const drakkar_driver_options& options)
-      : options_(options), driver_name_(options.driver_name) {}
-
-  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims,
-                             driver::PrepareDone done) override {
-    std::deque<drakkar_claim> lent;
-    std::vector<drakkar_prepare_result> results(claims.size());
-    std::vector<drakkar_prepare_item> items(claims.size());
-    for (std::size_t i = 0; i < claims.size(); ++i) {
-      lent.emplace_back(*claims[i], driver_name_);
-      items[i].claim = &lent.back();
-      items[i].result = &results[i];
-    }
-    if (options_.prepare_all != nullptr) {
-      drakkar_error error = {};
-      if (options_.prepare_all(options_.user_data, items.data(), items.size(), &error) != 0) {
-        return done(FailedPrecondition(ErrorText(error)));
-      }
-    } else {
-      for (drakkar_prepare_item& item : items) {
-        item.failed = options_.prepare(options_.user_data, item.claim, item.result, &item.error);
-      }
-    }
-    driver::PrepareResults answer;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      driver::PrepareResult result =
-          items[i].failed != 0
-              ? driver::PrepareResult(FailedPrecondition(ErrorText(items[i].error)))
-              : driver::PrepareResult(std::move(results[i].devices));
-      answer.insert_or_assign(lent[i].uid, std::move(result));
-    }
-    done(std::move(answer));
-  }
-
-  void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
-                               rpc::UnprepareDone done) override {
-    std::vector<drakkar_unprepare_item> items(claims.size());
-    for (std::size_t i = 0; i < claims.size(); ++i) {
-      items[i].claim_namespace = claims[i].namespace_name.c_str();
-      items[i].claim_name = claims[i].name.c_str();
-      items[i].claim_uid = claims[i].uid.c_str();
-    }
-    if (options_.unprepare_all != nullptr) {
-      drakkar_error error = {};
-      if (options_.unprepare_all(options_.user_data, items.data(), items.size(), &error) != 0) {
-        return done(FailedPrecondition(ErrorText(error)));
-      }
-    } else {
-      for (drakkar_unprepare_item& item : items) {
-        item.failed = options_.unprepare(options_.user_data, item.claim_namespace, item.claim_name,
-                                         item.claim_uid, &item.error);
-      }
-    }
-    rpc::UnprepareResults answer;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      answer[claims[i].uid].error = items[i].failed != 0 ? ErrorText(items[i].error) : "";
-    }
-    done(std::move(answer));
-  }
-
-  void HandleError(const Error& error, bool recoverable) override {
-    if (options_.handle_error != nullptr) {
-      return options_.handle_error(options_.user_data, error.message.c_str(), recoverable ? 1 : 0);
-    }
-    kLog.Error("background error", {{"error", error.message}, {"recoverable", recoverable}});
-  }
-
- private:
-  const drakkar_driver_options options_;
-  const std::string driver_name_;
-};
-
 // The sizes of the options struct in all headers so far, each the offset of the next addition.
-constexpr std::array<std::size_t, 2> kOptionSizes = {
-    offsetof(drakkar_driver_options, running_pod_sandbox), sizeof(drakkar_driver_options)};
+constexpr std::array<std::size_t, 3> kOptionSizes = {
+    offsetof(drakkar_driver_options, running_pod_sandbox),
+    offsetof(drakkar_driver_options, start_prepare), sizeof(drakkar_driver_options)};
 
 // Copies the options into the current struct, whichever header they were compiled with.
 Result<drakkar_driver_options> ReadOptions(const drakkar_driver_options* given) {
@@ -131,11 +51,15 @@ Result<drakkar_driver_options> ReadOptions(const drakkar_driver_options* given) 
 }
 
 Result<void> CheckOptions(const drakkar_driver_options* options) {
-  const bool prepares = options->prepare != nullptr || options->prepare_all != nullptr;
-  const bool unprepares = options->unprepare != nullptr || options->unprepare_all != nullptr;
+  const bool prepares = options->prepare != nullptr || options->prepare_all != nullptr ||
+                        options->start_prepare != nullptr;
+  const bool unprepares = options->unprepare != nullptr || options->unprepare_all != nullptr ||
+                          options->start_unprepare != nullptr;
   if (options->driver_name == nullptr) return InvalidArgument("driver_name must not be null");
   if (options->without_node == 0 && !(prepares && unprepares)) {
-    return InvalidArgument("set prepare and unprepare, or prepare_all and unprepare_all");
+    return InvalidArgument(
+        "set prepare and unprepare, prepare_all and unprepare_all, or start_prepare and "
+        "start_unprepare");
   }
   if ((options->without_node != 0) != (options->node_name == nullptr)) {
     return InvalidArgument("set node_name or without_node");
@@ -171,6 +95,7 @@ struct drakkar_driver {
     flags.enable_device_metadata = options.enable_device_metadata != 0;
     ASSIGN_OR_RETURN(const client::ClusterAccess access, driver::BeginDriverProcess(flags));
     UvLoop& loop = thread.loop();
+    plugin.Start(loop);
     client = client::MakeHttpClient(loop, access, options.driver_name);
     transport = rpc::MakeGrpcTransport(loop);
     driver::DriverOptions started =
@@ -241,6 +166,7 @@ struct drakkar_driver {
   }
 
   void Close() {
+    plugin.Stop();
     hook.reset();
     endpoint.reset();
     driver.reset();
@@ -256,7 +182,7 @@ struct drakkar_driver {
   }
 
   Metrics metrics;
-  CallbackPlugin plugin;
+  CallbackPlugin plugin;  // outlives the thread, whose last tasks may use it
   LoopThread thread;
   std::unique_ptr<client::Client> client;
   std::unique_ptr<rpc::Transport> transport;

@@ -4,10 +4,11 @@
  * named next to it. Handles and strings passed to a callback are valid until it returns. String
  * arguments are copied.
  *
- * Threads: a driver has its own thread. It makes all callbacks, one at a time, and they should
- * not take longer than a few seconds. All functions may be called from any thread and from
- * callbacks, except that drakkar_driver_stop must not be called from a callback. A
- * drakkar_resources handle must not be used by two threads at once.
+ * Threads: a driver has its own thread. It makes all callbacks, one at a time; while one runs,
+ * registration, health and other claims wait, so it should take milliseconds. If preparing takes
+ * longer, use start_prepare and start_unprepare, and answer from a thread of your own. All
+ * functions may be called from any thread and from callbacks, except that drakkar_driver_stop must
+ * not be called from a callback. A handle must not be used by two threads at once.
  *
  * Errors: functions that can fail return 0 or a handle on success, and nonzero or NULL on
  * failure. Unless `error` is NULL, it then holds a message. No exception leaves this library.
@@ -105,6 +106,34 @@ typedef struct drakkar_unprepare_item {
   drakkar_error error;
 } drakkar_unprepare_item;
 
+/* ---- answers that take longer than a callback ---- */
+
+/* One claim that start_prepare or start_unprepare was called for. The driver owns the handle until
+ * it frees it, and may use it on any thread, one at a time. Answer it once with ..._succeed or
+ * ..._fail; answers to different claims may come in any order. An answer fails, without any other
+ * effect, if the claim was answered before (handle_error is called as well) or the driver has
+ * stopped. Freeing a handle that was not answered fails its claim. */
+typedef struct drakkar_prepare_call drakkar_prepare_call;
+typedef struct drakkar_unprepare_call drakkar_unprepare_call;
+
+/* Valid until the handle is freed. */
+const drakkar_claim* drakkar_prepare_call_claim(const drakkar_prepare_call* call);
+/* The devices to answer with; NULL once the call was answered. */
+drakkar_prepare_result* drakkar_prepare_call_result(drakkar_prepare_call* call);
+int drakkar_prepare_call_succeed(drakkar_prepare_call* call, drakkar_error* error);
+/* The pod's events show the message. */
+int drakkar_prepare_call_fail(drakkar_prepare_call* call, const char* message,
+                              drakkar_error* error);
+void drakkar_prepare_call_free(drakkar_prepare_call* call); /* NULL is allowed */
+
+const char* drakkar_unprepare_call_namespace(const drakkar_unprepare_call* call);
+const char* drakkar_unprepare_call_name(const drakkar_unprepare_call* call);
+const char* drakkar_unprepare_call_uid(const drakkar_unprepare_call* call);
+int drakkar_unprepare_call_succeed(drakkar_unprepare_call* call, drakkar_error* error);
+int drakkar_unprepare_call_fail(drakkar_unprepare_call* call, const char* message,
+                                drakkar_error* error);
+void drakkar_unprepare_call_free(drakkar_unprepare_call* call); /* NULL is allowed */
+
 /* ---- pods, as reported by the container runtime ---- */
 
 const char* drakkar_pod_id(const drakkar_pod* pod); /* of the sandbox */
@@ -178,6 +207,14 @@ typedef struct drakkar_driver_options {
    * handle_error. */
   int (*running_pod_sandbox)(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
                              drakkar_error* error);
+
+  /* Starts preparing or unpreparing a claim and returns at once; the answer follows from any
+   * thread. Used instead of the callbacks above if set. There is at most one unanswered call per
+   * claim: the node's further calls for it wait, those for other claims do not. The node gives up
+   * on a call after its own timeout and calls again, so a claim that is never answered never
+   * gets its devices. */
+  void (*start_prepare)(void* user_data, drakkar_prepare_call* call);
+  void (*start_unprepare)(void* user_data, drakkar_unprepare_call* call);
 } drakkar_driver_options;
 
 /* Parses the standard flags of a driver, including --enable-device-metadata: removes them from

@@ -62,6 +62,12 @@ inline int Fail(drakkar_error* error, std::string_view message) {
   return -1;
 }
 
+// What a callback wrote into its error.
+inline std::string ErrorText(const drakkar_error& error) {
+  const std::size_t size = ::strnlen(error.message, DRAKKAR_ERROR_BYTES);
+  return size == 0 ? "the driver returned no error message" : std::string(error.message, size);
+}
+
 inline int Answer(const Result<void>& result, drakkar_error* error) {
   return result.ok() ? 0 : Fail(error, result.error().message);
 }

@@ -279,6 +279,64 @@ TEST_F(MetadataDriverTest, LeftoversAreCheckedWhileNoCallIsServed) {
   EXPECT_EQ(Generation(), 1);
 }
 
+// Keeps the calls for claims in `stuck` and answers the others.
+class StuckPlugin final : public Plugin {
+ public:
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) override {
+    prepared.emplace_back(claims.front()->name());
+    if (stuck == claims.front()->name()) return kept.push_back(std::move(done));
+    PrepareResults results;
+    results.emplace(std::string(claims.front()->uid()),
+                    std::vector<PreparedDevice>{
+                        {.request_names = {"gpu"}, .pool_name = "node", .device_name = "gpu-0"}});
+    done(std::move(results));
+  }
+  void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
+                               rpc::UnprepareDone done) override {
+    rpc::UnprepareResults results;
+    for (const rpc::ClaimReference& claim : claims) results[claim.uid] = {};
+    done(std::move(results));
+  }
+
+  std::string stuck;
+  std::vector<std::string> prepared;
+  std::vector<PrepareDone> kept;
+};
+
+class StuckDriverTest : public DriverFixture<GpuClaims, StuckPlugin> {
+ protected:
+  void Start() {
+    DriverOptions options = Options();
+    options.device_metadata = true;
+    StartDriver(std::move(options));
+  }
+  void Prepare(const std::string& name) {
+    client_.Put(name, "uid-" + name);
+    node_->Prepare({{"ns", "uid-" + name, name}}, kTimeout, [](auto) {});
+    loop_.RunUntilIdle();
+  }
+};
+
+TEST_F(StuckDriverTest, ACallThatIsNeverAnsweredDelaysTheCheckOfLeftoversButNoOtherCall) {
+  Start();
+  Prepare("a");
+  ASSERT_TRUE(files_.Exists(kFile));
+  client_.Remove("a");
+  plugin_.stuck = "s";
+  client_.slow = true;
+  Start();  // asks for "a"
+  client_.slow = false;
+  Prepare("s");
+  client_.Release();
+  loop_.RunUntilIdle();  // the answer says that "a" is gone; to be asked again while nothing runs
+  Prepare("b");
+  EXPECT_THAT(plugin_.prepared, ElementsAre("a", "s", "b"));
+  EXPECT_TRUE(files_.Exists(kFile));
+  std::exchange(plugin_.kept, {}).clear();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(files_.Exists(kFile));
+}
+
 TEST_F(MetadataDriverTest, UndecidedLeftoversAreCheckedAgainWithoutARestart) {
   Start();
   Prepare();

@@ -168,6 +168,19 @@ bool NodeService::Admit() {
   return true;
 }
 
+Result<void> NodeService::CheckWaiting(const std::vector<std::string>& claim_uids) const {
+  for (const std::string& uid : claim_uids) {
+    const auto waits = std::ranges::count_if(waiting_, [&](const Waiting& each) {
+      return std::ranges::find(each.claim_uids, uid) != each.claim_uids.end();
+    });
+    if (static_cast<std::size_t>(waits) < kMaxWaitingPerClaim) continue;
+    return Error{
+        ErrorCode::kResourceExhausted,
+        StrCat("claim with UID ", uid, ": the driver has not answered ", waits, " earlier calls")};
+  }
+  return Ok();
+}
+
 void NodeService::Count(const char* method, Duration took, bool ok, std::size_t failed_claims) {
   static const std::vector<double> bounds = ExponentialBounds(0.001, 2, 16);
   options_.metrics
@@ -231,6 +244,10 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
       return (*answer)(std::move(failed));
     }
     std::vector<std::string> uids = UidsOf(found);
+    if (Result<void> checked = CheckWaiting(uids); !checked.ok()) {
+      --open_calls_;
+      return (*answer)(std::move(checked).error());
+    }
     Call call = [this, answer, request_id, begun, fetched, failed = std::move(failed),
                  claims = std::move(found)](Result<Turn> turn) mutable {
       if (!turn.ok()) return (*answer)(std::move(turn).error());
@@ -264,8 +281,10 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
           std::move(objects),
           AnswerFromAnyThread<PrepareResults>(options_.loop, std::move(prepared)));
     };
-    Enqueue(
-        {.claim_uids = std::move(uids), .is_alone = options_.serialize, .call = std::move(call)});
+    Enqueue({.claim_uids = std::move(uids),
+             .is_alone = options_.serialize,
+             .is_patient = false,
+             .call = std::move(call)});
   });
 }
 
@@ -280,6 +299,10 @@ void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodeUnprepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   std::vector<std::string> uids = UidsOf(claims);
+  if (Result<void> checked = CheckWaiting(uids); !checked.ok()) {
+    --open_calls_;
+    return done(std::move(checked).error());
+  }
   Call call = [this, claims = std::move(claims), request_id,
                done = std::move(done)](Result<Turn> turn) mutable {
     if (!turn.ok()) return done(std::move(turn).error());
@@ -299,13 +322,16 @@ void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims
     options_.plugin.UnprepareResourceClaims(
         claims, AnswerFromAnyThread<rpc::UnprepareResults>(options_.loop, std::move(unprepared)));
   };
-  Enqueue({.claim_uids = std::move(uids), .is_alone = options_.serialize, .call = std::move(call)});
+  Enqueue({.claim_uids = std::move(uids),
+           .is_alone = options_.serialize,
+           .is_patient = false,
+           .call = std::move(call)});
 }
 
 void NodeService::TakeTurn(std::function<void(Result<Turn> turn)> task) {
   options_.loop.AssertInLoop();
   ++open_calls_;
-  Enqueue({.claim_uids = {}, .is_alone = true, .call = std::move(task)});
+  Enqueue({.claim_uids = {}, .is_alone = true, .is_patient = true, .call = std::move(task)});
 }
 
 void NodeService::Enqueue(Waiting waiting) {
@@ -315,11 +341,13 @@ void NodeService::Enqueue(Waiting waiting) {
 
 std::deque<NodeService::Waiting>::iterator NodeService::FindNext() {
   if (one_runs_alone_) return waiting_.end();
-  // No call may overtake one for the same claim, or one that must run alone.
+  // No call may overtake one for the same claim, or one that must run alone unless it is patient.
   std::set<std::string_view> taken(running_claims_.begin(), running_claims_.end());
   for (auto next = waiting_.begin(); next != waiting_.end(); ++next) {
     if (next->is_alone) {
-      return running_ == 0 && next == waiting_.begin() ? next : waiting_.end();
+      if (running_ == 0 && taken.empty()) return next;
+      if (next->is_patient) continue;
+      return waiting_.end();
     }
     const bool is_free = std::ranges::none_of(
         next->claim_uids, [&](const std::string& uid) { return taken.contains(uid); });

@@ -25,6 +25,9 @@ class MetadataStore;
 
 // Further calls are rejected; a node makes a few per pod start.
 constexpr std::size_t kMaxOpenCalls = 4'096;
+// Further calls for a claim whose earlier calls the plugin has not answered are rejected. A node
+// repeats a call that timed out, so without this limit one stuck claim would fill kMaxOpenCalls.
+constexpr std::size_t kMaxWaitingPerClaim = 8;
 
 // Passes the node's calls to the plugin: fetches and checks claims, then checks and completes the
 // plugin's results. Calls for one claim are serialized in order of arrival. Calls for different
@@ -61,18 +64,21 @@ class NodeService final : public rpc::DraPluginService {
   // Held by whoever works on a call; releasing it lets the next call start.
   using Turn = std::shared_ptr<void>;
   // Runs `task` like a call of the node, while no other call is in flight, including those of other
-  // instances.
+  // instances. Calls of the node do not wait for it to start.
   void TakeTurn(std::function<void(Result<Turn> turn)> task);
 
  private:
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
   struct Waiting {
     std::vector<std::string> claim_uids;
-    bool is_alone = false;  // must not run concurrently with any other call
+    bool is_alone = false;    // must not run concurrently with any other call
+    bool is_patient = false;  // calls that arrive later may start first
     Call call;
   };
 
   bool Admit();
+  // An error if too many calls already wait for one of these claims.
+  Result<void> CheckWaiting(const std::vector<std::string>& claim_uids) const;
   template <typename Results>
   absl::AnyInvocable<void(Result<Results>)> Counted(const char* method,
                                                     absl::AnyInvocable<void(Result<Results>)> done);
