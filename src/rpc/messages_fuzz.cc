@@ -4,6 +4,7 @@
 
 #include "base/result/check.h"
 #include "rpc/dra/dra_codec.h"
+#include "rpc/etcd/etcd_codec.h"
 #include "rpc/health/health_codec.h"
 #include "rpc/nri/nri_codec.h"
 #include "rpc/podresources/podresources_codec.h"
@@ -27,6 +28,11 @@ void ThereAndBack(const std::string& bytes, Decode decode, Encode encode) {
   if (first.ok()) CHECK(decode(encode(*first)).ok());
 }
 
+template <typename Decode>
+void EtcdRoundTrip(const std::string& bytes, Decode decode) {
+  RoundTrip(bytes, decode, [](const auto& message) { return drakkar::rpc::etcd::Encode(message); });
+}
+
 }  // namespace
 
 // Every message type that peers send us, chosen by the first byte.
@@ -34,14 +40,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace drakkar::rpc;
   if (size == 0) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 12) {
+  switch (data[0] % 14) {
     case 0:
       RoundTrip(bytes, dra::DecodeClaims, dra::EncodeClaims);
       RoundTrip(bytes, dra::DecodeAnnouncement, dra::EncodeAnnouncement);
       break;
     case 1:
     case 2: {
-      const DraVersion version = data[0] % 12 == 1 ? DraVersion::kV1 : DraVersion::kV1beta1;
+      const DraVersion version = data[0] % 14 == 1 ? DraVersion::kV1 : DraVersion::kV1beta1;
       ThereAndBack(
           bytes, [&](const std::string& text) { return dra::DecodePrepareResults(text, version); },
           [&](const PrepareResults& results) {
@@ -55,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 4:
     case 5:
     case 6: {
-      const auto service = static_cast<HealthService>(data[0] % 12 - 4);
+      const auto service = static_cast<HealthService>(data[0] % 14 - 4);
       ThereAndBack(
           bytes, [&](const std::string& text) { return health::DecodeReport(text, service); },
           [&](const HealthReport& report) { return health::EncodeReport(report, service); });
@@ -79,6 +85,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 11:
       ThereAndBack(bytes, nri::DecodeAdjustment, nri::EncodeAdjustment);
       ThereAndBack(bytes, nri::DecodeSynchronization, nri::EncodeSynchronization);
+      break;
+    case 12:
+      EtcdRoundTrip(bytes, etcd::DecodeRangeRequest);
+      EtcdRoundTrip(bytes, etcd::DecodeTxnRequest);
+      EtcdRoundTrip(bytes, etcd::DecodeCompactRequest);
+      EtcdRoundTrip(bytes, etcd::DecodeWatchRequest);
+      EtcdRoundTrip(bytes, etcd::DecodeLeaseGrantRequest);
+      RoundTrip(bytes, etcd::DecodeLeaseRevoke, etcd::EncodeLeaseRevoke);
+      break;
+    case 13:
+      EtcdRoundTrip(bytes, etcd::DecodeRangeResponse);
+      EtcdRoundTrip(bytes, etcd::DecodeTxnResponse);
+      EtcdRoundTrip(bytes, etcd::DecodeWatchResponse);
+      EtcdRoundTrip(bytes, etcd::DecodeLeaseGrantResponse);
+      EtcdRoundTrip(bytes, etcd::DecodeStatusResponse);
+      RoundTrip(bytes, etcd::DecodeHeaderOnly, etcd::EncodeHeaderOnly);
       break;
   }
   return 0;

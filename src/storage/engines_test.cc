@@ -1,6 +1,6 @@
-// Runs the contract test against the embedded engines: in memory on a seeded loop, and in a SQLite
-// file on a real loop. Each also runs with limits so small that history must be read back from the
-// log.
+// Runs the contract test against the engines: in memory on a seeded loop, in a SQLite file on a
+// real loop, each also with limits so small that history must be read back from the log, and on a
+// fake etcd. etcd_peer_test.cc runs it on real ones.
 
 #include <unistd.h>
 
@@ -9,6 +9,8 @@
 #include "base/env/file_system.h"
 #include "base/exec/uv_loop.h"
 #include "base/testing/seeded_loop.h"
+#include "storage/etcd/etcd_store.h"
+#include "storage/etcd/testing/fake_cluster.h"
 #include "storage/memory/linked_store.h"
 #include "storage/memory/memory_store.h"
 #include "storage/sqlite/sqlite_store.h"
@@ -95,6 +97,48 @@ class LinkedHarness final : public StoreHarness {
   std::unique_ptr<LinkedStore> second_;
 };
 
+// Two stores on a fake etcd of two members, each connected to one of them.
+class FakeEtcdHarness final : public StoreHarness {
+ public:
+  explicit FakeEtcdHarness(FakeEtcd::Options options) : cluster_(2, std::move(options), 17) {
+    first_ = Open(0);
+    second_ = Open(1);
+  }
+  Store& store() override { return *first_; }
+  Store& other() override { return *second_; }
+  void Do(const std::function<void()>& task) override { task(); }
+  void WaitUntil(const std::function<bool()>& condition) override {
+    ASSERT_TRUE(cluster_.WaitUntil(condition)) << "nothing left to run, or not in time";
+  }
+  void Reopen() override {
+    bool stopped = false;
+    first_->Stop([&] { stopped = true; });
+    WaitUntil([&] { return stopped; });
+    first_.reset();
+    first_ = Open(0);
+  }
+  void Disconnect() override { cluster_.Stop(0); }
+  void Reconnect() override { cluster_.Start(0); }
+
+ private:
+  std::unique_ptr<Store> Open(std::size_t member) {
+    EtcdStoreOptions options;
+    options.client.endpoints = {FakeCluster::Endpoint(member)};
+    return OpenEtcdStore(cluster_.loop(), cluster_.loop().random(), cluster_.transport(),
+                         std::move(options));
+  }
+
+  FakeCluster cluster_;
+  std::unique_ptr<Store> first_;
+  std::unique_ptr<Store> second_;
+};
+
+StoreEngine FakeEtcdEngine(std::string name, FakeEtcd::Options options) {
+  return {.name = std::move(name),
+          .make = [options] { return std::make_unique<FakeEtcdHarness>(options); },
+          .is_remote = true};
+}
+
 class SqliteHarness final : public StoreHarness {
  public:
   explicit SqliteHarness(LocalStoreLimits limits) : thread_("store-test") {
@@ -147,6 +191,12 @@ INSTANTIATE_TEST_SUITE_P(
         StoreEngine{.name = "Linked",
                     .make = [] { return std::make_unique<LinkedHarness>(); },
                     .is_remote = true},
+        FakeEtcdEngine("FakeEtcd", {}),
+        FakeEtcdEngine("FakeEtcdSlowInFragments",
+                       {.watch_delay = std::chrono::milliseconds(4), .fragment_events = 1}),
+        FakeEtcdEngine("FakeEtcdOld", {.version = "3.4.23",
+                                       .watch_delay = std::chrono::milliseconds(4),
+                                       .progress_overtakes = true}),
         StoreEngine{"Sqlite", [] { return std::make_unique<SqliteHarness>(LocalStoreLimits{}); }},
         StoreEngine{"SqliteNothingResident",
                     [] { return std::make_unique<SqliteHarness>(NothingResident()); }}),

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/env/clock.h"
 #include "base/result/result.h"
 
 namespace drakkar::storage {
@@ -44,6 +45,9 @@ struct Operation {
   // the conditions hold, with the revision that the value gets. An engine that does not know it by
   // then (a remote one) passes 0 and calls it whether they hold or not.
   std::function<EncodedValue(Revision)> encode = nullptr;
+  // Greater than zero: the engine deletes the key this long after its last change, or somewhat
+  // later. Only where expires_keys() says so; elsewhere it is ignored.
+  Duration time_to_live = Duration(0);
 };
 
 // All or nothing: if every condition holds, all operations happen at one new revision. Each key may
@@ -150,6 +154,9 @@ class Store {
   // the store has failed or is stopped. If the store fails in between, only on_durable gets the
   // Error. If the connection to a remote store is lost, the error is kUnavailable and the
   // transaction may or may not have happened.
+  //
+  // An embedded store applies transactions in the order of the calls. On a remote one, transactions
+  // in flight have no order: state what must come first as a condition, or wait for it.
   virtual void Commit(Transaction transaction,
                       std::function<void(Result<TransactionResult>)> on_applied,
                       std::function<void(Result<Revision>)> on_durable) = 0;
@@ -163,6 +170,8 @@ class Store {
   // Whether others write to the same data through their own stores. If so, a watch may lag behind
   // them, and ReadRevision returns the revision it has to reach.
   virtual bool is_shared() const = 0;
+  // Whether Operation::time_to_live is honoured.
+  virtual bool expires_keys() const { return false; }
   // Returns a revision at least as new as everything that was announced before the call. Every
   // watch reaches it, even if none of its keys changed. `done` may run inside the call.
   virtual void ReadRevision(std::function<void(Result<Revision>)> done) = 0;
@@ -179,6 +188,8 @@ class Store {
   virtual StoreStatistics statistics() const = 0;
   // Why the store accepts nothing until it is restarted; nullopt while it works.
   virtual std::optional<Error> failure() const = 0;
+  // Why requests fail at the moment, though they may work again; nullopt while they work.
+  virtual std::optional<Error> outage() const { return std::nullopt; }
 
   // Makes everything committed durable, then closes the store; `done` runs last. Idempotent.
   virtual void Stop(std::function<void()> done) = 0;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 
 #include "base/env/random.h"
 
@@ -249,11 +250,16 @@ TEST_P(StoreContract, ConcurrentCommitsReachEveryWatcherInOrderOnce) {
   auto second = EventsUpTo(durable, 1 + kCount);
   ASSERT_EQ(first.size(), static_cast<std::size_t>(kCount));
   EXPECT_EQ(first, second);
+  std::set<std::string> values;
   for (int i = 0; i < kCount; ++i) {
+    EXPECT_EQ(applied->events[i].revision, i + 2);
+    values.insert(*applied->events[i].value);
+    if (GetParam().is_remote) continue;  // transactions in flight have no order there
     EXPECT_EQ(first[i],
               "k/" + std::to_string(i % 7) + "=" + std::to_string(i) + "@" + std::to_string(i + 2));
     EXPECT_EQ((*order)[i], i + 2);
   }
+  EXPECT_EQ(values.size(), static_cast<std::size_t>(kCount));
   EndWatch(applied);
   EndWatch(durable);
 }
@@ -295,10 +301,12 @@ TEST_P(StoreContract, ManyEventsArriveCompleteForALateWatcher) {
   harness_->Do([&] {
     for (int i = 0; i < kCount; ++i) {
       ASSERT_NE(watch->events[i].value, nullptr);
-      EXPECT_EQ(*watch->events[i].value, std::to_string(i));
+      if (!GetParam().is_remote) {
+        EXPECT_EQ(*watch->events[i].value, std::to_string(i));
+      }
       if (i == 0) continue;
       ASSERT_NE(watch->events[i].previous_value, nullptr);
-      EXPECT_EQ(*watch->events[i].previous_value, std::to_string(i - 1));
+      EXPECT_EQ(*watch->events[i].previous_value, *watch->events[i - 1].value);
     }
   });
   EndWatch(watch);
@@ -377,7 +385,9 @@ TEST_P(StoreContract, StatisticsCountTransactionsAndBytes) {
     EXPECT_GE(after.commits, before.commits + 1);
     EXPECT_GE(after.syncs, before.syncs + 1);
     EXPECT_GE(after.bytes_written, before.bytes_written + 1000);
-    EXPECT_GE(after.history_bytes, before.history_bytes + 1000);
+    if (!GetParam().is_remote) {
+      EXPECT_GE(after.history_bytes, before.history_bytes + 1000);
+    }
   });
 }
 
@@ -567,7 +577,8 @@ TEST_P(StoreContract, AWatcherOvertakenByCompactionSeesEverythingOrIsExpired) {
 }
 
 TEST_P(StoreContract, TwoWritersNeverOverwriteEachOther) {
-  auto watch = StartWatch({.prefix = "n", .mark = Mark::kApplied});
+  // Without a revision the other store may write before this one has begun to watch.
+  auto watch = StartWatch({.prefix = "n", .after = 1, .mark = Mark::kApplied});
   constexpr int kEach = 40;
   auto left = std::make_shared<int>(kEach);
   auto other_left = std::make_shared<int>(kEach);
@@ -590,14 +601,14 @@ TEST_P(StoreContract, AWatchGoesOnWhereItWasWhenTheConnectionComesBack) {
   auto watch = StartWatch({.prefix = "k", .after = 1});
   Write({Put("k", "1")});
   harness_->Do([&] { harness_->Disconnect(); });
-  auto told = std::make_shared<int>(0);
-  harness_->Do([&] {
-    for (int i = 2; i <= 4; ++i) {
+  for (int i = 2; i <= 4; ++i) {
+    auto told = std::make_shared<int>(0);
+    harness_->Do([&] {
       harness_->other().Commit({{}, {Put("k", std::to_string(i))}}, nullptr,
                                [told](Result<Revision>) { ++*told; });
-    }
-  });
-  harness_->WaitUntil([&] { return *told == 3; });
+    });
+    harness_->WaitUntil([&] { return *told == 1; });
+  }
   harness_->Do([&] { harness_->Reconnect(); });
   EXPECT_THAT(EventsUpTo(watch, 5), ElementsAre("k=1@2", "k=2@3", "k=3@4", "k=4@5"));
   EndWatch(watch);
@@ -756,10 +767,13 @@ TEST_P(StoreContract, RandomOperationsAgreeWithANaiveModel) {
       ASSERT_EQ(result->remaining, all - expected.size());
     } else if (kind < 95) {
       const Revision to = 1 + static_cast<Revision>(random.Below(states.size() - 1));
+      // A watcher that has not caught up would be expired.
+      if (newest > watched_after) EventsUpTo(watch, newest);
       ASSERT_TRUE(Compact(to).ok());
       compacted = std::max(compacted, to);
     } else if (kind < 97 && GetParam().survives_reopen) {
       if (newest > watched_after) EventsUpTo(watch, newest);
+      ASSERT_FALSE(watch->closed.has_value());
       harness_->Reopen();
       harness_->Do([&] { EXPECT_TRUE(watch->closed.has_value()); });
       watched_after = newest;
@@ -772,7 +786,11 @@ TEST_P(StoreContract, RandomOperationsAgreeWithANaiveModel) {
     }
   }
   const Revision last = Write({Put("not watched", "")});
-  EXPECT_EQ(EventsUpTo(watch, last), expected_events);
+  const std::vector<std::string> events = EventsUpTo(watch, last);
+  for (std::size_t i = 0; i < std::min(events.size(), expected_events.size()); ++i) {
+    ASSERT_EQ(events[i], expected_events[i]) << "the first of " << events.size() << " that differs";
+  }
+  EXPECT_EQ(events.size(), expected_events.size());
   EndWatch(watch);
 }
 

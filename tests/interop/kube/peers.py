@@ -19,13 +19,14 @@ SCHEDULER_TOKEN = "scheduler-of-the-test"
 
 
 def find_program(name, binary_dir):
-    """The path of a program built by build.sh; skips the test if it is missing."""
-    folder = os.environ.get("DRAKKAR_KUBE_BIN") or os.path.join(binary_dir, "interop/kube")
-    path = os.path.join(folder, name)
-    if not os.access(path, os.X_OK):
-        print(f"skipped: {name} is not built; run tests/interop/kube/build.sh {binary_dir}")
-        raise SystemExit(SKIP)
-    return os.path.realpath(path)
+    """The path of a program built by `./dev peers` or build.sh; skips the test if it is missing."""
+    folders = [os.environ.get("DRAKKAR_KUBE_BIN"), ROOT / "build/peers/interop/kube", os.path.join(binary_dir, "interop/kube")]
+    for folder in filter(None, folders):
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK):
+            return os.path.realpath(path)
+    print(f"skipped: {name} is not built; run ./dev peers kube")
+    raise SystemExit(SKIP)
 
 
 def find_etcd():

@@ -1,0 +1,300 @@
+// The etcd store against faults that only a fake can time; store_contract_test.cc has the rest.
+#include "storage/etcd/etcd_store.h"
+
+#include <gmock/gmock.h>
+
+#include "rpc/etcd/etcd.h"
+#include "storage/etcd/testing/fake_cluster.h"
+
+namespace drakkar::storage {
+namespace {
+
+namespace etcd = rpc::etcd;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EtcdStoreTest : public ::testing::Test {
+ protected:
+  void Open(std::size_t members, FakeEtcd::Options options = {}) {
+    cluster_ = std::make_unique<FakeCluster>(members, std::move(options));
+    store_ = OpenStore(members);
+  }
+  std::unique_ptr<Store> OpenStore(std::size_t members) {
+    EtcdStoreOptions options;
+    for (std::size_t i = 0; i < members; ++i) {
+      options.client.endpoints.push_back(FakeCluster::Endpoint(i));
+    }
+    return OpenEtcdStore(cluster_->loop(), cluster_->loop().random(), cluster_->transport(),
+                         std::move(options));
+  }
+  ~EtcdStoreTest() override {
+    watch_.reset();
+    store_.reset();
+  }
+
+  static Operation Put(std::string key, std::string value) {
+    return {std::move(key), std::make_shared<const std::string>(std::move(value))};
+  }
+  Result<TransactionResult> Commit(Transaction transaction) {
+    std::optional<Result<TransactionResult>> result;
+    store_->Commit(
+        std::move(transaction), [&](auto given) { result = std::move(given); }, nullptr);
+    EXPECT_TRUE(cluster_->WaitUntil([&] { return result.has_value(); }));
+    return *std::move(result);
+  }
+  Result<Revision> ReadRevision() {
+    std::optional<Result<Revision>> result;
+    store_->ReadRevision([&](auto given) { result = std::move(given); });
+    EXPECT_TRUE(cluster_->WaitUntil([&] { return result.has_value(); }));
+    return *std::move(result);
+  }
+  void StartWatch(std::string prefix, Revision after = 0) {
+    watch_ = store_->StartWatch(
+        {.prefix = std::move(prefix), .after = after},
+        {.on_events =
+             [this](const std::vector<WatchEvent>& events, Revision up_to) {
+               EXPECT_GT(up_to, reached_);
+               for (const WatchEvent& event : events) {
+                 EXPECT_GT(event.revision, reached_);
+                 events_.push_back(event.key + "@" + std::to_string(event.revision));
+               }
+               reached_ = up_to;
+             },
+         .on_closed = [this](Error why) { closed_ = std::move(why); }});
+  }
+  // The answers of the next `count` calls of `method` are lost.
+  void LoseAnswers(std::string method, int count) {
+    cluster_->transport().SetAnswerFault(
+        [method = std::move(method), left = std::make_shared<int>(count)](
+            const std::string&, std::string_view called) -> std::optional<Error> {
+          if (called != method || *left == 0) return std::nullopt;
+          --*left;
+          return Unavailable("the connection broke");
+        });
+  }
+
+  std::unique_ptr<FakeCluster> cluster_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Watch> watch_;
+  std::vector<std::string> events_;
+  Revision reached_ = 0;
+  std::optional<Error> closed_;
+};
+
+TEST_F(EtcdStoreTest, AWriteWhoseAnswerIsLostHappensOnceAndIsReportedWithItsRevision) {
+  Open(3);
+  LoseAnswers(etcd::kTxnMethod, 2);
+  const Result<TransactionResult> created = Commit({{{"a", 0}}, {Put("a", "1")}});
+  ASSERT_TRUE(created.ok()) << created.error().message;
+  EXPECT_TRUE(created->succeeded);
+  EXPECT_EQ(created->revision, 2);
+  EXPECT_EQ(cluster_->etcd().revision(), 2);
+  LoseAnswers(etcd::kTxnMethod, 1);
+  const Result<TransactionResult> updated = Commit({{{"a", 2}}, {Put("a", "2")}});
+  ASSERT_TRUE(updated.ok() && updated->succeeded);
+  EXPECT_EQ(updated->revision, 3);
+}
+
+TEST_F(EtcdStoreTest, AWriteThatFailedBeforeItArrivedIsSentAgain) {
+  Open(3);
+  ASSERT_TRUE(ReadRevision().ok());
+  int failures = 2;
+  cluster_->transport().SetCallFault(
+      [&](const std::string&, std::string_view method) -> std::optional<Error> {
+        if (method != etcd::kTxnMethod || failures == 0) return std::nullopt;
+        --failures;
+        return Unavailable("etcdserver: leader changed");
+      });
+  const Result<TransactionResult> created = Commit({{{"a", 0}}, {Put("a", "1")}});
+  ASSERT_TRUE(created.ok() && created->succeeded);
+  EXPECT_EQ(failures, 0);
+}
+
+TEST_F(EtcdStoreTest, AWriteOfUnknownFateThatSomebodyElseOverwroteStaysUnknown) {
+  Open(1);
+  ASSERT_TRUE(ReadRevision().ok());
+  auto other = OpenStore(1);
+  int lost = 0;
+  cluster_->transport().SetAnswerFault(
+      [&](const std::string&, std::string_view method) -> std::optional<Error> {
+        if (method != etcd::kTxnMethod || lost > 0) return std::nullopt;
+        ++lost;
+        // Before the first writer can look, the second changes the object.
+        other->Commit({{{"a", 2}}, {Put("a", "theirs")}}, nullptr, nullptr);
+        return Unavailable("the connection broke");
+      });
+  const Result<TransactionResult> result = Commit({{{"a", 0}}, {Put("a", "mine")}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(result.error().message, HasSubstr("unknown whether the write happened"));
+}
+
+TEST_F(EtcdStoreTest, AWriteWithoutAConditionIsNeverSentTwice) {
+  Open(3);
+  LoseAnswers(etcd::kTxnMethod, 1);
+  const Result<TransactionResult> result = Commit({{}, {Put("a", "1")}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
+  cluster_->loop().Advance(seconds(30));
+  EXPECT_EQ(cluster_->etcd().revision(), 2);
+}
+
+TEST_F(EtcdStoreTest, ADeletionWhoseAnswerIsLostStaysUnknown) {
+  Open(1);
+  const Result<TransactionResult> created = Commit({{{"a", 0}}, {Put("a", "1")}});
+  ASSERT_TRUE(created.ok());
+  LoseAnswers(etcd::kTxnMethod, 1);
+  const Result<TransactionResult> result =
+      Commit({{{"a", created->revision}}, {Operation{"a", nullptr}}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
+}
+
+TEST_F(EtcdStoreTest, AWatchMovesToAnotherMemberAndMissesNothing) {
+  Open(3, {.watch_delay = milliseconds(3), .fragment_events = 2});
+  StartWatch("k");
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return cluster_->etcd().open_watches() == 1; }));
+  std::vector<std::string> expected;
+  for (int round = 0; round < 30; ++round) {
+    std::vector<Operation> operations;
+    for (int i = 0; i <= round % 4; ++i) operations.push_back(Put("k" + std::to_string(i), "x"));
+    const std::size_t written = operations.size();
+    const Result<TransactionResult> result = Commit({{}, std::move(operations)});
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    for (std::size_t i = 0; i < written; ++i) {
+      expected.push_back("k" + std::to_string(i) + "@" + std::to_string(result->revision));
+    }
+    const std::size_t member = static_cast<std::size_t>(round) % 3;
+    if (round % 5 == 1) cluster_->transport().BreakConnections(FakeCluster::Path(member));
+    if (round % 7 == 2) cluster_->Stop(member);
+    if (round % 7 == 4) {
+      for (std::size_t i = 0; i < 3; ++i) cluster_->Start(i);
+    }
+  }
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return reached_ == 31; }));
+  EXPECT_EQ(events_, expected);
+  EXPECT_FALSE(closed_.has_value());
+}
+
+TEST_F(EtcdStoreTest, AWatchLeavesAMemberWithoutALeader) {
+  Open(1);
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("k1", "x")}}).ok());
+  cluster_->etcd().SetLeader(false);
+  const Result<TransactionResult> failed = Commit({{}, {Put("k2", "x")}});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(store_->outage().has_value());
+  EXPECT_FALSE(store_->failure().has_value());
+  cluster_->etcd().SetLeader(true);
+  ASSERT_TRUE(Commit({{}, {Put("k3", "x")}}).ok());
+  EXPECT_FALSE(store_->outage().has_value());
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return reached_ == 3; }));
+  EXPECT_THAT(events_, ElementsAre("k1@2", "k3@3"));
+}
+
+TEST_F(EtcdStoreTest, AReliableMemberIsAskedForProgress) {
+  Open(1, {.version = "3.5.13", .watch_delay = milliseconds(2)});
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("other", "x")}}).ok());
+  ASSERT_EQ(ReadRevision().value(), 2);
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return reached_ == 2; }, seconds(1)));
+}
+
+// Not only after the interval at which a member that lags behind is asked again.
+TEST_F(EtcdStoreTest, ARevisionWantedWhileProgressIsAskedForIsAskedForRightAfterIt) {
+  Open(1, {.version = "3.5.13", .watch_delay = milliseconds(2)});
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("other", "x")}}).ok());
+  ASSERT_EQ(ReadRevision().value(), 2);
+  ASSERT_TRUE(Commit({{}, {Put("other", "y")}}).ok());
+  ASSERT_LT(reached_, 2) << "the first request is still in flight";
+  ASSERT_EQ(ReadRevision().value(), 3);
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return reached_ == 3; }, milliseconds(20)));
+}
+
+// Releases that report progress ahead of events are watched as a whole instead.
+TEST_F(EtcdStoreTest, ProgressOfAnOldMemberIsNotTrusted) {
+  Open(1, {.version = "3.4.23", .watch_delay = milliseconds(20), .progress_overtakes = true});
+  StartWatch("k");
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Commit({{}, {Put("k1", "x")}}).ok());
+    ASSERT_TRUE(Commit({{}, {Put("other", "x")}}).ok());
+    const Revision newest = ReadRevision().value();
+    ASSERT_TRUE(cluster_->WaitUntil([&] { return reached_ >= newest; }, seconds(1)));
+    EXPECT_EQ(events_.size(), static_cast<std::size_t>(i) + 1) << "progress before its events";
+  }
+}
+
+TEST_F(EtcdStoreTest, DataThatWasReplacedEndsTheStore) {
+  Open(1);
+  StartWatch("k");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  cluster_->etcd().Wipe();
+  const Result<Revision> revision = ReadRevision();
+  ASSERT_FALSE(revision.ok());
+  EXPECT_THAT(revision.error().message, HasSubstr("went back from 4 to 1"));
+  ASSERT_TRUE(store_->failure().has_value());
+  ASSERT_TRUE(closed_.has_value());
+  EXPECT_FALSE(Commit({{}, {Put("k", "x")}}).ok());
+}
+
+TEST_F(EtcdStoreTest, ALongRangeIsReadInPagesAtOneRevision) {
+  Open(1);
+  for (int i = 0; i < 20; ++i) {
+    std::vector<Operation> operations;
+    for (int j = 0; j < 100; ++j) {
+      operations.push_back(Put("k/" + std::to_string(1'000 + i * 100 + j), "x"));
+    }
+    ASSERT_TRUE(Commit({{}, std::move(operations)}).ok());
+  }
+  int pages = 0;
+  cluster_->transport().SetCallFault(
+      [&](const std::string&, std::string_view method) -> std::optional<Error> {
+        if (method != etcd::kRangeMethod) return std::nullopt;
+        ++pages;
+        return std::nullopt;
+      });
+  std::optional<Result<RangeResult>> result;
+  store_->Range({.prefix = "k/"}, [&](auto given) { result = std::move(given); });
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return pages == 2; }));
+  // What is written between two pages is not in any of them.
+  store_->Commit({{}, {Put("k/2999x", "late"), Put("k/1000", "late")}}, nullptr, nullptr);
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return result.has_value(); }));
+  ASSERT_TRUE(result->ok());
+  EXPECT_EQ((*result)->entries.size(), 2'000u);
+  EXPECT_EQ((*result)->revision, 21);
+  EXPECT_GT(pages, 2);
+  for (std::size_t i = 0; i < 2'000; ++i) {
+    EXPECT_EQ((*result)->entries[i].key, "k/" + std::to_string(1'000 + i));
+  }
+}
+
+TEST_F(EtcdStoreTest, AStoreThatCannotConnectSaysSo) {
+  Open(1);
+  store_.reset();
+  cluster_->Stop(0);
+  store_ = OpenStore(1);
+  const Result<Revision> revision = ReadRevision();
+  ASSERT_FALSE(revision.ok());
+  EXPECT_EQ(revision.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(revision.error().message, "etcd: no connection to unix:///etcd/0");
+  cluster_->Start(0);
+  EXPECT_EQ(ReadRevision().value(), 1);
+}
+
+TEST_F(EtcdStoreTest, StoppingWithoutAConnectionDoesNotHang) {
+  Open(1);
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  cluster_->Stop(0);
+  bool stopped = false;
+  store_->Stop([&] { stopped = true; });
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return stopped; }, seconds(30)));
+  EXPECT_TRUE(closed_.has_value());
+}
+
+}  // namespace
+}  // namespace drakkar::storage
