@@ -35,7 +35,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .address = part->options_.address,
       .http_loops = apiserver::ApiServer::DefaultHttpLoops(ProcessorCount()),
       .skip_operations_as_list = part->options_.skip_operations_as_list,
-      .event_ttl = part->options_.event_ttl,
+      .events = part->options_.events,
       .low_latency = part->options_.low_latency,
   });
   return part;

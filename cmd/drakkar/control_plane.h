@@ -25,7 +25,7 @@ class ApiServerPart final : public Part {
     net::Address address;
     FeatureGates gates;
     bool skip_operations_as_list = false;
-    Duration event_ttl = std::chrono::hours(1);
+    apiserver::EventLimits events = {};
     bool low_latency = false;      // keep idle processors awake during writes
     std::string driver_node = {};  // the node whose driver gets a kubeconfig; empty for none
   };

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "api/meta/quantity.h"
 #include "api/meta/time.h"
 #include "base/env/absolute_path.h"
 #include "base/text/text.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Default per pod: more than programs need, less than the machine has.
 constexpr std::int64_t kPodPidsLimit = 4'096;
+// The largest size that a flag accepts: more than any machine has.
+constexpr std::int64_t kMaxFlagBytes = std::int64_t{1} << 40;
 constexpr Logger kLog("drakkar");
 
 cli::Flag DataDirectoryFlag() {
@@ -44,21 +47,46 @@ Result<bool> ReadSkipForm(const cli::Arguments& arguments) {
       StrCat("--skip-node-operations-form must be written or list, not ", Quote(form)));
 }
 
-cli::Flag EventTtlFlag() {
-  return {.name = "event-ttl",
-          .help = "How long events are kept after their last write.",
-          .default_value = "1h0m0s",
-          .placeholder = "DURATION"};
+std::vector<cli::Flag> EventFlags() {
+  const apiserver::EventLimits defaults;
+  return {{.name = "event-ttl",
+           .help = "How long events are kept after their last write.",
+           .default_value = "1h0m0s",
+           .placeholder = "DURATION"},
+          {.name = "max-events",
+           .help = "How many events are kept. Beyond that the oldest are deleted.",
+           .default_value = std::to_string(defaults.count_max),
+           .placeholder = "N"},
+          {.name = "max-event-bytes",
+           .help = "How many bytes of events are kept. Beyond that the oldest are deleted.",
+           .default_value = "32Mi",
+           .placeholder = "QUANTITY"}};
 }
 
-Result<Duration> ReadEventTtl(const cli::Arguments& arguments) {
+Result<apiserver::EventLimits> ReadEventLimits(const cli::Arguments& arguments) {
+  apiserver::EventLimits limits;
   const std::string& text = arguments.Text("event-ttl");
   const Result<Duration> ttl = api::ParseDuration(text);
   if (!ttl.ok() || *ttl <= Duration::zero()) {
     return InvalidArgument(StrCat(
         "--event-ttl must be a duration greater than zero, such as 1h0m0s, not ", Quote(text)));
   }
-  return *ttl;
+  limits.ttl = *ttl;
+  const std::string& count = arguments.Text("max-events");
+  const std::optional<std::int64_t> events = ParseInt64(count);
+  if (!events || *events <= 0) {
+    return InvalidArgument(
+        StrCat("--max-events must be a number greater than zero, not ", Quote(count)));
+  }
+  limits.count_max = static_cast<std::size_t>(*events);
+  const std::string& size = arguments.Text("max-event-bytes");
+  const Result<api::Quantity> bytes = api::Quantity::Parse(size);
+  if (!bytes.ok() || bytes->Sign() <= 0 || bytes->CompareInt64(kMaxFlagBytes) > 0) {
+    return InvalidArgument(StrCat(
+        "--max-event-bytes must be a quantity between 1 and 1Ti, such as 32Mi, not ", Quote(size)));
+  }
+  limits.bytes_max = static_cast<std::size_t>(bytes->Value());
+  return limits;
 }
 
 cli::Flag LowLatencyFlag() {
@@ -188,8 +216,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!scheduler.ok()) return Fail(console, scheduler.error());
   Result<bool> as_list = ReadSkipForm(arguments);
   if (!as_list.ok()) return Fail(console, as_list.error());
-  Result<Duration> event_ttl = ReadEventTtl(arguments);
-  if (!event_ttl.ok()) return Fail(console, event_ttl.error());
+  Result<apiserver::EventLimits> events = ReadEventLimits(arguments);
+  if (!events.ok()) return Fail(console, events.error());
   Result<std::int64_t> pids_limit = ReadPidsLimit(arguments);
   if (!pids_limit.ok()) return Fail(console, pids_limit.error());
   UvLoop loop;
@@ -200,7 +228,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                            .address = {.host = arguments.Text("address"), .port = *port},
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
-                           .event_ttl = *event_ttl,
+                           .events = *events,
                            .low_latency = arguments.Bool("low-latency"),
                            .driver_node = arguments.Text("node-name")});
   if (!opened.ok()) return Fail(console, opened.error());
@@ -272,8 +300,8 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (!port.ok()) return Fail(console, port.error());
   Result<bool> as_list = ReadSkipForm(arguments);
   if (!as_list.ok()) return Fail(console, as_list.error());
-  Result<Duration> event_ttl = ReadEventTtl(arguments);
-  if (!event_ttl.ok()) return Fail(console, event_ttl.error());
+  Result<apiserver::EventLimits> events = ReadEventLimits(arguments);
+  if (!events.ok()) return Fail(console, events.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
@@ -281,7 +309,7 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
                            .address = {.host = arguments.Text("address"), .port = *port},
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
-                           .event_ttl = *event_ttl,
+                           .events = *events,
                            .low_latency = arguments.Bool("low-latency")});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
@@ -514,8 +542,8 @@ void AddDaemonCommands(cli::App& app) {
                      DevicesFlag(),
                      MetadataFlag(),
                      SkipFormFlag(),
-                     EventTtlFlag(),
-                     LowLatencyFlag()}),
+                     LowLatencyFlag()},
+                    EventFlags()),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -525,7 +553,8 @@ void AddDaemonCommands(cli::App& app) {
                    "administrator's kubeconfig to the data directory.",
            .flags = With({DataDirectoryFlag(), AddressFlag("Address to listen on."),
                           PortFlag("port", "Port to listen on; 0 chooses a free one.", "6443"),
-                          SkipFormFlag(), EventTtlFlag(), LowLatencyFlag()}),
+                          SkipFormFlag(), LowLatencyFlag()},
+                         EventFlags()),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});

@@ -16,6 +16,7 @@
 #include "apiserver/auth/service_account_tokens.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/frontend.h"
+#include "apiserver/http/limit_metrics.h"
 #include "apiserver/http/store_metrics.h"
 #include "apiserver/rest/event_expiry.h"
 #include "base/env/file_system.h"
@@ -183,6 +184,7 @@ struct ApiServer::Impl {
             .before_metrics =
                 [this] {
                   UpdateStoreMetrics();
+                  UpdateLimits();
                   UpdateProcessMetrics(RealFileSystem(), options.metrics);
                 },
             .proxies = {},
@@ -253,6 +255,28 @@ struct ApiServer::Impl {
       server_part["admissionPlugins"].Append(step);
     for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
     return api::WriteJson(out.Freeze()->root());
+  }
+
+  // How much of each limit in docs/limits.md is used.
+  void UpdateLimits() {
+    const WatchCache& events = *core.FindCache("", "events");
+    ShowLimit(options.metrics, "events", events.size(), options.events.count_max);
+    ShowLimit(options.metrics, "event_bytes", events.encoded_bytes(), options.events.bytes_max);
+    std::size_t changes = 0;
+    std::size_t change_bytes = 0;
+    core.ForEachCache([&](const api::KindSchema&, const WatchCache& cache) {
+      if (&cache == &events) return;
+      changes = std::max(changes, cache.change_count());
+      change_bytes = std::max(change_bytes, cache.change_bytes());
+    });
+    ShowLimit(options.metrics, "watch_changes", changes, WatchCache::kMaxChanges);
+    ShowLimit(options.metrics, "watch_change_bytes", change_bytes, WatchCache::kMaxChangeBytes);
+    ShowLimit(options.metrics, "event_change_bytes", events.change_bytes(),
+              events.change_bytes_max());
+    ShowLimit(options.metrics, "waiting_creates", core.waiting_count(), Core::kMaxWaiting);
+    const storage::StoreStatistics store = options.store->statistics();
+    ShowLimit(options.metrics, "store_history_bytes", store.history_bytes, store.history_bytes_max);
+    ShowLimit(options.metrics, "store_queued_bytes", store.queued_bytes, store.queued_bytes_max);
   }
 
   void UpdateStoreMetrics() {
@@ -439,7 +463,7 @@ struct ApiServer::Impl {
   const std::unique_ptr<Wakefulness> wakefulness =
       options.low_latency ? std::make_unique<Wakefulness>(options.loop) : nullptr;
   Core core;
-  EventExpiry event_expiry{core, options.event_ttl, Internal()};
+  EventExpiry event_expiry{core, options.events};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
   std::list<Door> doors;
   std::unique_ptr<net::ServerGroup> server;

@@ -8,6 +8,7 @@
 #include "apiserver/auth/authenticator.h"
 #include "apiserver/pki/pki.h"
 #include "apiserver/rest/core.h"
+#include "apiserver/rest/event_expiry.h"
 #include "base/exec/uv_loop.h"
 #include "features/gates/feature_gates.h"
 #include "net/socket/socket.h"
@@ -35,7 +36,7 @@ class ApiServer {
     // Number of threads that connections are spread over; 0 serves them on `loop`.
     std::size_t http_loops = 0;
     bool skip_operations_as_list = false;  // --skip-node-operations-form=list
-    Duration event_ttl = std::chrono::hours(1);
+    EventLimits events = {};
     bool low_latency = false;  // keep processors awake while there are writes
   };
   explicit ApiServer(Options options);

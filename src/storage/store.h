@@ -130,6 +130,9 @@ struct StoreStatistics {
   std::uint64_t syncs = 0;
   std::uint64_t bytes_written = 0;
   std::uint64_t history_bytes = 0;
+  std::uint64_t history_bytes_max = 0;  // 0: the engine has no bound of its own
+  std::uint64_t queued_bytes = 0;       // of writes that are not durable yet
+  std::uint64_t queued_bytes_max = 0;
   std::string file_system;  // type of file system that holds the data; empty for remote stores
 };
 

@@ -44,6 +44,10 @@ def main():
     expect("bad gate", run("apiserver", "--feature-gates=Nonsense=true", "--data-dir=/nonexistent/x"),
            "Nonsense")
     expect("bad time", run("apiserver", "--event-ttl=0", "--data-dir=/nonexistent/x"), "--event-ttl", "1h0m0s")
+    expect("bad event count", run("apiserver", "--max-events=none", "--data-dir=/nonexistent/x"), "--max-events",
+           "none")
+    expect("bad event bytes", run("apiserver", "--max-event-bytes=1e30", "--data-dir=/nonexistent/x"),
+           "--max-event-bytes", "32Mi")
     expect("bad version", run("apiserver", "--emulated-version=9.99", "--data-dir=/nonexistent/x"), "9.99")
     with tempfile.TemporaryDirectory() as work:
         data = os.path.join(work, "data")

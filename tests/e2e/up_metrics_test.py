@@ -3,12 +3,15 @@
 expect, to clients that the API server authorizes; and `drakkar why` agrees with this scheduler.
 No node agent and no containers: the pod waits for a device that never becomes ready."""
 import json
+import pathlib
+import re
 import socket
 import subprocess
 
 from cluster import free_port, scheduler_configuration, wait_until
 from fabric_test import DRAKKAR, World
 
+LIMITS = pathlib.Path(__file__).parents[2] / "docs" / "limits.md"
 OBJECTS = [
     {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
      "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "20"}}},
@@ -53,6 +56,10 @@ def main():
         assert world.fetch(f"https://127.0.0.1:{world.controllers}/metrics")[0] == 403
         status, text = world.fetch(f"https://127.0.0.1:{world.controllers}/metrics", world.admin_context())
         assert status == 200 and "# TYPE " in text, (status, text)
+        status, text = world.fetch(f"https://127.0.0.1:{world.api}/metrics", world.admin_context())
+        for name in re.findall(r"^\| `(\w+)` \|", LIMITS.read_text(), re.M):
+            assert f'drakkar_limit{{name="{name}"}}' in text, f"{name} of docs/limits.md is not in /metrics"
+            assert f'drakkar_limit_usage{{name="{name}"}}' in text, name
         for each in OBJECTS:
             world.drakkar("create", "-f", "-", stdin=json.dumps(each))
         for i in range(12):  # plugins are measured in every tenth attempt

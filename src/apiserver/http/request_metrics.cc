@@ -120,7 +120,7 @@ void RequestMetrics::Refresh(const Core& core) {
   core.ForEachCache([this](const api::KindSchema& kind, const WatchCache& cache) {
     const std::string resource =
         kind.group.empty() ? std::string(kind.plural) : StrCat(kind.plural, ".", kind.group);
-    const double objects = static_cast<double>(cache.objects().size());
+    const double objects = static_cast<double>(cache.size());
     metrics_
         .GetGauge("apiserver_storage_objects",
                   "Number of stored objects at the time of last check split by kind.",

@@ -25,7 +25,10 @@ Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" (reviews, bindings) are never stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;
-    auto resource = std::make_unique<Resource>();
+    // Events outnumber everything else and are seldom read: no tree is kept of them.
+    const bool are_events = kind.group.empty() && kind.kind == "Event";
+    auto resource = std::make_unique<Resource>(are_events ? WatchCache::Holds::kBytes
+                                                          : WatchCache::Holds::kObjects);
     resource->kind = &kind;
     resource->strategy = &StrategyFor(kind);
     resource->unattended = UnattendedOf(kind);

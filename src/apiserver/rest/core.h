@@ -86,6 +86,9 @@ class Core {
   // they are rejected at once.
   static constexpr Duration kMaxWait = std::chrono::milliseconds(1500);
   static constexpr std::size_t kMaxWaiting = 1'000;
+  // Work for one turn of the loop, about a millisecond; the rest waits behind other requests.
+  static constexpr std::size_t kMaxDecodedBytesPerTurn = std::size_t{256} << 10;
+  static constexpr std::size_t kMaxDeletedPerTurn = 100;
 
   struct Options {
     EventLoop& loop;
@@ -118,6 +121,10 @@ class Core {
   void Start(std::function<void(Result<void>)> ready);
 
   void Handle(Request request, std::function<void(Response)> done);
+  // Removes an object that is still at `revision`, as the end of its lease in etcd would: whatever
+  // its finalizers, and without admission. `done` gets false if it was not removed.
+  void Expire(const api::KindSchema& kind, const std::string& key, storage::Revision revision,
+              std::function<void(bool removed)> done);
   // The initial state of a watch. It needs the permission to watch, not to list.
   void ListForWatch(Request watch, std::function<void(Response)> done);
 
@@ -144,6 +151,8 @@ class Core {
   std::optional<Failure> PlanWatch(const Request& request, storage::Mark mark, WatchPlan& plan);
 
   bool IsDurable(storage::Revision revision) const { return revision <= durable_seen_; }
+  // Creates that wait for an object of an admission step.
+  std::size_t waiting_count() const { return waiting_.size(); }
   // Runs `done` once `revision` is durable, at once if it already is, or with the reason why it
   // will never be known.
   void WhenDurable(storage::Revision revision, std::function<void(std::optional<Failure>)> done);
@@ -186,6 +195,8 @@ class Core {
 
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request&& request, std::function<void(Response)> done);
+  struct StoredList;
+  void DecodeList(const std::shared_ptr<StoredList>& list);
   // Handle and ListForWatch, after WhenFresh.
   void HandleFresh(Request request, std::function<void(Response)> done);
   void ListFresh(Request watch, std::function<void(Response)> done);
@@ -203,6 +214,8 @@ class Core {
   void Delete(Resource& resource, Request&& request, std::function<void(Response)> done,
               int attempt = 0);
   void DeleteCollection(Resource& resource, Request&& request, std::function<void(Response)> done);
+  struct CollectionDeletion;
+  void DeleteNext(const std::shared_ptr<CollectionDeletion>& deletion);
   void Bind(Resource& resource, Request&& request, std::function<void(Response)> done,
             int attempt = 0);
   // POST bindings: the older form of pods/NAME/binding.

@@ -5,6 +5,20 @@
 
 namespace drakkar::apiserver {
 
+// A list that is decoded from the store, in several turns of the loop.
+struct Core::StoredList {
+  Resource* resource = nullptr;
+  Request request;
+  Selection selection;
+  ContinueToken from;
+  std::vector<storage::Entry> entries;
+  std::size_t next = 0;  // of `entries`
+  bool more = false;     // there are objects behind the page
+  std::string last_key;  // of the page
+  Response page;
+  std::function<void(Response)> done;
+};
+
 Response Core::Get(Resource& resource, const Request& request) {
   api::ObjectPtr object = resource.cache.Find(KeyOf(request.namespace_, request.name));
   if (object == nullptr) return Response::Failed(NotFoundFailure(*request.kind, request.name));
@@ -91,40 +105,70 @@ void Core::List(Resource& resource, Request&& request, std::function<void(Respon
   if (asked > revision()) return done(Response::Failed(TooLargeVersionFailure(asked, revision())));
   // The token is for a revision that this store never had (for example after a restore).
   if (wanted > revision()) return done(ExpiredList(from));
-  std::string last_key;
-  if (wanted == 0 || wanted >= resource.cache.last_change()) {
+  const bool is_cached = resource.cache.holds() == WatchCache::Holds::kObjects;
+  if (is_cached && (wanted == 0 || wanted >= resource.cache.last_change())) {
+    std::string last_key;
     response.revision = wanted == 0 ? revision() : wanted;
     TakePage(resource.cache.objects(), request, selection, from.last_key, response, last_key);
     if (!last_key.empty()) response.continue_token = EncodeContinue({response.revision, last_key});
     return done(std::move(response));
   }
-  // The state at an older revision: the caches have only the current one.
+  // The caches have only the current state, and only the bytes of some objects.
+  auto list = std::make_shared<StoredList>();
+  list->resource = &resource;
+  list->selection = std::move(selection);
+  list->from = std::move(from);
+  list->done = std::move(done);
+  list->page.revision = wanted == 0 ? revision() : wanted;
+  storage::RangeOptions range{.prefix = resource.prefix, .revision = list->page.revision};
+  if (!request.namespace_.empty()) range.prefix += request.namespace_ + "/";
+  if (!list->from.last_key.empty()) range.start_after = resource.prefix + list->from.last_key;
+  // If all are selected, the store can count those behind the page.
+  if (!list->selection && request.name.empty() && request.limit > 0) {
+    range.limit = static_cast<std::size_t>(request.limit);
+  }
+  list->request = std::move(request);
   options_.store.Range(
-      {.prefix = resource.prefix, .revision = wanted},
-      lifetime_.Guard([this, &resource, wanted, selection = std::move(selection),
-                       from = std::move(from), request = std::move(request),
-                       begun = options_.loop.clock().Monotonic(),
-                       done = std::move(done)](Result<storage::RangeResult> range) {
-        CountStoreCall(resource, "list", begun);
-        if (!range.ok()) {
-          if (range.error().code == ErrorCode::kExpired) {
-            return done(ExpiredList(from));
-          }
-          return done(Response::Failed(api::StatusServiceUnavailable(range.error().message)));
+      std::move(range), lifetime_.Guard([this, list, begun = options_.loop.clock().Monotonic()](
+                                            Result<storage::RangeResult> found) {
+        CountStoreCall(*list->resource, "list", begun);
+        if (!found.ok()) {
+          if (found.error().code == ErrorCode::kExpired) return list->done(ExpiredList(list->from));
+          return list->done(Response::Failed(api::StatusServiceUnavailable(found.error().message)));
         }
-        std::map<std::string, api::ObjectPtr> objects;
-        for (const storage::Entry& entry : range->entries) {
-          Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
-          if (!object.ok()) continue;
-          objects.emplace(entry.key.substr(resource.prefix.size()), *std::move(object));
-        }
-        Response page;
-        std::string last;
-        page.revision = wanted;
-        TakePage(objects, request, selection, from.last_key, page, last);
-        if (!last.empty()) page.continue_token = EncodeContinue({wanted, last});
-        done(std::move(page));
+        list->entries = std::move(found->entries);
+        list->more = found->more;
+        if (found->more) list->page.remaining_items = static_cast<std::int64_t>(found->remaining);
+        DecodeList(list);
       }));
+}
+
+void Core::DecodeList(const std::shared_ptr<StoredList>& list) {
+  const Request& request = list->request;
+  const std::string name = "/" + request.name;
+  std::vector<api::ObjectPtr>& items = list->page.items;
+  std::size_t decoded_bytes = 0;
+  for (; list->next < list->entries.size(); ++list->next) {
+    if (decoded_bytes > kMaxDecodedBytesPerTurn) {
+      return options_.loop.Post(lifetime_.Guard([this, list] { DecodeList(list); }));
+    }
+    storage::Entry& entry = list->entries[list->next];
+    if (!request.name.empty() && !entry.key.ends_with(name)) continue;
+    decoded_bytes += entry.value->size();
+    Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
+    entry.value = nullptr;
+    if (!object.ok() || (list->selection && !list->selection(**object))) continue;
+    if (request.limit > 0 && static_cast<std::int64_t>(items.size()) == request.limit) {
+      list->more = true;  // not counted with a selector, as in Kubernetes
+      break;
+    }
+    items.push_back(*std::move(object));
+    list->last_key = entry.key.substr(list->resource->prefix.size());
+  }
+  if (list->more && !list->last_key.empty()) {
+    list->page.continue_token = EncodeContinue({list->page.revision, list->last_key});
+  }
+  list->done(std::move(list->page));
 }
 
 std::optional<Failure> Core::PlanWatch(const Request& request, storage::Mark mark,

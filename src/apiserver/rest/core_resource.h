@@ -7,12 +7,15 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/registry/unattended.h"
 #include "apiserver/rest/core.h"
+#include "apiserver/watch/stored_object.h"
 #include "base/text/text.h"
 
 // Shared by core.cc, core_read.cc and core_write.cc only.
 namespace drakkar::apiserver {
 
 struct Core::Resource {
+  explicit Resource(WatchCache::Holds holds) : cache(holds) {}
+
   const api::KindSchema* kind = nullptr;  // in the version it is stored in
   const Strategy* strategy = nullptr;
   std::vector<const Unattended*> unattended;  // empty if a controller acts on its objects
@@ -31,10 +34,6 @@ inline std::string KeyOf(std::string_view namespace_, std::string_view name) {
   key += name;
   return key;
 }
-
-// The object in these stored bytes, with this revision: the bytes may have another version, or
-// none.
-Result<api::ObjectPtr> ReadStored(std::string_view bytes, storage::Revision revision);
 
 inline bool HasSubresource(const api::KindSchema& kind, std::string_view name) {
   for (std::string_view each : kind.subresources) {

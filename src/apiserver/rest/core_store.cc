@@ -9,25 +9,14 @@ constexpr std::string_view kRegistry = "/registry/";
 // How soon a failed reload is retried.
 constexpr Duration kReloadInterval = std::chrono::seconds(1);
 
-api::ObjectPtr Numbered(const api::TreePtr& tree, storage::Revision revision) {
-  api::Draft draft(tree);
-  draft["metadata"]["resourceVersion"] = std::to_string(revision);
-  return std::make_shared<const api::Object>(draft.Freeze());
-}
-
 Failure StoreUnavailable(const Error& why) {
   return api::StatusServiceUnavailable(why.message);
 }
 
 }  // namespace
 
-Result<api::ObjectPtr> ReadStored(std::string_view bytes, storage::Revision revision) {
-  ASSIGN_OR_RETURN(const api::TreePtr tree, api::ParseJson(bytes));
-  return Numbered(tree, revision);
-}
-
 struct Core::Contents {
-  std::unordered_map<Resource*, std::vector<std::pair<std::string, api::ObjectPtr>>> objects;
+  std::unordered_map<Resource*, std::vector<WatchCache::Loaded>> objects;
 };
 
 Core::Resource* Core::FindResourceOfKey(std::string_view key) const {
@@ -50,8 +39,8 @@ Result<Core::Contents> Core::ReadContents(const storage::RangeResult& range) con
       return Error{ErrorCode::kDataLoss,
                    StrCat("stored object ", entry.key, " is corrupt: ", object.error().message)};
     }
-    contents.objects[resource].emplace_back(entry.key.substr(resource->prefix.size()),
-                                            *std::move(object));
+    contents.objects[resource].push_back(
+        {entry.key.substr(resource->prefix.size()), *std::move(object), entry.value});
   }
   return contents;
 }
@@ -65,8 +54,8 @@ void Core::Start(std::function<void(Result<void>)> ready) {
         Result<Contents> contents = ReadContents(*range);
         if (!contents.ok()) return ready(std::move(contents).error());
         for (auto& [resource, objects] : contents->objects) {
-          for (auto& [key, object] : objects) {
-            resource->cache.Load(key, std::move(object));
+          for (auto& [key, object, bytes] : objects) {
+            resource->cache.Load(key, std::move(object), bytes);
           }
         }
         for (auto& [name, resource] : resources_) {
@@ -108,6 +97,8 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
     Change change;
     change.revision = event.revision;
     change.previous = resource->cache.Find(key);
+    const storage::Bytes& bytes = event.is_delete() ? event.previous_value : event.value;
+    if (bytes != nullptr) change.size_bytes = bytes->size();
     if (event.is_delete()) {
       change.type = ChangeType::kDeleted;
       if (change.previous != nullptr) {

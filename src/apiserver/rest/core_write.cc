@@ -439,49 +439,77 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
       });
 }
 
+void Core::Expire(const api::KindSchema& kind, const std::string& key, storage::Revision revision,
+                  std::function<void(bool removed)> done) {
+  Resource& resource = *FindResource(kind);
+  const api::ObjectPtr before = resource.cache.Find(key);
+  if (before == nullptr || before->resource_version() != revision) return done(false);
+  CommitObject(resource, key, nullptr, before, /*dry_run=*/false,
+               [done = std::move(done)](const Result<storage::Revision>& removed,
+                                        const api::ObjectPtr&) { done(removed.ok()); });
+}
+
+// The deletion of a collection, in several turns of the loop.
+struct Core::CollectionDeletion {
+  Resource* resource = nullptr;
+  Request request;
+  std::vector<api::ObjectPtr> chosen;
+  std::size_t next = 0;  // of `chosen`
+  std::size_t waiting = 0;
+  Response response;  // a list of the deleted objects, as Kubernetes returns it
+  std::function<void(Response)> done;
+  void Finish() {
+    if (--waiting == 0 && next == chosen.size()) done(std::move(response));
+  }
+};
+
 void Core::DeleteCollection(Resource& resource, Request&& request,
                             std::function<void(Response)> done) {
-  Selection selection;
-  if (std::optional<Failure> failure = BuildSelection(request, selection)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
-  }
-  // A list of the deleted objects, as Kubernetes returns it.
-  struct Progress {
-    Response response;
-    std::size_t waiting = 1;
-    std::function<void(Response)> done;
-    void Finish() {
-      if (--waiting == 0) done(std::move(response));
-    }
-  };
-  auto progress = std::make_shared<Progress>();
-  progress->done = std::move(done);
-  progress->response.revision = revision();
-  std::vector<api::ObjectPtr> chosen;
-  for (const auto& [key, object] : resource.cache.objects()) {
-    if (!request.namespace_.empty() && object->namespace_() != request.namespace_) continue;
-    if (selection && !selection(*object)) continue;
-    chosen.push_back(object);
-  }
-  for (const api::ObjectPtr& object : chosen) {
-    Request one = request;
+  auto deletion = std::make_shared<CollectionDeletion>();
+  deletion->resource = &resource;
+  deletion->request = std::move(request);
+  deletion->done = std::move(done);
+  deletion->response.revision = revision();
+  Request all = deletion->request;
+  all.limit = 0;
+  all.continue_token.clear();
+  all.resource_version.clear();
+  all.resource_version_match.clear();
+  List(resource, std::move(all), [this, deletion](Response listed) {
+    if (listed.failure) return deletion->done(std::move(listed));
+    deletion->chosen = std::move(listed.items);
+    DeleteNext(deletion);
+  });
+}
+
+void Core::DeleteNext(const std::shared_ptr<CollectionDeletion>& deletion) {
+  const std::size_t end =
+      std::min(deletion->chosen.size(), deletion->next + Core::kMaxDeletedPerTurn);
+  const std::size_t begin = std::exchange(deletion->next, end);
+  ++deletion->waiting;
+  for (std::size_t i = begin; i < end; ++i) {
+    const api::ObjectPtr& object = deletion->chosen[i];
+    Request one = deletion->request;
     one.verb = Verb::kDelete;
     one.namespace_ = object->namespace_();
     one.name = object->name();
-    ++progress->waiting;
-    Delete(resource, std::move(one), [progress, object](Response response) {
+    ++deletion->waiting;
+    Delete(*deletion->resource, std::move(one), [deletion, object](Response response) {
+      Response& whole = deletion->response;
       // Already gone: that is what was asked for.
-      if (response.failure && response.failure->code != 404 && !progress->response.failure) {
-        progress->response.http_status = response.http_status;
-        progress->response.failure = std::move(response.failure);
+      if (response.failure && response.failure->code != 404 && !whole.failure) {
+        whole.http_status = response.http_status;
+        whole.failure = std::move(response.failure);
       }
-      if (!response.failure) progress->response.items.push_back(object);
-      progress->response.revision = std::max(progress->response.revision, response.revision);
-      progress->Finish();
+      if (!response.failure) whole.items.push_back(object);
+      whole.revision = std::max(whole.revision, response.revision);
+      deletion->Finish();
     });
   }
-  progress->Finish();
+  if (end < deletion->chosen.size()) {
+    options_.loop.Post(lifetime_.Guard([this, deletion] { DeleteNext(deletion); }));
+  }
+  deletion->Finish();
 }
 
 void Core::Rescale(Resource& resource, Request&& request, std::function<void(Response)> done) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/tree/draft.h"
+#include "apiserver/watch/stored_object.h"
 #include "base/result/check.h"
 
 namespace drakkar::apiserver {
@@ -51,16 +52,50 @@ class WatchCache::WatcherHandle final : public WatchCache::Watcher {
   const int& delivering_;
 };
 
-WatchCache::WatchCache() : watchers_(std::make_shared<std::list<WatcherState>>()) {}
+WatchCache::WatchCache(Holds holds)
+    : holds_(holds), watchers_(std::make_shared<std::list<WatcherState>>()) {}
 WatchCache::~WatchCache() = default;
 
 api::ObjectPtr WatchCache::Find(const std::string& key) const {
+  if (holds_ == Holds::kBytes) {
+    const Encoded* encoded = FindEncoded(key);
+    if (encoded == nullptr) return nullptr;
+    Result<api::ObjectPtr> object = ReadStored(*encoded->bytes, encoded->revision);
+    return object.ok() ? *std::move(object) : nullptr;
+  }
   const api::ObjectPtr* found = objects_.Find(key);
   return found == nullptr ? nullptr : *found;
 }
 
-void WatchCache::Load(const std::string& key, api::ObjectPtr object) {
-  objects_[key] = std::move(object);
+const WatchCache::Encoded* WatchCache::FindEncoded(const std::string& key) const {
+  const auto found = encoded_.find(key);
+  return found == encoded_.end() ? nullptr : &found->second;
+}
+
+void WatchCache::Put(const std::string& key, api::ObjectPtr object, storage::Bytes bytes) {
+  if (holds_ == Holds::kObjects) {
+    objects_[key] = std::move(object);
+    return;
+  }
+  Encoded& encoded = encoded_[key];
+  if (encoded.bytes != nullptr) encoded_bytes_ -= encoded.bytes->size();
+  encoded_bytes_ += bytes->size();
+  encoded = {std::move(bytes), object->resource_version()};
+}
+
+void WatchCache::Erase(const std::string& key) {
+  if (holds_ == Holds::kObjects) {
+    objects_.Erase(key);
+    return;
+  }
+  const auto found = encoded_.find(key);
+  if (found == encoded_.end()) return;
+  encoded_bytes_ -= found->second.bytes->size();
+  encoded_.erase(found);
+}
+
+void WatchCache::Load(const std::string& key, api::ObjectPtr object, const storage::Bytes& bytes) {
+  Put(key, std::move(object), bytes);
 }
 
 void WatchCache::FinishLoad(storage::Revision revision) {
@@ -69,16 +104,19 @@ void WatchCache::FinishLoad(storage::Revision revision) {
 
 void WatchCache::Apply(const std::string& key, Change change) {
   if (change.type == ChangeType::kDeleted) {
-    objects_.Erase(key);
+    Erase(key);
   } else {
-    objects_[key] = change.object;
+    Put(key, change.object, holds_ == Holds::kBytes ? change.object->json() : nullptr);
   }
+  change_bytes_ += change.size_bytes;
   changes_.push_back(std::move(change));
   const std::size_t at = changes_.size() - 1;
   Deliver(storage::Mark::kApplied, at, at + 1);
   // Drop only changes that durable watchers have seen, so that a slow sync costs them none.
-  while (changes_.size() > kMaxChanges && first_index_ < durable_index_) {
+  while ((changes_.size() > kMaxChanges || change_bytes_ > change_bytes_max()) &&
+         first_index_ < durable_index_) {
     forgotten_up_to_ = changes_.front().revision;
+    change_bytes_ -= changes_.front().size_bytes;
     changes_.pop_front();
     ++first_index_;
   }
@@ -113,13 +151,15 @@ api::ObjectPtr WatchCache::LeavingObject(const Change& change) {
   return std::make_shared<const api::Object>(last.Freeze());
 }
 
-void WatchCache::Replace(std::vector<std::pair<std::string, api::ObjectPtr>> objects,
-                         storage::Revision revision) {
+void WatchCache::Replace(std::vector<Loaded> objects, storage::Revision revision) {
   objects_.Clear();
-  for (auto& [key, object] : objects) objects_[key] = std::move(object);
+  encoded_.clear();
+  encoded_bytes_ = 0;
+  for (Loaded& each : objects) Put(each.key, std::move(each.object), std::move(each.bytes));
   first_index_ += changes_.size();
   durable_index_ = first_index_;
   changes_.clear();
+  change_bytes_ = 0;
   forgotten_up_to_ = revision;
 }
 

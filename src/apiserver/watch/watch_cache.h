@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Change {
   api::ObjectPtr object;    // for a deletion: the last state, with the revision of the deletion
   api::ObjectPtr previous;  // null when it was created
   storage::Revision revision = 0;
+  std::size_t size_bytes = 0;  // of the object's JSON
 };
 
 // True if an object is selected by a watcher or list.
@@ -50,29 +52,50 @@ struct CacheWatchCallbacks {
 // The current objects of one resource and its recent changes, in memory. Every read is served from
 // here.
 //
+// With Holds::kBytes it has only the encoded objects, which it shares with the store, and decodes
+// one when it is asked for. That suits events: they are many, written once and seldom read.
+//
 // A watcher sees each change after its revision once, in order. Watchers with Mark::kDurable see a
 // change only once it is durable.
 //
-// Bounds: keeps kMaxChanges recent changes; a watch from before them is rejected, and the client
-// lists again. Bound to the API server's loop.
+// Bounds: keeps kMaxChanges recent changes, and no more than kMaxChangeBytes of them (with
+// Holds::kBytes kMaxChangeBytesOfBytes); a watch from before them is rejected, and the client lists
+// again. Bound to the API server's loop.
 class WatchCache {
  public:
   static constexpr std::size_t kMaxChanges = 20'000;
+  static constexpr std::size_t kMaxChangeBytes = std::size_t{32} << 20;
+  static constexpr std::size_t kMaxChangeBytesOfBytes = std::size_t{4} << 20;
+
+  enum class Holds { kObjects, kBytes };
 
   class Watcher {
    public:
     virtual ~Watcher() = default;
   };
 
-  WatchCache();
+  explicit WatchCache(Holds holds = Holds::kObjects);
   ~WatchCache();
 
   // "namespace/name", or "name" for cluster-scoped resources.
   api::ObjectPtr Find(const std::string& key) const;
+  // Empty with Holds::kBytes: list the store instead.
   const IndexedMap<api::ObjectPtr>::Ordered& objects() const { return objects_.ordered(); }
+  Holds holds() const { return holds_; }
+  std::size_t size() const { return objects_.size() + encoded_.size(); }
 
-  // Initial load: records no changes. `revision` is the store's revision of the load.
-  void Load(const std::string& key, api::ObjectPtr object);
+  // An object of a cache with Holds::kBytes.
+  struct Encoded {
+    storage::Bytes bytes;
+    storage::Revision revision = 0;
+  };
+  const Encoded* FindEncoded(const std::string& key) const;
+  const std::unordered_map<std::string, Encoded>& encoded() const { return encoded_; }
+  std::size_t encoded_bytes() const { return encoded_bytes_; }
+
+  // Initial load: records no changes. `revision` is the store's revision of the load. `bytes` are
+  // those of the object, in the store.
+  void Load(const std::string& key, api::ObjectPtr object, const storage::Bytes& bytes);
   void FinishLoad(storage::Revision revision);
 
   // A change of a transaction that was just applied; revisions only rise.
@@ -83,8 +106,12 @@ class WatchCache {
   void CloseDurable(const Error& why);
   // Replaces the contents with those of the store at `revision`, by key, after changes were missed.
   // CloseAll must follow, or watchers would have a gap.
-  void Replace(std::vector<std::pair<std::string, api::ObjectPtr>> objects,
-               storage::Revision revision);
+  struct Loaded {
+    std::string key;
+    api::ObjectPtr object;
+    storage::Bytes bytes;
+  };
+  void Replace(std::vector<Loaded> objects, storage::Revision revision);
   void CloseAll(const Error& why);
 
   // Null if `after` is older than the kept changes (and not 0, which means "from now").
@@ -111,6 +138,11 @@ class WatchCache {
     return changes_.empty() ? forgotten_up_to_ : changes_.back().revision;
   }
   std::size_t watcher_count() const;
+  std::size_t change_count() const { return changes_.size(); }
+  std::size_t change_bytes() const { return change_bytes_; }
+  std::size_t change_bytes_max() const {
+    return holds_ == Holds::kBytes ? kMaxChangeBytesOfBytes : kMaxChangeBytes;
+  }
 
  private:
   struct WatcherState;
@@ -118,9 +150,15 @@ class WatchCache {
 
   void Deliver(storage::Mark mark, std::size_t first, std::size_t last);
   void Close(const Error& why, bool applied_too);
+  void Put(const std::string& key, api::ObjectPtr object, storage::Bytes bytes);
+  void Erase(const std::string& key);
 
+  const Holds holds_;
   IndexedMap<api::ObjectPtr> objects_;
+  std::unordered_map<std::string, Encoded> encoded_;  // never iterated to decide anything
+  std::size_t encoded_bytes_ = 0;
   std::deque<Change> changes_;
+  std::size_t change_bytes_ = 0;
   std::uint64_t first_index_ = 0;    // number of dropped changes: the index of changes_[0]
   std::uint64_t durable_index_ = 0;  // changes before it were delivered to durable watchers
   storage::Revision forgotten_up_to_ = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,9 +48,11 @@ class ControllersFixture : public ::testing::Test {
   // Every object of a resource, by name.
   std::vector<api::ObjectPtr> All(std::string_view group, std::string_view plural) {
     std::vector<api::ObjectPtr> list;
-    for (const auto& [name, object] : server_.core().FindCache(group, plural)->objects()) {
-      list.push_back(object);
-    }
+    const apiserver::WatchCache& cache = *server_.core().FindCache(group, plural);
+    for (const auto& [name, object] : cache.objects()) list.push_back(object);
+    std::map<std::string, api::ObjectPtr> decoded;  // events
+    for (const auto& [key, bytes] : cache.encoded()) decoded[key] = cache.Find(key);
+    for (auto& [key, object] : decoded) list.push_back(std::move(object));
     return list;
   }
   std::vector<api::ObjectPtr> Pods() { return All("", "pods"); }

@@ -352,6 +352,9 @@ StoreStatistics LocalStore::statistics() const {
   statistics.syncs = log.syncs;
   statistics.bytes_written = log.bytes_written;
   statistics.history_bytes = index_.history_bytes();
+  statistics.history_bytes_max = limits_.history_bytes_max;
+  statistics.queued_bytes = log_->queued_bytes();
+  statistics.queued_bytes_max = limits_.queued_bytes_max;
   statistics.file_system = std::move(log.file_system);
   return statistics;
 }
