@@ -2,11 +2,8 @@
  *
  *   drakkar_metadata* metadata;
  *   char* error;
- *   if (drakkar_metadata_read("my-claim", "gpu", 5000, &metadata, &error) !=
- *   DRAKKAR_METADATA_OK)
- *   {
- *     fprintf(stderr, "%s\
- * ", error);
+ *   if (drakkar_metadata_read("my-claim", "gpu", 5000, &metadata, &error) != 0) {
+ *     fprintf(stderr, "%s\n", error);
  *     drakkar_metadata_free_text(error);
  *     return 1;
  *   }
