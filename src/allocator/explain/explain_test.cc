@@ -40,7 +40,8 @@ TEST(ClosestMiss, IsTheGateThatSlicesWithBindingConditionsNeed) {
   Cluster cluster(slice);
   const ClaimPtr claim = MakeClaim({ExactRequest("a", 1)});
   EXPECT_EQ(ClosestTo(cluster, claim),
-            Texts{"binding-conditions-disabled: feature gate DRADeviceBindingConditions"});
+            Texts{"binding-conditions-disabled: feature gates DRADeviceBindingConditions and "
+                  "DRAResourceClaimDeviceStatus of the scheduler"});
   const auto outcome = cluster.Allocate(claim);
   ASSERT_NE(AsNo(outcome), nullptr);
   EXPECT_EQ(AsNo(outcome)->reason, Reason::kBindingDisabled);
@@ -58,10 +59,11 @@ TEST(ClosestMiss, IsTheGateThatSlicesThatSkipOperationsNeed) {
     auto slice = PerfSlice(0, 1);
     slice->skip_node_operations = {true};
     Cluster cluster(slice, features);
-    EXPECT_EQ(ClosestTo(cluster, MakeClaim({ExactRequest("a", 1)})),
-              Texts{gate ? "skip-undeclared: feature gate DRAOptionalNodePreparation of the node, "
-                           "which then declares DraOptionalNodePreparation"
-                         : "skip-disabled: feature gate DRAOptionalNodePreparation"});
+    EXPECT_EQ(
+        ClosestTo(cluster, MakeClaim({ExactRequest("a", 1)})),
+        Texts{gate ? "skip-undeclared: feature gate DRAOptionalNodePreparation of the node, "
+                     "which then declares DraOptionalNodePreparation"
+                   : "skip-disabled: feature gate DRAOptionalNodePreparation of the scheduler"});
   }
 }
 
@@ -113,7 +115,7 @@ TEST(ClosestMiss, IsTheGateThatCountersNeed) {
   slice->devices[0].consumes_counters = {{"set", {{"units", api::Quantity(2)}}, {}}};
   Cluster cluster(slice);
   EXPECT_EQ(ClosestTo(cluster, MakeClaim({ExactRequest("a", 1)})),
-            Texts{"counters-disabled: feature gate DRAPartitionableDevices"});
+            Texts{"counters-disabled: feature gate DRAPartitionableDevices of the scheduler"});
 }
 
 TEST(ClosestMiss, IsTheTaintWithKeyValueAndEffect) {
