@@ -25,7 +25,7 @@ QUANTIFIERS = {"all_of": ("AllOf", "any_of"), "any_of": ("AnyOf", "all_of"),
 UNINTERESTING = re.compile(
     r"^\s*(LOG|VLOG|log_?\b|logger_?\b|telemetry::|CHECK|DCHECK|static_cast<void>|\(void\)|std::ignore)"
     r"|AssertInLoop|\.reserve\(|->reserve\(|\.shrink_to_fit\(|\blog_?(\.|->)|\blogger_?(\.|->)"
-    r"|\bLog(Info|Warning|Error|Debug)\b|\bV\(\d\)")
+    r"|\bkLog\.|\bLog(Info|Warning|Error|Debug)\b|\bV\(\d\)")
 # Functions whose arguments may be swapped without effect.
 SYMMETRIC = {"min", "max", "swap", "Equal"}
 # What an early return returns, by type.
