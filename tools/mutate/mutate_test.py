@@ -54,6 +54,10 @@ void Say(std::string& out, const char* text) {
   kLog.Info("logs are not mutated");
   if (out.empty()) out = text; else out += text;
 }
+template <typename T>
+bool HasSize(const T&) {
+  return requires(T value) { value.size(); };
+}
 int main() {
   std::string out;
   Say(out, "a");
@@ -63,6 +67,7 @@ int main() {
   std::printf("%d%d%d%d%d", IsSmall(2), IsSmall(3), InRange(1, 1, 3), InRange(3, 1, 3), InRange(4, 1, 3));
   std::printf("%d%d%d%d", InRange(0, 1, 3), AllSmall({1, 3}), AllSmall({1}), Sum({1, 2, 3}));
   std::printf("%d%d%d%s", Minus(first, second), Limit(first), Limit(second), out.c_str());
+  std::printf("%d%d", HasSize(out), HasSize(first));
 }
 """
 
@@ -94,7 +99,7 @@ class Mutants(unittest.TestCase):
                               capture_output=True, text=True, check=False).stdout
 
     def test_without_a_mutant_the_program_is_the_original(self):
-        self.assertEqual(self.answer(), "101100016522ab")
+        self.assertEqual(self.answer(), "101100016522ab10")
 
     def test_every_kind_of_bug_is_planted(self):
         kinds = {site.operator for site in self.sites}

@@ -32,6 +32,13 @@ SYMMETRIC = {"min", "max", "swap", "Equal"}
 EARLY_RETURNS = {"void": ("",), "bool": (" false", " true"), "int": (" 0",)}
 
 Kind = cindex.CursorKind
+# libclang returns kinds that its Python bindings do not list, such as requires-expressions.
+LAST_KIND = 700
+for kind_id in range(LAST_KIND):
+    try:
+        Kind.from_id(kind_id)
+    except ValueError:
+        Kind(kind_id)
 
 
 @dataclasses.dataclass
