@@ -31,7 +31,6 @@ std::string SelectorText(const Expressions& compiled, const std::vector<device::
     culprit = i;
     break;
   }
-  if (culprit >= written.size()) return "selectors";
   return StrCat("selectors[", culprit, "].cel.expression: ", written[culprit].cel.value_or(""));
 }
 

@@ -31,7 +31,7 @@ Wish Full() {
   wish.claim = *MakeClaim({ExactRequest("req-0", 2, "device.driver == \"a\"")});
   wish.device_class = *PerfClass();
   device::RequestSpec& spec = wish.spec();
-  spec.tolerations.push_back({"key", "Equal", "value", "NoSchedule", std::nullopt});
+  spec.tolerations.push_back({"key", "Equal", "value", "NoSchedule", 30});
   spec.capacity.emplace();
   spec.capacity->push_back({"memory", api::Quantity::Parse("1Gi").value()});
   spec.derived_attributes.push_back({"d.example.com/derived", "1"});
@@ -78,6 +78,11 @@ TEST_F(PlanKey, ClaimsThatDifferInOneThingDoNot) {
       {"toleration operator", [](Wish& w) { w.spec().tolerations[0].op = "Exists"; }},
       {"toleration value", [](Wish& w) { w.spec().tolerations[0].value = "other"; }},
       {"toleration effect", [](Wish& w) { w.spec().tolerations[0].effect = "NoExecute"; }},
+      {"no toleration seconds",
+       [](Wish& w) { w.spec().tolerations[0].toleration_seconds.reset(); }},
+      {"toleration seconds", [](Wish& w) { w.spec().tolerations[0].toleration_seconds = 60; }},
+      {"toleration of zero seconds",
+       [](Wish& w) { w.spec().tolerations[0].toleration_seconds = 0; }},
       {"tolerations", [](Wish& w) { w.spec().tolerations.clear(); }},
       {"capacity name", [](Wish& w) { (*w.spec().capacity)[0].name = "cores"; }},
       {"capacity value",
@@ -129,6 +134,24 @@ TEST_F(PlanKey, TheAnswerWithAdminAccessIsNotGivenWithoutIt) {
   };
   EXPECT_TRUE(fits(true));
   EXPECT_FALSE(fits(false));
+}
+
+// What a plan does not need in order to find devices still ends up in the result.
+TEST_F(PlanKey, EachClaimGetsItsOwnTolerationsInTheResult) {
+  harness_.inventory.SetSlice(PerfSlice(0));
+  harness_.allocator.SetNode({NodeName(0), {}, {}});
+  const auto allocated = [&](std::optional<std::int64_t> seconds) {
+    auto claim = MakeClaim({ExactRequest("req-0", 1)});
+    claim->requests[0].exactly->tolerations.push_back({"key", "Exists", "", "NoExecute", seconds});
+    const std::shared_ptr<const device::Claim> wanted = claim;
+    const Problem problem =
+        harness_.allocator.Prepare(std::span(&wanted, 1), OneClass(PerfClass()));
+    const Result<Outcome> outcome = harness_.allocator.Allocate(problem, NodeName(0), {});
+    return std::get<Allocation>(*outcome).results[0].results[0].tolerations[0].toleration_seconds;
+  };
+  EXPECT_EQ(allocated(60), 60);
+  EXPECT_EQ(allocated(3600), 3600);
+  EXPECT_EQ(allocated(std::nullopt), std::nullopt);
 }
 
 }  // namespace

@@ -54,12 +54,14 @@ void WriteSpec(KeyBuilder& key, const RequestSpec& spec, const DeviceClass& reso
   key.Flag(admin_access.value_or(false));
   key.Small(static_cast<std::uint32_t>(tolerations.size()));
   for (const device::Toleration& toleration : tolerations) {
-    // How long a taint is tolerated after the allocation does not affect the allocation.
-    const auto& [tolerated, op, value, effect, unused_seconds] = toleration;
+    const auto& [tolerated, op, value, effect, toleration_seconds] = toleration;
     key.Text(tolerated);
     key.Text(op);
     key.Text(value);
     key.Text(effect);
+    // Does not affect which devices fit, but it is copied into the result.
+    key.Flag(toleration_seconds.has_value());
+    key.Number(static_cast<std::uint64_t>(toleration_seconds.value_or(0)));
   }
   const std::size_t capacities = capacity ? capacity->size() : 0;
   key.Small(static_cast<std::uint32_t>(capacities));

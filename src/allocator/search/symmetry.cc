@@ -10,7 +10,7 @@ namespace {
 // By counter of a pool: whether it can ever run out.
 std::vector<std::uint8_t> FindScarceCounters(const PoolView& pool, bool any_admin) {
   std::vector<std::uint8_t> scarce(pool.available.size(), 1);
-  if (any_admin || pool.overcommitted) return scarce;
+  if (any_admin) return scarce;
   std::vector<api::Quantity> left = pool.available;
   for (std::size_t i = 0; i < pool.devices.size(); ++i) {
     if (pool.in_use[i] || pool.shared_use[i] != nullptr) continue;
