@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "api/json/reader.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
@@ -284,6 +286,38 @@ TEST(BindingScope, AThousandWaitingPodsDelayNoOtherPod) {
   };
   EXPECT_NE(work_of("c500"), "");
   EXPECT_EQ(cluster.scheduler().counts().waiting_for_conditions, std::size_t{kWaiting - 1});
+}
+
+TEST(BindingScope, AClusterOfFiveThousandNodesWaitsFailsAndBinds) {
+  constexpr int kNodes = 5'000;
+  constexpr int kPods = 50;
+  TestCluster cluster;
+  for (int i = 0; i < kNodes; ++i) {
+    cluster.CreateNode(StrCat("n", i));
+    cluster.CreateSlice(StrCat("n", i), 1, kConditions);
+  }
+  cluster.CreateClass();
+  cluster.StartScheduler();
+  for (int i = 0; i < kPods; ++i) {
+    cluster.CreateClaim(StrCat("c", i));
+    cluster.CreatePodWithClaims(StrCat("p", i), {StrCat("c", i)});
+  }
+  cluster.Settle();
+  ASSERT_EQ(cluster.scheduler().counts().waiting_for_conditions, std::size_t{kPods});
+  std::vector<std::string> failed;
+  for (int i = 0; i < kPods; ++i) {
+    failed.push_back(cluster.DevicesOf(StrCat("c", i)).at(0));
+    cluster.SetDeviceCondition(StrCat("c", i), kFailed, "True");
+  }
+  EXPECT_EQ(std::set(failed.begin(), failed.end()).size(), failed.size())
+      << "each pod has a device of its own";
+  cluster.LetPauseEnd();
+  for (int i = 0; i < kPods; ++i) {
+    ASSERT_EQ(cluster.DevicesOf(StrCat("c", i)).size(), 1u) << i;
+    EXPECT_NE(cluster.DevicesOf(StrCat("c", i))[0], failed[static_cast<std::size_t>(i)]);
+    cluster.SetDeviceCondition(StrCat("c", i), kAttached, "True");
+    EXPECT_NE(cluster.NodeOf(StrCat("p", i)), "");
+  }
 }
 
 TEST(BindingScope, EventAndConditionNameDeviceAndCondition) {

@@ -38,6 +38,35 @@ TEST(ClaimScheduling, AllocatesReservesAndBindsAsKubernetesDoes) {
                    R"("reservedFor":[{"name":"p","resource":"pods","uid":")", uid, R"("}]})"));
 }
 
+// KEP-5945 does not want this: only the driver knows whether its devices need preparation.
+TEST(ClaimScheduling, AClaimCannotSayWhetherItsDevicesSkipPreparation) {
+  for (const bool skips : {true, false}) {
+    TestCluster cluster(TestCluster::ServerGates());
+    cluster.Create("Node", R"({"metadata":{"name":"n"},"status":{"allocatable":{"pods":"9"},
+        "declaredFeatures":["DRAOptionalNodeOperations","DraOptionalNodePreparation"]}})");
+    cluster.Create("ResourceSlice",
+                   StrCat(R"({"metadata":{"name":"s"},"spec":{"driver":"d.example.com",)",
+                          R"("nodeName":"n","pool":{"name":"n","generation":1,)",
+                          R"("resourceSliceCount":1},"skipNodeOperations":)",
+                          skips ? "true" : "false", R"(,"devices":[{"name":"dev-0"}]}})"));
+    const std::string opposite = StrCat(R"("skipNodeOperations":)", skips ? "false" : "true");
+    cluster.Create("DeviceClass", StrCat(R"({"metadata":{"name":"gpu"},"spec":{)", opposite, "}}"));
+    cluster.Create("ResourceClaim",
+                   StrCat(R"({"metadata":{"name":"c"},"spec":{)", opposite, R"(,"devices":{)",
+                          opposite, R"(,"requests":[{"name":"req",)", opposite,
+                          R"(,"exactly":{"deviceClassName":"gpu",)", opposite, "}}]}}}"));
+    EXPECT_EQ(api::WriteJson(cluster.Find("ResourceClaim", "c")->root()).find("skipNode"),
+              std::string::npos);
+    cluster.StartScheduler();
+    cluster.CreatePodWithClaims("p", {"c"});
+    cluster.Settle();
+    ASSERT_EQ(cluster.NodeOf("p"), "n") << cluster.ConditionMessage("p");
+    const api::ObjectPtr claim = cluster.Find("ResourceClaim", "c");
+    const api::Value result = claim->root()["status"]["allocation"]["devices"]["results"].at(0);
+    EXPECT_EQ(result["skipNodeOperations"].boolean(), skips);
+  }
+}
+
 TEST(ClaimScheduling, APodWaitsForADeviceAndGetsItWhenItIsFreed) {
   TestCluster cluster;
   cluster.CreateNode("n1");

@@ -138,22 +138,11 @@ void ResourceAmounts::Add(const ResourceAmounts& more) {
   for (const auto& [name, value] : more.others) Set(name, Other(name) + value);
 }
 
-void ResourceAmounts::Subtract(const ResourceAmounts& less) {
-  milli_cpu -= less.milli_cpu;
-  memory -= less.memory;
-  ephemeral_storage -= less.ephemeral_storage;
-  for (const auto& [name, value] : less.others) Set(name, Other(name) - value);
-}
-
 void ResourceAmounts::RaiseTo(const ResourceAmounts& floor) {
   milli_cpu = std::max(milli_cpu, floor.milli_cpu);
   memory = std::max(memory, floor.memory);
   ephemeral_storage = std::max(ephemeral_storage, floor.ephemeral_storage);
   for (const auto& [name, value] : floor.others) Set(name, std::max(Other(name), value));
-}
-
-bool ResourceAmounts::IsZero() const {
-  return milli_cpu == 0 && memory == 0 && ephemeral_storage == 0 && others.empty();
 }
 
 std::int64_t ReadAmount(std::string_view name, Value quantity) {

@@ -22,9 +22,7 @@ struct ResourceAmounts {
   void Set(std::string_view name, std::int64_t value);
   std::int64_t Get(std::string_view name) const;
   void Add(const ResourceAmounts& more);
-  void Subtract(const ResourceAmounts& less);
   void RaiseTo(const ResourceAmounts& floor);  // raises each resource to at least `floor`
-  bool IsZero() const;
   bool operator==(const ResourceAmounts&) const = default;
 };
 
