@@ -197,12 +197,27 @@ Result<Snapshot> ReadSnapshot(const GetPaths& get, const SnapshotOptions& option
   return std::move(pass.snapshot);
 }
 
+std::string NodeHealthPath(std::string_view node) {
+  return StrCat("/api/v1/nodes/", node, "/proxy/devices");
+}
+
+NodeHealth ReadNodeHealth(api::Value answer) {
+  NodeHealth of_node;
+  for (api::Value item : answer["items"].elements()) {
+    DeviceHealth& health =
+        of_node[{std::string(item["driver"].str()), std::string(item["pool"].str()),
+                 std::string(item["device"].str())}];
+    health.health = item["health"].str("Unknown");
+    health.since = item["since"].str();
+    health.message = item["message"].str();
+  }
+  return of_node;
+}
+
 NodeAnswers AskNodes(const GetPaths& get, const std::vector<std::string>& nodes) {
   std::vector<std::string> paths;
   paths.reserve(nodes.size());
-  for (const std::string& node : nodes) {
-    paths.push_back(StrCat("/api/v1/nodes/", node, "/proxy/devices"));
-  }
+  for (const std::string& node : nodes) paths.push_back(NodeHealthPath(node));
   const std::vector<Result<api::TreePtr>> trees = get(paths);
   NodeAnswers answers;
   for (std::size_t i = 0; i < trees.size(); ++i) {
@@ -211,15 +226,7 @@ NodeAnswers AskNodes(const GetPaths& get, const std::vector<std::string>& nodes)
       answers.silent.push_back(nodes[i]);
       continue;
     }
-    NodeHealth& of_node = answers.health[nodes[i]];
-    for (api::Value item : (*trees[i])->root()["items"].elements()) {
-      DeviceHealth& health =
-          of_node[{std::string(item["driver"].str()), std::string(item["pool"].str()),
-                   std::string(item["device"].str())}];
-      health.health = item["health"].str("Unknown");
-      health.since = item["since"].str();
-      health.message = item["message"].str();
-    }
+    answers.health[nodes[i]] = ReadNodeHealth((*trees[i])->root());
   }
   return answers;
 }

@@ -45,7 +45,11 @@ Result<Snapshot> ReadSnapshot(const GetPaths& get, const SnapshotOptions& option
 // The items of a list, as objects that share its memory.
 Objects ItemsOf(const api::TreePtr& list);
 
-// Asks the nodes for the health of their devices (an endpoint of Drakkar's node agent).
+// The path at which Drakkar's node agent reports the health of its devices, and what it returns.
+std::string NodeHealthPath(std::string_view node);
+NodeHealth ReadNodeHealth(api::Value answer);
+
+// Asks the nodes for the health of their devices.
 struct NodeAnswers {
   std::map<std::string, NodeHealth> health;  // by node
   std::vector<std::string> silent;           // nodes that did not answer

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "answers/cluster/snapshot_reader.h"
 #include "api/scheme/scheme.h"
 
 namespace drakkar::answers {
@@ -39,9 +38,9 @@ LiveCluster::LiveCluster(EventLoop& loop, Random& random, client::Client& client
     if ((kinds & Mask(each.kind)) == 0 || (first.unreadable & Mask(each.kind)) != 0) continue;
     const std::string_view version =
         each.version.empty() ? std::string_view(first.taint_rule_version) : each.version;
-    const api::KindSchema* kind = api::FindKind(each.group, version, each.name);
-    if (kind == nullptr) continue;
-    client::Informer::Options options{.collection = {kind, "", "", ""}};
+    const api::KindSchema* schema = api::FindKind(each.group, version, each.name);
+    if (schema == nullptr) continue;
+    client::Informer::Options options{.collection = {schema, "", "", ""}};
     if (each.kind == SnapshotKind::kLeases) options.collection.namespace_ = "kube-node-lease";
     if (each.kind == SnapshotKind::kPods || each.kind == SnapshotKind::kClaims) {
       options.collection.namespace_ = first.only_namespace;
@@ -49,15 +48,16 @@ LiveCluster::LiveCluster(EventLoop& loop, Random& random, client::Client& client
     kinds_.push_back(
         {each.into, std::make_unique<client::Informer>(loop, random, client, std::move(options))});
     kinds_.back().informer->AddHandlers(
-        {.on_add = [this](const api::ObjectPtr&) { Changed(); },
-         .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr&) { Changed(); },
-         .on_delete = [this](const api::ObjectPtr&) { Changed(); }});
+        {.on_add = [this, kind = each.kind](const api::ObjectPtr&) { Changed(kind); },
+         .on_update = [this, kind = each.kind](const api::ObjectPtr&,
+                                               const api::ObjectPtr&) { Changed(kind); },
+         .on_delete = [this, kind = each.kind](const api::ObjectPtr&) { Changed(kind); }});
   }
 }
 
-void LiveCluster::Changed() {
+void LiveCluster::Changed(SnapshotKind kind) {
   ++changes_;
-  if (on_change_) on_change_();
+  if (on_change_) on_change_(kind);
 }
 
 void LiveCluster::Start() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "answers/cluster/snapshot.h"
+#include "answers/cluster/snapshot_reader.h"
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
 #include "client/informer.h"
@@ -24,8 +25,8 @@ class LiveCluster {
   LiveCluster(EventLoop& loop, Random& random, client::Client& client, const Snapshot& first,
               std::uint32_t kinds);
 
-  // Call it before Start. Runs after every change of any object.
-  void OnChange(std::function<void()> callback) { on_change_ = std::move(callback); }
+  // Call it before Start. Runs after every change of an object of that kind.
+  void OnChange(std::function<void(SnapshotKind)> callback) { on_change_ = std::move(callback); }
   void Start();
 
   // True once every kind has been listed. Until then Take returns the first snapshot.
@@ -39,11 +40,11 @@ class LiveCluster {
     Objects Snapshot::*into;
     std::unique_ptr<client::Informer> informer;
   };
-  void Changed();
+  void Changed(SnapshotKind kind);
 
   const Snapshot first_;
   std::vector<Kind> kinds_;
-  std::function<void()> on_change_;
+  std::function<void(SnapshotKind)> on_change_;
   std::uint64_t changes_ = 0;
 };
 
