@@ -8,6 +8,8 @@ namespace drakkar::cmd {
 // The default of --data-dir.
 inline constexpr const char* kDefaultDataDirectory = "/var/lib/drakkar";
 
+// dashboard: the web page.
+void AddDashboardCommand(cli::App& app);
 void AddImageCommands(cli::App& app);
 void AddSimulateCommand(cli::App& app);
 

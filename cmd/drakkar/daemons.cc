@@ -9,6 +9,7 @@
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane.h"
+#include "cmd/drakkar/dashboard.h"
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "telemetry/log/log.h"
@@ -200,6 +201,18 @@ Result<std::int64_t> ReadPidsLimit(const cli::Arguments& arguments,
   return *limit < 0 ? 0 : *limit;
 }
 
+// Nothing unless the flag was given.
+Result<std::optional<std::uint16_t>> ReadDashboardPort(const cli::Arguments& arguments) {
+  const std::string& text = arguments.Text("dashboard-port");
+  if (text.empty()) return std::optional<std::uint16_t>();
+  const std::optional<std::int64_t> port = ParseInt64(text);
+  if (!port || *port < 0 || *port > 65535) {
+    return InvalidArgument(
+        StrCat("--dashboard-port must be a port between 0 and 65535, not ", Quote(text)));
+  }
+  return std::optional<std::uint16_t>(static_cast<std::uint16_t>(*port));
+}
+
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   // `up` turns on the gates of the five proposals, even if they are off by default in the release.
   Result<FeatureGates> gates = ReadCommonFlags(
@@ -220,6 +233,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!events.ok()) return Fail(console, events.error());
   Result<std::int64_t> pids_limit = ReadPidsLimit(arguments);
   if (!pids_limit.ok()) return Fail(console, pids_limit.error());
+  Result<std::optional<std::uint16_t>> dashboard_port = ReadDashboardPort(arguments);
+  if (!dashboard_port.ok()) return Fail(console, dashboard_port.error());
   UvLoop loop;
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<std::unique_ptr<ApiServerPart>> opened =
@@ -283,13 +298,22 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                 .device_metadata = arguments.Bool("enable-device-metadata")}));
     }
   }
+  const std::string url_file = JoinPath(data_dir, "dashboard.url");
+  if (*dashboard_port) {
+    parts.push_back(MakeDashboardPart({.main_loop = loop,
+                                       .console = console,
+                                       .kubeconfig = server->kubeconfig_path(),
+                                       .port = **dashboard_port,
+                                       .url_file = url_file}));
+  }
   return RunParts(loop, std::move(parts), console, [&, server] {
     console.Out(StrCat(
         "drakkar is ready at ", server->url(), "\n",
         gates->Enabled(Gate::kDRAOptionalNodePreparation)
             ? "feature gates enabled in addition to the defaults: DRAOptionalNodePreparation\n"
             : "",
-        "to use it, run: export KUBECONFIG=", server->kubeconfig_path(), "\n"));
+        "to use it, run: export KUBECONFIG=", server->kubeconfig_path(), "\n",
+        *dashboard_port ? StrCat("the URL of the dashboard is in ", url_file, "\n") : ""));
   });
 }
 
@@ -531,6 +555,10 @@ void AddDaemonCommands(cli::App& app) {
                               "10259"),
                      PortFlag("controllers-port",
                               "Port of the same pages of the controllers; 0 disables it.", "10257"),
+                     {.name = "dashboard-port",
+                      .help = "Port of the web page (see drakkar dashboard) on 127.0.0.1; 0 "
+                              "chooses a free one. Without this flag there is no page.",
+                      .placeholder = "PORT"},
                      ControllersFlag(),
                      {.name = "scheduler-config",
                       .help = "KubeSchedulerConfiguration file.",

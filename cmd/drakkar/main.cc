@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
       "driver.");
   cmd::AddDaemonCommands(app);
   cli::AddClusterCommands(app);
+  cmd::AddDashboardCommand(app);
   cli::AddFeatureCommands(app);
   cmd::AddSimulateCommand(app);
   cmd::AddImageCommands(app);

@@ -210,6 +210,15 @@ Result<std::unique_ptr<Session>> Session::Open(const Arguments& arguments, Conso
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
+Result<std::unique_ptr<Session>> Session::Connect(const std::string& kubeconfig, Console& console) {
+  ASSIGN_OR_RETURN(client::ClusterAccess access,
+                   client::LoadKubeconfig(console.files(), kubeconfig));
+  auto impl = std::make_unique<Impl>(console, std::move(access), /*progress=*/false,
+                                     /*verbose=*/false);
+  impl->namespace_ = impl->access.namespace_;
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
 const std::string& Session::namespace_() const {
   return impl_->namespace_;
 }

@@ -38,6 +38,8 @@ class Session {
  public:
   // Uses --kubeconfig, --context and --namespace.
   static Result<std::unique_ptr<Session>> Open(const Arguments& arguments, Console& console);
+  // Uses this kubeconfig. For a daemon: shows no progress.
+  static Result<std::unique_ptr<Session>> Connect(const std::string& kubeconfig, Console& console);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "answers/cluster/snapshot.h"
+#include "answers/live/live_cluster.h"
+#include "answers/why/why.h"
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
+#include "client/client.h"
+#include "scheduler/settings.h"
+
+namespace drakkar::dashboard {
+
+// What explaining a pod or claim needs beside a snapshot.
+struct Circumstances {
+  scheduler::Settings settings;
+  std::vector<std::string> notes;
+  answers::Objects events;
+};
+
+// Reads a cluster with the caller's credentials: keeps a snapshot by watches, and while somebody
+// looks asks the nodes for the health of their devices and checks that the server answers. It
+// writes nothing. Bound to the client's loop. As large as the collections it follows.
+class Follower {
+ public:
+  // Device health is no API object, so it has to be polled: each node at most this often, and at
+  // most kMaxAsks nodes per interval.
+  static constexpr Duration kAskInterval = std::chrono::seconds(5);
+  static constexpr std::size_t kMaxAsks = 32;
+  // A node that does not report health (a kubelet does not) is asked again after this time.
+  static constexpr Duration kSilentPause = std::chrono::minutes(5);
+
+  // `on_change` runs after changes; `urgent` is false for changes that rarely matter (leases).
+  Follower(EventLoop& loop, Random& random, client::Client& client, const answers::Snapshot& first,
+           std::function<void(bool urgent)> on_change);
+  ~Follower();
+
+  void Start();
+  answers::Snapshot Take() const;
+  // Why the snapshot is not current; empty if it is.
+  const std::string& problem() const { return problem_; }
+
+  void SetWatched(bool watched);
+  // The nodes to ask for device health.
+  void SetNodes(const std::vector<std::string>& nodes);
+  void ReadCircumstances(const std::string& ns, const std::string& name,
+                         std::function<void(Circumstances)> done);
+  // Events about an object, oldest first; none if they cannot be read.
+  void ReadEvents(const std::string& ns, const std::string& name,
+                  std::function<void(answers::Objects)> done);
+
+ private:
+  struct NodeState {
+    MonotonicTime due{};
+    bool asked = false;  // a request is in flight
+    answers::NodeHealth health;
+  };
+  void Tick();
+  void CheckServer();
+  void AskNodes();
+  void OnHealth(const std::string& node, const client::Reply& reply);
+
+  EventLoop& loop_;
+  client::Client& client_;
+  const std::function<void(bool)> on_change_;
+  std::unique_ptr<answers::LiveCluster> live_;
+  std::map<std::string, NodeState> nodes_;  // as many as the cluster has
+  bool may_ask_nodes_ = true;
+  bool watched_ = false;
+  bool checking_ = false;
+  std::string problem_;
+  TimerHandle tick_;
+  Lifetime lifetime_;
+};
+
+}  // namespace drakkar::dashboard
