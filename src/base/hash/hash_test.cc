@@ -11,6 +11,15 @@ TEST(Crc32, MatchesTheCheckValueOfThePolynomial) {
   EXPECT_EQ(Crc32(""), 0u);
 }
 
+TEST(Crc32, PartsGiveTheSameAsTheWhole) {
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) bytes += static_cast<char>(i * 37);
+  const std::uint32_t whole = Crc32(bytes);
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    EXPECT_EQ(Crc32(bytes.substr(cut), Crc32(bytes.substr(0, cut))), whole) << cut;
+  }
+}
+
 TEST(Base64, RoundTripsEveryLength) {
   std::string bytes;
   for (int i = 0; i < 40; ++i) {
