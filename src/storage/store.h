@@ -112,16 +112,33 @@ struct WatchCallbacks {
 
 struct RangeOptions {
   std::string prefix;
-  std::string start_after;  // continue after this key; empty: from the start
-  std::size_t limit = 0;    // 0: no limit
-  Revision revision = 0;    // 0: the newest applied; kExpired if compacted
+  std::string start_after;      // continue after this key; empty: from the start
+  std::size_t limit = 0;        // 0: no limit
+  Revision revision = 0;        // 0: the newest applied; kExpired if compacted
+  bool count_remaining = true;  // false: `remaining` stays 0, which saves counting
+};
+
+// A key whose value is damaged in the store. It can be deleted or overwritten, given its revision.
+struct UnreadableEntry {
+  std::string key;
+  Revision mod_revision = 0;
+  std::string reason;
 };
 
 struct RangeResult {
-  std::vector<Entry> entries;  // sorted by key
-  Revision revision = 0;       // at which the entries were read
+  std::vector<Entry> entries;               // sorted by key
+  std::vector<UnreadableEntry> unreadable;  // not among `entries`, and not counted by `limit`
+  Revision revision = 0;                    // at which the entries were read
   bool more = false;
   std::size_t remaining = 0;  // number of entries after the last one returned
+};
+
+// One slice of a check of everything that is stored.
+struct VerifyResult {
+  std::uint64_t rows = 0;  // read in this slice
+  std::uint64_t bytes = 0;
+  std::vector<UnreadableEntry> damaged;
+  std::string next;  // pass it to the next call; empty: the check is complete
 };
 
 struct StoreStatistics {
@@ -153,10 +170,11 @@ class Store {
   // `on_applied` runs when order and revision are fixed, possibly before Commit returns.
   // `on_durable` (may be null) runs when the transaction can no longer be lost, always after
   // on_applied and only if it succeeded. Both get an Error if the transaction was refused: it is
-  // malformed (kInvalidArgument), the disk does not keep up (kResourceExhausted, retry later), or
-  // the store has failed or is stopped. If the store fails in between, only on_durable gets the
-  // Error. If the connection to a remote store is lost, the error is kUnavailable and the
-  // transaction may or may not have happened.
+  // malformed (kInvalidArgument), the disk does not keep up or is full (kResourceExhausted, retry
+  // later), or the store has failed or is stopped. If the store fails in between, only on_durable
+  // gets the Error. If the disk is too full to save it, on_durable gets kResourceExhausted, and it
+  // is saved once there is space, unless the process ends first. If the connection to a remote
+  // store is lost, the error is kUnavailable and the transaction may or may not have happened.
   //
   // An embedded store applies transactions in the order of the calls. On a remote one, transactions
   // in flight have no order: state what must come first as a condition, or wait for it.
@@ -188,10 +206,17 @@ class Store {
   // to keep history within its limits.
   virtual void Compact(Revision revision, std::function<void(Result<void>)> done) = 0;
 
+  // Reads the next slice of everything that is stored and checks it. Start with an empty `from`.
+  // kUnimplemented if the engine does that by itself.
+  virtual void Verify(std::string /*from*/, std::function<void(Result<VerifyResult>)> done) {
+    done(Error{ErrorCode::kUnimplemented, "this store has no check of its own"});
+  }
+
   virtual StoreStatistics statistics() const = 0;
   // Why the store accepts nothing until it is restarted; nullopt while it works.
   virtual std::optional<Error> failure() const = 0;
-  // Why requests fail at the moment, though they may work again; nullopt while they work.
+  // Why writes (and, on a remote store, reads) fail at the moment, though they may work again;
+  // nullopt while they work.
   virtual std::optional<Error> outage() const { return std::nullopt; }
 
   // Makes everything committed durable, then closes the store; `done` runs last. Idempotent.

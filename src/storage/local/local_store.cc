@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "base/text/text.h"
+
 namespace drakkar::storage {
 namespace {
 
@@ -16,6 +18,9 @@ constexpr std::size_t kTrimPerStep = 1'024;
 // Granularity of the age limit.
 constexpr Duration kAgeMarkInterval = std::chrono::seconds(1);
 constexpr Duration kTickInterval = std::chrono::seconds(10);
+
+// How much is checked at a time: a few milliseconds, during which no commit starts.
+constexpr std::size_t kVerifySliceBytes = std::size_t{1} << 20;
 
 Error Expired(Revision revision, Revision compacted) {
   return {ErrorCode::kExpired, "revision " + std::to_string(revision) +
@@ -51,7 +56,9 @@ LocalStore::LocalStore(EventLoop& loop, LocalStoreLimits limits, LoadedRows rows
   hub_.Begin(applied_, durable_);
   hub_.SetCompacted(compacted_);
   log_->Start({.on_durable = [this](Revision up_to) { OnDurable(up_to); },
-               .on_failed = [this](Error error) { OnFailed(std::move(error)); }});
+               .on_failed = [this](Error error) { OnFailed(std::move(error)); },
+               .on_space = [this](std::optional<Error> full,
+                                  bool stalled) { OnSpace(std::move(full), stalled); }});
   // A crash may have happened after the compacted revision was logged and before its rows were
   // removed.
   RowBatch leftovers;
@@ -126,6 +133,7 @@ void LocalStore::Commit(Transaction transaction,
   if (!refusal.has_value()) {
     if (Result<void> valid = Validate(transaction); !valid.ok()) refusal = valid.error();
   }
+  if (!refusal.has_value()) refusal = full_;
   if (!refusal.has_value() && log_->queued_bytes() > limits_.queued_bytes_max) {
     refusal = Error{ErrorCode::kResourceExhausted,
                     "the disk does not keep up with the writes; retry later"};
@@ -258,6 +266,15 @@ void LocalStore::OnFailed(Error error) {
   if (self.alive()) hub_.Close(Unavailable(error.message));
 }
 
+// What has been applied stays so: it becomes durable when there is space. Whoever waits for that is
+// told now, because it may take long.
+void LocalStore::OnSpace(std::optional<Error> full, bool stalled) {
+  full_ = std::move(full);
+  if (!stalled) return;
+  const Error error = *full_;
+  FailWaiting({error.code, error.message + "; the change is saved once there is space"});
+}
+
 void LocalStore::FailWaiting(const Error& error) {
   const Lifetime::Observer self = lifetime_.Observe();
   while (self.alive() && !waiting_.empty()) {
@@ -311,7 +328,7 @@ void LocalStore::ScheduleTrim() {
   trim_scheduled_ = true;
   loop_.Post(lifetime_.Guard([this] {
     trim_scheduled_ = false;
-    if (state_ != State::kOpen) return;
+    if (state_ != State::kOpen || full_) return;
     RowBatch batch;
     FlushCompaction(kTrimPerStep, &batch);
     if (!batch.removed.empty() || batch.compacted != 0) log_->Append(std::move(batch));
@@ -327,7 +344,7 @@ void LocalStore::Tick() {
   tick_.reset();
   if (state_ != State::kOpen) return;
   CompactByBounds();
-  ScheduleTrim();
+  if (!full_) ScheduleTrim();
   if (index_.history_versions() > 0) ScheduleTick();
 }
 
@@ -341,6 +358,19 @@ void LocalStore::Compact(Revision revision, std::function<void(Result<void>)> do
     AdvanceCompacted(revision);
     ScheduleTrim();
     done(Ok());
+  });
+}
+
+void LocalStore::Verify(std::string from, std::function<void(Result<VerifyResult>)> done) {
+  loop_.AssertInLoop();
+  if (auto refusal = Refusal()) return done(*std::move(refusal));
+  const std::optional<std::int64_t> after = from.empty() ? 0 : ParseInt64(from);
+  if (!after) return done(InvalidArgument("a check cannot go on from " + from));
+  log_->Verify(*after, kVerifySliceBytes, [done = std::move(done)](Result<RowLog::Slice> slice) {
+    if (!slice.ok()) return done(std::move(slice).error());
+    VerifyResult result{slice->rows, slice->bytes, std::move(slice->damaged), {}};
+    if (slice->last != 0) result.next = std::to_string(slice->last);
+    done(std::move(result));
   });
 }
 

@@ -54,8 +54,10 @@ class LocalStore final : public Store {
   Revision durable_revision() const override { return durable_; }
   Revision compacted_revision() const override { return compacted_; }
   void Compact(Revision revision, std::function<void(Result<void>)> done) override;
+  void Verify(std::string from, std::function<void(Result<VerifyResult>)> done) override;
   StoreStatistics statistics() const override;
   std::optional<Error> failure() const override { return failure_; }
+  std::optional<Error> outage() const override { return full_; }
   void Stop(std::function<void()> done) override;
 
  private:
@@ -85,6 +87,7 @@ class LocalStore final : public Store {
   void WaitForDurable(Revision revision, std::function<void(Result<Revision>)> on_durable);
   void OnDurable(Revision up_to);
   void OnFailed(Error error);
+  void OnSpace(std::optional<Error> full, bool stalled);
   void FailWaiting(const Error& error);
   void AdvanceCompacted(Revision revision);
   void CompactByBounds();
@@ -101,6 +104,7 @@ class LocalStore final : public Store {
   WatchHub hub_;
   State state_ = State::kOpen;
   std::optional<Error> failure_;
+  std::optional<Error> full_;  // the disk: writes are refused, reads are served
   Revision applied_ = 1;
   Revision durable_ = 1;
   Revision compacted_ = 0;

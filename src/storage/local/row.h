@@ -29,7 +29,9 @@ struct Row {
   RowId id = 0;
   Revision create_revision = 0;  // when the key was last created
   std::string key;
-  Bytes value;  // null: the key was deleted
+  Bytes value;  // null: the key was deleted, or the row is damaged
+  // What was read does not match the row's checksum: the key exists, but its state is unknown.
+  bool damaged = false;
 };
 
 // What one transaction writes to the log: its rows, and the rows that compaction removes with it.

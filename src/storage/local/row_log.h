@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "storage/local/row.h"
@@ -25,6 +26,9 @@ class RowLog {
   struct Listener {
     std::function<void(Revision up_to)> on_durable;
     std::function<void(Error)> on_failed;  // runs once; nothing becomes durable afterwards
+    // The disk is full (with the error), or has space again (without). `stalled`: what was appended
+    // does not become durable until then; otherwise there is just no room for much more.
+    std::function<void(std::optional<Error> full, bool stalled)> on_space = {};
   };
 
   virtual ~RowLog() = default;
@@ -38,6 +42,18 @@ class RowLog {
   // batches remove are still found. Fails with kDataLoss if a row is missing.
   virtual void Read(std::vector<RowId> rows,
                     std::function<void(Result<std::vector<Bytes>>)> done) = 0;
+
+  // Reads rows after `after`, about `max_bytes` of them, and compares them with their checksums.
+  struct Slice {
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;
+    std::vector<UnreadableEntry> damaged;
+    RowId last = 0;  // 0: there are no more rows
+  };
+  virtual void Verify(RowId /*after*/, std::size_t /*max_bytes*/,
+                      std::function<void(Result<Slice>)> done) {
+    done(Error{ErrorCode::kUnimplemented, "this store has no checksums"});
+  }
 
   // Makes everything appended so far durable (unless the log has failed), then closes the files.
   virtual void Close(std::function<void()> done) = 0;

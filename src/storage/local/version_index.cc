@@ -51,8 +51,9 @@ void VersionIndex::Apply(Row row) {
   KeyRecord& record = **found;
   auto version = std::make_unique<Version>();
   version->key = &record;
-  version->is_delete = row.value == nullptr;
-  version->size_bytes = version->is_delete ? 0 : static_cast<std::uint32_t>(row.value->size());
+  version->is_delete = row.value == nullptr && !row.damaged;
+  version->damaged = row.damaged;
+  version->size_bytes = row.value == nullptr ? 0 : static_cast<std::uint32_t>(row.value->size());
   version->value = std::move(row.value);
   version->create_revision = row.create_revision;
   version->row = row.id;
@@ -61,6 +62,17 @@ void VersionIndex::Apply(Row row) {
   history_bytes_ += HistoryCost(*version);
   history_.push_back(version.get());
   record.newest = std::move(version);
+}
+
+void VersionIndex::MarkDamaged(Revision created, RowId row) {
+  for (const auto& record : keys_) {
+    Version& newest = *record->newest;
+    if (newest.create_revision != created || newest.row >= row || newest.is_delete) continue;
+    history_bytes_ -= newest.size_bytes;
+    newest.size_bytes = 0;
+    newest.value.reset();
+    newest.damaged = true;
+  }
 }
 
 void VersionIndex::PutInOrder() const {
@@ -93,7 +105,17 @@ void VersionIndex::Range(const RangeOptions& options, Revision revision, RangeRe
   for (; place != ordered_.end() && HasPrefix((*place)->key, options.prefix); ++place) {
     const Version* version = At(**place, revision);
     if (version == nullptr) continue;
+    if (version->damaged) {
+      result->unreadable.push_back(
+          {(*place)->key, version->revision(),
+           "the store's row " + std::to_string(version->row) + " is damaged"});
+      continue;
+    }
     if (options.limit != 0 && result->entries.size() == options.limit) {
+      if (!options.count_remaining) {
+        result->more = true;
+        break;
+      }
       ++result->remaining;
       continue;
     }
@@ -101,7 +123,7 @@ void VersionIndex::Range(const RangeOptions& options, Revision revision, RangeRe
     result->entries.push_back(
         {(*place)->key, version->value, version->create_revision, version->revision()});
   }
-  result->more = result->remaining > 0;
+  result->more = result->more || result->remaining > 0;
   for (const auto& [index, row] : absent) missing->push_back({row, &result->entries[index].value});
 }
 
@@ -168,8 +190,11 @@ bool VersionIndex::Trim(Revision compacted, std::size_t max_versions, std::vecto
     if (evicted_front_ > 0) --evicted_front_;
     history_bytes_ -= HistoryCost(*version);
     if (version->previous != nullptr) {
-      // The row of a deletion is removed when the deletion itself leaves history.
-      if (!version->previous->is_delete) removed->push_back(version->previous->row);
+      // The row of a deletion is removed when the deletion itself leaves history. What a damaged
+      // row replaced stays on disk, for a repair to fall back on.
+      if (!version->previous->is_delete && !version->damaged) {
+        removed->push_back(version->previous->row);
+      }
       DropResident(*version->previous);
       version->previous.reset();
     }

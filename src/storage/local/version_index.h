@@ -24,6 +24,7 @@ struct Version {
   std::uint32_t size_bytes = 0;  // of the value, resident or not
   bool is_delete = false;
   bool evicted = false;
+  bool damaged = false;  // then it has no value
 
   Revision revision() const { return RowRevision(row); }
 };
@@ -62,6 +63,10 @@ class VersionIndex {
 
   // Row ids must be ascending.
   void Apply(Row row);
+
+  // Only while loading. Marks the keys that were created at `created` and last changed before `row`
+  // as damaged: a damaged row, whose own key cannot be trusted, may have changed one of them.
+  void MarkDamaged(Revision created, RowId row);
 
   // Returns the state at `revision`, which must not be compacted. `missing` points into
   // result->entries.

@@ -167,7 +167,8 @@ void WatchHub::Deliver(const std::shared_ptr<Watcher>& watcher) {
             if (!watcher->open) return;
             watcher->loading = false;
             if (!values.ok()) {
-              End(watcher, std::move(values).error());
+              // The history is not readable, but the current state may be.
+              End(watcher, {ErrorCode::kExpired, values.error().message});
               return;
             }
             for (std::size_t i = 0; i < portion->missing.size(); ++i) {

@@ -15,12 +15,35 @@ void MemoryDisk::ReleaseSyncs() {
   if (on_released_) on_released_();
 }
 
+void MemoryDisk::SetFull(bool full) {
+  held_ = full;
+  if (on_full_) on_full_();
+  if (!full && on_released_) on_released_();
+}
+
+void MemoryDisk::Damage(const std::string& key) {
+  for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
+    if (row->second.key != key) continue;
+    row->second.value = nullptr;
+    row->second.damaged = true;
+    return;
+  }
+}
+
 class MemoryLog final : public RowLog {
  public:
   MemoryLog(EventLoop& loop, MemoryDisk& disk) : loop_(loop), disk_(disk) {
     disk_.on_released_ = [this] { StartSync(); };
+    disk_.on_full_ = [this] {
+      std::optional<Error> full;
+      if (disk_.held_) full = Error{ErrorCode::kResourceExhausted, "the disk is full"};
+      listener_.on_space(std::move(full), disk_.held_ && !queue_.empty());
+    };
   }
-  ~MemoryLog() override { disk_.on_released_ = nullptr; }
+  ~MemoryLog() override {
+    disk_.on_released_ = nullptr;
+    disk_.on_full_ = nullptr;
+  }
 
   void Start(Listener listener) override { listener_ = std::move(listener); }
 

@@ -21,6 +21,10 @@ class MemoryDisk {
   // Syncs hang from now on, until ReleaseSyncs lets them finish.
   void HoldSyncs() { held_ = true; }
   void ReleaseSyncs();
+  // Nothing fits on the disk any more, or everything does again. The store is told.
+  void SetFull(bool full);
+  // The row with the newest value of `key` is damaged when the store is opened again.
+  void Damage(const std::string& key);
 
   std::size_t rows() const { return rows_.size(); }
 
@@ -34,6 +38,7 @@ class MemoryDisk {
   Duration sync_delay_ = Duration::zero();
   bool held_ = false;
   std::function<void()> on_released_;
+  std::function<void()> on_full_;
   std::optional<std::pair<std::uint64_t, Error>> failure_;
 };
 

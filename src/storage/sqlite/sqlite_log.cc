@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace drakkar::storage {
@@ -38,9 +39,11 @@ std::size_t PayloadOf(const std::vector<RowBatch>& batches) {
 }  // namespace
 
 SqliteLog::SqliteLog(EventLoop& loop, std::unique_ptr<DirectoryLock> lock,
-                     std::unique_ptr<Database> database, std::string file_system)
+                     std::unique_ptr<Database> database, std::string file_system,
+                     std::chrono::milliseconds space_interval)
     : loop_(loop),
       file_system_(std::move(file_system)),
+      space_interval_(space_interval),
       lock_(std::move(lock)),
       database_(std::move(database)) {}
 
@@ -88,6 +91,19 @@ void SqliteLog::Read(std::vector<RowId> rows,
   PostToLoop([done = std::move(done)] { done(Unavailable("the store is stopped")); });
 }
 
+void SqliteLog::Verify(RowId after, std::size_t max_bytes,
+                       std::function<void(Result<Slice>)> done) {
+  bool refused = false;
+  {
+    std::lock_guard guard(mutex_);
+    refused = closing_;
+    if (!refused) pending_.verifications.push_back({after, max_bytes, done});
+  }
+  changed_.notify_one();
+  if (!refused) return;
+  PostToLoop([done = std::move(done)] { done(Unavailable("the store is stopped")); });
+}
+
 void SqliteLog::Close(std::function<void()> done) {
   on_closed_ = std::move(done);
   {
@@ -108,62 +124,123 @@ void SqliteLog::PostToLoop(Task task) {
   loop_.Post(lifetime_.Guard(std::move(task)));
 }
 
+bool SqliteLog::Take(Group& group, bool several_writers) {
+  std::unique_lock guard(mutex_);
+  if (stalled_) {
+    changed_.wait_for(guard, space_interval_,
+                      [this] { return closing_ || pending_.has_questions(); });
+  } else if (full_) {
+    changed_.wait_for(guard, space_interval_, [this] { return closing_ || !pending_.empty(); });
+  } else {
+    changed_.wait(guard, [this] { return closing_ || !pending_.empty(); });
+  }
+  if (pending_.empty() && closing_) return false;
+  if (several_writers && !stalled_) {
+    gathering_ = true;
+    changed_.wait_for(guard, kGatherTime, [this] {
+      return closing_ || pending_.has_questions() || pending_.batches.size() >= kFullGroup;
+    });
+    gathering_ = false;
+  }
+  std::swap(group, pending_);
+  return true;
+}
+
 void SqliteLog::Work() {
   bool several_writers = false;
-  while (true) {
-    Group group;
-    {
-      std::unique_lock guard(mutex_);
-      changed_.wait(guard, [this] {
-        return closing_ || !pending_.batches.empty() || !pending_.reads.empty();
-      });
-      if (pending_.batches.empty() && pending_.reads.empty()) break;
-      if (several_writers) {
-        gathering_ = true;
-        changed_.wait_for(guard, kGatherTime, [this] {
-          return closing_ || !pending_.reads.empty() || pending_.batches.size() >= kFullGroup;
-        });
-        gathering_ = false;
-      }
-      std::swap(group, pending_);
-      several_writers = group.batches.size() > 1;
-    }
+  for (Group group; Take(group, several_writers); group = {}) {
+    several_writers = group.batches.size() > 1;
     // Reads ask for rows that were durable and not yet removed when they were queued. Serve them
     // before this group's removals, while all of those rows exist.
-    Serve(std::move(group.reads));
-    if (!group.batches.empty()) Write(std::move(group));
+    Serve(group);
+    unwritten_.bytes += group.bytes;
+    if (group.up_to != 0) unwritten_.up_to = group.up_to;
+    std::move(group.batches.begin(), group.batches.end(), std::back_inserter(unwritten_.batches));
+    if (!unwritten_.batches.empty()) {
+      Write();
+    } else if (full_) {
+      LookForSpace();
+    }
   }
+  if (!unwritten_.batches.empty()) Write();
   Finish();
 }
 
-void SqliteLog::Serve(std::vector<ReadRequest> reads) {
-  for (ReadRequest& read : reads) {
+void SqliteLog::Serve(Group& group) {
+  for (ReadRequest& read : group.reads) {
     PostToLoop([done = std::move(read.done), values = database_->Read(read.rows)]() mutable {
       done(std::move(values));
     });
   }
+  for (VerifyRequest& request : group.verifications) {
+    PostToLoop([done = std::move(request.done), slice = VerifySlice(request)]() mutable {
+      done(std::move(slice));
+    });
+  }
 }
 
-void SqliteLog::Write(Group group) {
-  if (!failed_) {
-    Result<void> result = database_->WriteGroup(group.batches);
-    if (result.ok()) {
-      ++commits_;
-      bytes_written_ += PayloadOf(group.batches);
-      if (group.up_to != 0) {
-        PostToLoop([this, up_to = group.up_to] { listener_.on_durable(up_to); });
-      }
-      result = database_->TendLog();
-    }
-    syncs_ = database_->syncs();
-    failed_ = !result.ok();
-    if (failed_) {
-      PostToLoop([this, error = std::move(result).error()]() mutable {
-        listener_.on_failed(std::move(error));
-      });
-    }
+Result<RowLog::Slice> SqliteLog::VerifySlice(const VerifyRequest& request) {
+  Slice slice;
+  bool more = false;
+  RowId last = 0;
+  RETURN_IF_ERROR(database_->Load(
+      [&](Row row) {
+        more = slice.bytes >= request.max_bytes;
+        if (more) return false;
+        ++slice.rows;
+        slice.bytes += row.key.size() + (row.value == nullptr ? 0 : row.value->size());
+        last = row.id;
+        if (row.damaged) {
+          slice.damaged.push_back(
+              {std::move(row.key), RowRevision(row.id),
+               "row " + std::to_string(row.id) + " does not match its checksum"});
+        }
+        return true;
+      },
+      request.after));
+  slice.last = more ? last : 0;
+  return slice;
+}
+
+void SqliteLog::Write() {
+  Result<void> result = failed_ ? Ok() : database_->WriteGroup(unwritten_.batches);
+  if (!result.ok() && result.error().code == ErrorCode::kResourceExhausted) {
+    return SetSpace(std::move(result).error(), /*stalled=*/true);
   }
-  queued_bytes_ -= group.bytes;
+  if (!failed_ && result.ok()) {
+    ++commits_;
+    bytes_written_ += PayloadOf(unwritten_.batches);
+    if (unwritten_.up_to != 0) {
+      PostToLoop([this, up_to = unwritten_.up_to] { listener_.on_durable(up_to); });
+    }
+    LookForSpace();
+  }
+  syncs_ = database_->syncs();
+  if (!result.ok()) Fail(std::move(result).error());
+  queued_bytes_ -= unwritten_.bytes;
+  unwritten_ = {};
+}
+
+void SqliteLog::LookForSpace() {
+  Result<void> result = database_->TendLog();
+  if (result.ok()) result = database_->CheckSpace(full_);
+  if (result.ok()) return SetSpace(std::nullopt, /*stalled=*/false);
+  if (result.error().code != ErrorCode::kResourceExhausted) return Fail(std::move(result).error());
+  SetSpace(std::move(result).error(), /*stalled=*/false);
+}
+
+void SqliteLog::Fail(Error error) {
+  if (std::exchange(failed_, true)) return;
+  PostToLoop([this, error = std::move(error)]() mutable { listener_.on_failed(std::move(error)); });
+}
+
+void SqliteLog::SetSpace(std::optional<Error> full, bool stalled) {
+  if (full.has_value() == full_ && stalled == stalled_) return;
+  full_ = full.has_value();
+  stalled_ = stalled;
+  PostToLoop([this, full = std::move(full), stalled]() mutable {
+    if (listener_.on_space) listener_.on_space(std::move(full), stalled);
+  });
 }
 
 void SqliteLog::Finish() {

@@ -2,6 +2,7 @@
 
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <utility>
@@ -49,18 +50,35 @@ std::string FileSystemName(const std::string& directory) {
   return text;
 }
 
+// Whether a damaged row changed a key that it no longer names. That key would appear in the state
+// before the change.
+bool IsStray(const Row& row, const VersionIndex& index) {
+  if (row.create_revision == RowRevision(row.id)) return false;  // it created its key
+  const Version* before = index.Find(row.key);
+  return before == nullptr || before->create_revision != row.create_revision;
+}
+
 Result<LoadedRows> Load(Database& database, std::size_t resident_bytes_max) {
   LoadedRows loaded;
   loaded.compacted = database.compacted();
   std::size_t rows = 0;
-  RETURN_IF_ERROR(database.Load([&](Row row) -> Result<void> {
+  std::vector<Row> strays;
+  RETURN_IF_ERROR(database.Load([&](Row row) {
     loaded.newest = RowRevision(row.id);
+    if (row.damaged) {
+      // Watchers cannot be told what changed here, so they have to list again.
+      loaded.compacted = std::max(loaded.compacted, loaded.newest);
+      if (IsStray(row, loaded.index)) strays.push_back({row.id, row.create_revision, {}, {}});
+      if (row.key.empty()) return true;
+      row.create_revision = std::clamp(row.create_revision, Revision{1}, loaded.newest);
+    }
     loaded.index.Apply(std::move(row));
     if (++rows % kRowsBetweenEvictions == 0) {
       loaded.index.EvictSuperseded(resident_bytes_max, loaded.newest);
     }
-    return Ok();
+    return true;
   }));
+  for (const Row& stray : strays) loaded.index.MarkDamaged(stray.create_revision, stray.id);
   loaded.index.EvictSuperseded(resident_bytes_max, loaded.newest);
   return loaded;
 }
@@ -77,7 +95,7 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(EventLoop& loop, SqliteStoreOptio
                                    .observer = options.observer}));
   ASSIGN_OR_RETURN(LoadedRows loaded, Load(*database, options.limits.history_resident_bytes_max));
   auto log = std::make_unique<SqliteLog>(loop, std::move(lock), std::move(database),
-                                         FileSystemName(options.directory));
+                                         FileSystemName(options.directory), options.space_interval);
   return std::unique_ptr<Store>(
       std::make_unique<LocalStore>(loop, options.limits, std::move(loaded), std::move(log)));
 }

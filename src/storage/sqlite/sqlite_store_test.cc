@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -66,6 +67,20 @@ class FaultyDisk final : public IoObserver {
   bool broken_ = false;
   int syncs_ = 0;
   std::map<std::string, std::string> synced_;
+};
+
+// A disk that has no space for anything while `is_full`.
+class FullDisk final : public IoObserver {
+ public:
+  std::atomic<bool> is_full = false;
+  bool database_only = false;
+
+  bool OnWrite(std::string_view) override { return true; }
+  bool OnSync(std::string_view) override { return true; }
+  void AfterSync(std::string_view) override {}
+  bool HasSpace(std::string_view path) override {
+    return !is_full || (database_only && BaseName(path) != "store.db");
+  }
 };
 
 class SqliteStoreTest : public ::testing::Test {
@@ -141,7 +156,7 @@ TEST_F(SqliteStoreTest, ADamagedFileIsAnErrorAndIsLeftAlone) {
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(error->code, ErrorCode::kDataLoss);
   EXPECT_THAT(error->message, HasSubstr(File("store.db") + " is damaged"));
-  EXPECT_THAT(error->message, HasSubstr("restore it from a backup"));
+  EXPECT_THAT(error->message, HasSubstr("run `drakkar store repair`, restore it from a backup"));
   EXPECT_EQ(*RealFileSystem().ReadFile(File("store.db")), content);
 }
 
@@ -179,14 +194,14 @@ TEST_F(SqliteStoreTest, ANewerFormatIsRefused) {
   Close();
   sqlite3* connection = nullptr;
   ASSERT_EQ(sqlite3_open(File("store.db").c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(connection, "UPDATE meta SET value = 2 WHERE name = 'format'", nullptr,
+  ASSERT_EQ(sqlite3_exec(connection, "UPDATE meta SET value = 3 WHERE name = 'format'", nullptr,
                          nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(connection);
   std::optional<Error> error = Open();
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(error->message, "the store file " + File("store.db") +
-                                " has format 2, this drakkar reads up to 1; use the newer drakkar "
+                                " has format 3, this drakkar reads up to 2; use the newer drakkar "
                                 "that wrote it");
 }
 
@@ -214,16 +229,97 @@ TEST_F(SqliteStoreTest, AFullStoreKeepsWhatItAcknowledgedAndSaysWhy) {
   }
   EXPECT_GT(acknowledged, 100);
   EXPECT_EQ(results.back().error().code, ErrorCode::kResourceExhausted);
-  EXPECT_THAT(results.back().error().message, HasSubstr("full"));
-  EXPECT_THAT(results.back().error().message, HasSubstr("restart"));
+  EXPECT_THAT(results.back().error().message, HasSubstr("is full: free some space on it"));
   thread_.RunSync([&] {
     EXPECT_EQ(store_->durable_revision(), acknowledged);
-    store_->Range({}, [](Result<RangeResult> range) { EXPECT_FALSE(range.ok()); });
+    EXPECT_FALSE(store_->failure().has_value());
+    ASSERT_TRUE(store_->outage().has_value());
+    store_->Range({}, [](Result<RangeResult> range) { EXPECT_TRUE(range.ok()); });
   });
   options_.file_bytes_max = 0;
   ASSERT_FALSE(Open().has_value());
   EXPECT_EQ(Applied(), acknowledged);
   EXPECT_TRUE(Write(1, 10)[0].ok());
+}
+
+TEST_F(SqliteStoreTest, AFullDiskIsReadableAndTakesWritesAgainOnceItHasSpace) {
+  FullDisk disk;
+  options_.space_interval = std::chrono::milliseconds(5);
+  options_.observer = &disk;
+  ASSERT_FALSE(Open().has_value());
+  ASSERT_TRUE(Write(20, 900).back().ok());
+  disk.is_full = true;
+  const std::vector<Result<Revision>> refused = Write(3, 900);
+  for (const Result<Revision>& result : refused) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, ErrorCode::kResourceExhausted);
+    EXPECT_THAT(result.error().message, HasSubstr("is full: free some space on it"));
+  }
+  EXPECT_FALSE(Write(1, 10)[0].ok()) << "accepted while the disk is full";
+  thread_.RunSync([&] {
+    EXPECT_TRUE(store_->outage().has_value());
+    EXPECT_FALSE(store_->failure().has_value());
+    store_->Range({}, [](Result<RangeResult> range) {
+      ASSERT_TRUE(range.ok());
+      EXPECT_GE(range->entries.size(), 20u);
+    });
+  });
+  disk.is_full = false;
+  Wait([&] { return !store_->outage().has_value(); });
+  EXPECT_TRUE(Write(1, 10)[0].ok());
+  // What was applied before the disk was noticed to be full was saved, in order.
+  const Revision applied = Applied();
+  Close();
+  options_.observer = nullptr;
+  ASSERT_FALSE(Open().has_value());
+  EXPECT_EQ(Applied(), applied);
+}
+
+TEST_F(SqliteStoreTest, AFullDiskLosesNothingWhileTheLogIsCopied) {
+  FullDisk disk;
+  options_.space_interval = std::chrono::milliseconds(5);
+  disk.database_only = true;
+  options_.observer = &disk;
+  options_.log_bytes = 256 << 10;
+  ASSERT_FALSE(Open().has_value());
+  Revision acknowledged = 0;
+  for (int round = 0; round < 6; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    disk.is_full = true;
+    bool full = false;
+    for (int i = 0; i < 400 && !full; ++i) {
+      for (const Result<Revision>& result : Write(3, 5'000, 60)) {
+        if (result.ok()) acknowledged = *result;
+        full = full || !result.ok();
+      }
+    }
+    ASSERT_TRUE(full) << "the full disk was not noticed";
+    disk.is_full = false;
+    Wait([&] { return !store_->outage().has_value(); });
+    ASSERT_TRUE(Write(1, 10)[0].ok());
+  }
+  const Revision applied = Applied();
+  EXPECT_GE(applied, acknowledged);
+  Close();
+  options_.observer = nullptr;
+  ASSERT_FALSE(Open().has_value());
+  EXPECT_EQ(Applied(), applied);
+  thread_.RunSync([&] {
+    store_->Range({}, [](Result<RangeResult> range) {
+      ASSERT_TRUE(range.ok());
+      EXPECT_TRUE(range->unreadable.empty());
+    });
+  });
+}
+
+TEST_F(SqliteStoreTest, ADeletedFileStopsTheStoreInsteadOfLosingWrites) {
+  ASSERT_FALSE(Open().has_value());
+  ASSERT_TRUE(Write(1, 10)[0].ok());
+  ASSERT_TRUE(RealFileSystem().Rename(File("store.db"), File("gone")).ok());
+  const Result<Revision> result = Write(1, 10)[0];
+  ASSERT_FALSE(result.ok()) << "acknowledged a write that the next start would not find";
+  EXPECT_THAT(result.error().message,
+              HasSubstr(File("store.db") + " was deleted or replaced while it was in use"));
 }
 
 TEST_F(SqliteStoreTest, AnyFailingWriteOrSyncStopsTheStoreAndLosesNothing) {

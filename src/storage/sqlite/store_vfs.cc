@@ -34,6 +34,7 @@ struct OpenFile {
   IoObserver& observer;
   const std::string_view path;  // SQLite keeps the string alive while the file is open
   GatheredWrites gathered = {};
+  int lost = SQLITE_OK;  // gathered bytes could not be written, and SQLite does not know it yet
   std::unique_ptr<DatabaseLocks> locks = nullptr;  // null for a log
 };
 
@@ -54,15 +55,25 @@ OpenFile& Own(sqlite3_file* file) {
 // SQLite writes its log as separate frame headers and pages, and copies it into the file page by
 // page. Gathered bytes are written before the file is synced, read or accessed in any other way.
 // Durability is promised only after a sync.
+//
+// Bytes that cannot be written are dropped: SQLite fails the commit or the copy they belong to and
+// writes everything again. Kept, they would later overwrite what was written since. SQLite heeds
+// the failure of a write or a sync, so those report it, even if it happened in another call.
 int Flush(sqlite3_file* file) {
   GatheredWrites& gathered = Own(file).gathered;
   if (gathered.empty()) return SQLITE_OK;
   const std::string_view bytes = gathered.bytes();
   const int code = Real(file)->pMethods->xWrite(Real(file), bytes.data(),
                                                 static_cast<int>(bytes.size()), gathered.offset());
-  // Keep the bytes on failure: they must not count as written, and a sync tries again.
-  if (code == SQLITE_OK) gathered.Clear();
+  gathered.Clear();
+  if (code != SQLITE_OK) Own(file).lost = code;
   return code;
+}
+
+// Flush for writes and syncs.
+int FlushAndReport(sqlite3_file* file) {
+  Flush(file);
+  return std::exchange(Own(file).lost, SQLITE_OK);
 }
 
 int Close(sqlite3_file* file) {
@@ -85,9 +96,10 @@ int Read(sqlite3_file* file, void* out, int size, sqlite3_int64 offset) {
 int Write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
   OpenFile& own = Own(file);
   if (!own.observer.OnWrite(own.path)) return SQLITE_IOERR_WRITE;
+  if (!own.observer.HasSpace(own.path)) return SQLITE_FULL;
   const std::string_view bytes(static_cast<const char*>(data), static_cast<std::size_t>(size));
-  if (!own.gathered.CanTake(offset, bytes.size())) {
-    if (const int code = Flush(file); code != SQLITE_OK) return code;
+  if (own.lost != SQLITE_OK || !own.gathered.CanTake(offset, bytes.size())) {
+    if (const int code = FlushAndReport(file); code != SQLITE_OK) return code;
     if (bytes.size() > GatheredWrites::kMaxBytes) {
       return Real(file)->pMethods->xWrite(Real(file), data, size, offset);
     }
@@ -105,7 +117,7 @@ int Truncate(sqlite3_file* file, sqlite3_int64 size) {
 int Sync(sqlite3_file* file, int flags) {
   OpenFile& own = Own(file);
   if (!own.observer.OnSync(own.path)) return SQLITE_IOERR_FSYNC;
-  if (const int code = Flush(file); code != SQLITE_OK) return code;
+  if (const int code = FlushAndReport(file); code != SQLITE_OK) return code;
   const int code = Real(file)->pMethods->xSync(Real(file), flags);
   if (code == SQLITE_OK) own.observer.AfterSync(own.path);
   return code;
