@@ -14,6 +14,8 @@ void AddImageCommands(cli::App& app);
 void AddSimulateCommand(cli::App& app);
 
 void AddSanityCommand(cli::App& app);
+// store check, repair, backup, restore and migrate.
+void AddStoreCommands(cli::App& app);
 // metadata: the same as the drakkar-metadata binary.
 void AddMetadataCommand(cli::App& app);
 

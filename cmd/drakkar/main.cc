@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   cli::AddFeatureCommands(app);
   cmd::AddSimulateCommand(app);
   cmd::AddImageCommands(app);
+  cmd::AddStoreCommands(app);
   cmd::AddSanityCommand(app);
   cmd::AddMetadataCommand(app);
   cli::AddOtherCommands(app);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <list>
+#include <set>
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
@@ -18,6 +19,7 @@
 #include "apiserver/http/frontend.h"
 #include "apiserver/http/limit_metrics.h"
 #include "apiserver/http/store_metrics.h"
+#include "apiserver/http/store_questions.h"
 #include "apiserver/rest/event_expiry.h"
 #include "base/env/file_system.h"
 #include "base/exec/wakefulness.h"
@@ -38,6 +40,8 @@ constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-publ
 
 // Large responses are compressed on a worker; if the queue is full, on the loop.
 constexpr std::size_t kWorkers = 1;
+// How many unreadable objects have a metric of their own; the rest is only counted.
+constexpr std::size_t kMaxNamedUnreadable = 100;
 constexpr std::size_t kMaxQueuedWork = 64;
 
 // The connection's limit, beyond which it rejects requests without a Status.
@@ -120,6 +124,11 @@ struct SystemPriority {
   std::int64_t value;
   std::string_view description;
 };
+// Whether the server starts although one of its own objects is damaged or does not fit on the disk.
+bool StartsWithout(const Failure& failure) {
+  return failure.reason == Core::kStoreReadError || failure.reason == Core::kInsufficientStorage;
+}
+
 constexpr SystemPriority kPriorities[] = {
     {"system-cluster-critical", 2'000'000'000,
      "Used for system critical pods that must run in the cluster, but can be moved to another node "
@@ -158,10 +167,21 @@ struct ApiServer::Impl {
                 [](const Error& why) {
                   kLog.Error("store failed", {{"error", why.message}});
                 },
+            .on_store_full =
+                [](const std::optional<Error>& why) {
+                  if (why) {
+                    kLog.Error("writes are refused until the disk has space",
+                               {{"error", why->message}});
+                  } else {
+                    kLog.Info("the disk has space again; writes are accepted");
+                  }
+                },
             .on_unreadable =
                 [](std::string_view key, const Error& why) {
-                  kLog.Error("could not decode a stored object; serving its last readable state",
-                             {{"key", std::string(key)}, {"error", why.message}});
+                  kLog.Error(
+                      "a stored object cannot be read; run `drakkar store repair`, or "
+                      "restore it from a backup",
+                      {{"key", std::string(key)}, {"error", why.message}});
                 }}) {
     ShowBuild();
     rbac.Attach(core);
@@ -181,6 +201,7 @@ struct ApiServer::Impl {
                 },
             .health_checks = HealthChecks(),
             .documents = Documents(),
+            .questions = StoreQuestions(*options.store),
             .before_metrics =
                 [this] {
                   UpdateStoreMetrics();
@@ -279,6 +300,23 @@ struct ApiServer::Impl {
     ShowLimit(options.metrics, "store_queued_bytes", store.queued_bytes, store.queued_bytes_max);
   }
 
+  // Names the stored objects that cannot be read, at most kMaxNamedUnreadable of them.
+  void ShowUnreadable() {
+    const auto show = [this](const std::string& key, int value) {
+      options.metrics
+          .GetGauge("drakkar_store_unreadable_object", "1 if this stored object cannot be read.",
+                    {{"key", key}})
+          .Set(value);
+    };
+    for (const auto& [key, why] : core.unreadable()) {
+      if (named_unreadable.size() == kMaxNamedUnreadable) break;
+      if (named_unreadable.insert(key).second) show(key, 1);
+    }
+    for (const std::string& key : named_unreadable) {
+      if (!core.unreadable().contains(key)) show(key, 0);
+    }
+  }
+
   void UpdateStoreMetrics() {
     const storage::StoreStatistics now = options.store->statistics();
     auto follow = [this](const char* name, const char* help, std::uint64_t value) {
@@ -292,6 +330,12 @@ struct ApiServer::Impl {
     options.metrics
         .GetGauge("drakkar_store_history_bytes", "Bytes of superseded versions that are kept.")
         .Set(static_cast<double>(now.history_bytes));
+    options.metrics.GetGauge("drakkar_store_full", "1 while the disk is too full for writes.")
+        .Set(options.store->outage() ? 1 : 0);
+    options.metrics
+        .GetGauge("drakkar_store_unreadable_objects", "Stored objects that cannot be read.")
+        .Set(static_cast<double>(core.unreadable().size()));
+    ShowUnreadable();
     options.metrics
         .GetGauge("drakkar_store_info", "The file system of the store.",
                   {{"file_system", now.file_system}})
@@ -340,7 +384,9 @@ struct ApiServer::Impl {
     }
     core.Handle(std::move(request), [this, wanted = std::move(wanted),
                                      done = std::move(done)](Response response) mutable {
-      if (response.failure) return done(api::ErrorFromStatus(*response.failure));
+      if (response.failure && !StartsWithout(*response.failure)) {
+        return done(api::ErrorFromStatus(*response.failure));
+      }
       Put(std::move(wanted), std::move(done));
     });
   }
@@ -366,7 +412,7 @@ struct ApiServer::Impl {
     core.Handle(std::move(request), [this, wanted = std::move(wanted),
                                      done = std::move(done)](Response response) mutable {
       // Already existing counts as created.
-      if (response.failure && response.failure->code != 409) {
+      if (response.failure && response.failure->code != 409 && !StartsWithout(*response.failure)) {
         return done(api::ErrorFromStatus(*response.failure));
       }
       CreateMissing(std::move(wanted), std::move(done));
@@ -468,6 +514,7 @@ struct ApiServer::Impl {
   std::list<Door> doors;
   std::unique_ptr<net::ServerGroup> server;
   bool stopping = false;
+  std::set<std::string> named_unreadable;  // those with a metric
 };
 
 ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}

@@ -14,6 +14,7 @@ from cluster import ROOT, free_port, skip_without_containers
 FILES = ("c", "cpp", "cmake", "yaml")
 # What each guide's commands print.
 EXPECTED = {"write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "write-a-driver-in-c": ("rolling.handover", "0 failed"),
+            "backup-and-restore": ("intact: backup of", "restored ", "the store before is now", "\n42", "nothing to repair"),
             "use-device-metadata": (
                 "-device vfio-pci,host=0000:81:00.1\n"
                 "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/c2a8e1f0-6a0e-4f3b-9d52-0f4f4f0f6e11\n",
@@ -23,7 +24,7 @@ EXPECTED = {"write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "wri
 
 def main():
     guide = sys.argv[2]
-    if guide != "write-a-driver-in-c":
+    if guide not in ("write-a-driver-in-c", "backup-and-restore"):
         skip_without_containers()
     text = (ROOT / f"docs/guides/{guide}.md").read_text()
     work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-guide-"))

@@ -42,7 +42,8 @@ struct Frontend::Exchange {
   std::shared_ptr<const DeviceUsage> usage;
   SubresourceProxy::Target target;
   std::optional<HealthAnswer> health;
-  net::Segment document;  // JSON
+  net::Segment document;                        // JSON, unless it answers
+  const Options::Question* question = nullptr;  // this
 };
 
 }  // namespace drakkar::apiserver

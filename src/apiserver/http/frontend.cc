@@ -256,7 +256,8 @@ void Frontend::AnswerPath(Exchange& exchange) {
   }
   if (exchange.document == nullptr) return Fail(exchange, api::StatusNoSuchPath());
   Finished(exchange, 200);
-  Send(exchange, 200, {{"Content-Type", "application/json"}}, net::Body{exchange.document});
+  const char* type = exchange.question == nullptr ? "application/json" : "application/octet-stream";
+  Send(exchange, 200, {{"Content-Type", type}}, net::Body{exchange.document});
 }
 
 void Frontend::Answer(Exchange& exchange) {

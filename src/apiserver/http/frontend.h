@@ -46,6 +46,10 @@ class Frontend final : public net::RequestHandler {
     std::vector<HealthCheck> health_checks;
     // More documents by path: /configz, /openid/v1/jwks ...
     std::map<std::string, std::function<std::string()>, std::less<>> documents;
+    // The same for documents that take a while: binary, from the query.
+    using Question =
+        std::function<void(const net::Query& query, std::function<void(Result<std::string>)> done)>;
+    std::map<std::string, Question, std::less<>> questions = {};
     // Updates `metrics` before they are shown; may be null.
     std::function<void()> before_metrics;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"; belong to the HTTP loop
@@ -95,6 +99,7 @@ class Frontend final : public net::RequestHandler {
   std::optional<Failure> LookAtPath(Exchange& exchange);
   std::optional<Failure> FindTarget(Exchange& exchange);
   void FinishOnCore(ExchangePtr exchange, Response response);
+  void Ask(ExchangePtr exchange);
   void SendBack(ExchangePtr exchange);
   // The currently allocated devices.
   std::shared_ptr<const DeviceUsage> Usage();

@@ -30,8 +30,22 @@ void Frontend::OnCore(ExchangePtr exchange) {
                                   FinishOnCore(std::move(exchange), std::move(response));
                                 }));
   }
+  if (!failure && exchange->question != nullptr) return Ask(std::move(exchange));
   if (failure) exchange->response = Response::Failed(std::move(*failure));
   SendBack(std::move(exchange));
+}
+
+void Frontend::Ask(ExchangePtr exchange) {
+  const Options::Question& question = *exchange->question;
+  const net::Query& query = *exchange->request.query();
+  question(query, bridge_.Guard([this, exchange](Result<std::string> answer) mutable {
+    if (answer.ok()) {
+      exchange->document = net::MakeSegment(*std::move(answer));
+    } else {
+      exchange->response = Response::Failed(api::StatusFromError(answer.error()));
+    }
+    SendBack(std::move(exchange));
+  }));
 }
 
 void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
@@ -88,6 +102,8 @@ std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
     if (options_.before_metrics) options_.before_metrics();
   } else if (auto found = options_.documents.find(path); found != options_.documents.end()) {
     exchange.document = net::MakeSegment(found->second());
+  } else if (auto asked = options_.questions.find(path); asked != options_.questions.end()) {
+    exchange.question = &asked->second;
   } else {
     exchange.document = FindOpenApi(path);
   }

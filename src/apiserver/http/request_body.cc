@@ -101,6 +101,8 @@ std::optional<Failure> ReadDeleteOptions(Request::Encoding encoding, std::string
   if (options["orphanDependents"].boolean()) request.propagation_policy = "Orphan";
   request.precondition_uid = options["preconditions"]["uid"].str();
   request.precondition_resource_version = options["preconditions"]["resourceVersion"].str();
+  request.ignore_read_error |=
+      options["ignoreStoreReadErrorWithClusterBreakingPotential"].boolean();
   for (api::Value dry_run : options["dryRun"].elements()) {
     if (dry_run.str() != "All") {
       return InvalidOptions(

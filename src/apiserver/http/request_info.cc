@@ -145,6 +145,8 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   request.field_manager = query.Get("fieldManager");
   request.propagation_policy = query.Get("propagationPolicy");
   request.force = IsTrueParameter(query.Find("force"));
+  request.ignore_read_error =
+      IsTrueParameter(query.Find("ignoreStoreReadErrorWithClusterBreakingPotential"));
   if (const std::string* limit = query.Find("limit"); limit != nullptr && !limit->empty()) {
     const std::optional<std::int64_t> parsed = ParseInt64(*limit);
     if (!parsed || *parsed < 0) {

@@ -53,6 +53,7 @@ struct Request {
   std::string propagation_policy;
   std::string precondition_uid;
   std::string precondition_resource_version;
+  bool ignore_read_error = false;  // delete an object that cannot be read
 
   // List and watch.
   std::string label_selector;

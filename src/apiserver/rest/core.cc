@@ -238,6 +238,15 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
     // Everything below uses the storage version; the client gets its own.
     done = InVersionOf(request.kind, std::move(done));
   }
+  if (!unreadable_.empty() && !request.name.empty()) {
+    if (std::optional<Failure> failure =
+            FindUnreadable(*resource, KeyOf(request.namespace_, request.name))) {
+      if (request.verb == Verb::kDelete && request.ignore_read_error) {
+        return DeleteUnreadable(*resource, request, std::move(done));
+      }
+      return done(Response::Failed(std::move(*failure)));
+    }
+  }
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {
     case Verb::kGet:
@@ -253,6 +262,14 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
       break;
     case Verb::kList:
       if (request.subresource.empty()) {
+        if (!unreadable_.empty()) {
+          std::vector<std::string> warnings;
+          WarnOfUnreadable(*resource, request, warnings);
+          done = [warnings = std::move(warnings), done = std::move(done)](Response response) {
+            response.warnings = warnings;
+            done(std::move(response));
+          };
+        }
         return List(*resource, std::move(request), std::move(done));
       }
       break;

@@ -90,6 +90,11 @@ class Core {
   static constexpr std::size_t kMaxDecodedBytesPerTurn = std::size_t{256} << 10;
   static constexpr std::size_t kMaxDeletedPerTurn = 100;
 
+  // Reasons of Kubernetes' Status for a stored object that cannot be read, and of ours (507) for a
+  // disk that is full.
+  static constexpr std::string_view kStoreReadError = "StoreReadError";
+  static constexpr std::string_view kInsufficientStorage = "InsufficientStorage";
+
   struct Options {
     EventLoop& loop;
     Random& random;
@@ -107,8 +112,10 @@ class Core {
     // Called once if the store fails: nothing can be written or read from it until a restart. May
     // be null.
     std::function<void(const Error& why)> on_store_failed = {};
-    // Called for an object of another writer that cannot be decoded; the cache keeps its last
-    // readable state. May be null.
+    // Called when a write is refused because the disk is full, and when the first one is accepted
+    // again (without an error). May be null.
+    std::function<void(const std::optional<Error>& why)> on_store_full = {};
+    // Called for a stored object that is damaged or cannot be decoded. May be null.
     std::function<void(std::string_view key, const Error& why)> on_unreadable = {};
   };
   explicit Core(Options options);
@@ -151,6 +158,14 @@ class Core {
   std::optional<Failure> PlanWatch(const Request& request, storage::Mark mark, WatchPlan& plan);
 
   bool IsDurable(storage::Revision revision) const { return revision <= durable_seen_; }
+  // Stored objects that cannot be read, by their key in the store. Requests for them fail with the
+  // reason, and lists leave them out with a warning. One that another server wrote keeps its last
+  // readable state.
+  struct Unreadable {
+    storage::Revision revision = 0;
+    std::string reason;
+  };
+  const std::map<std::string, Unreadable>& unreadable() const { return unreadable_; }
   // Creates that wait for an object of an admission step.
   std::size_t waiting_count() const { return waiting_.size(); }
   // Runs `done` once `revision` is durable, at once if it already is, or with the reason why it
@@ -251,7 +266,18 @@ class Core {
   void OnStoreFailed(const Error& why);
   // The contents of the store, by resource.
   struct Contents;
-  Result<Contents> ReadContents(const storage::RangeResult& range) const;
+  Contents ReadContents(const storage::RangeResult& range);
+  void SetUnreadable(std::string key, storage::Revision revision, const Error& why);
+  // The answer to a request for an object that cannot be read.
+  std::optional<Failure> FindUnreadable(const Resource& resource, const std::string& key) const;
+  void WarnOfUnreadable(const Resource& resource, const Request& request,
+                        std::vector<std::string>& warnings) const;
+  void DeleteUnreadable(Resource& resource, const Request& request,
+                        std::function<void(Response)> done);
+  // The answer to a write that the store refused.
+  Failure WriteFailure(const Error& error);
+  // What has been applied does not become durable for now.
+  void OnStalled(const Error& why);
   Resource* FindResourceOfKey(std::string_view key) const;
 
   // Runs `then` once the caches have reached `revision`, or with the reason why they never will.
@@ -288,6 +314,9 @@ class Core {
   std::map<std::uint64_t, Waiting> waiting_;  // in order of arrival
   std::uint64_t next_waiting_ = 1;
   std::optional<Failure> store_failure_;  // why nothing can become durable any more
+  std::optional<Failure> stalled_;        // why what has been applied is not durable yet
+  bool told_full_ = false;
+  std::map<std::string, Unreadable> unreadable_;
   storage::Revision reached_ = 0;
   storage::Revision durable_seen_ = 0;
   std::unique_ptr<storage::Watch> watch_;

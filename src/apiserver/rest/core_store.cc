@@ -29,15 +29,19 @@ Core::Resource* Core::FindResourceOfKey(std::string_view key) const {
   return found == by_prefix_.end() ? nullptr : found->second;
 }
 
-Result<Core::Contents> Core::ReadContents(const storage::RangeResult& range) const {
+Core::Contents Core::ReadContents(const storage::RangeResult& range) {
   Contents contents;
+  unreadable_.clear();
+  for (const storage::UnreadableEntry& entry : range.unreadable) {
+    SetUnreadable(entry.key, entry.mod_revision, {ErrorCode::kDataLoss, entry.reason});
+  }
   for (const storage::Entry& entry : range.entries) {
     Resource* resource = FindResourceOfKey(entry.key);
     if (resource == nullptr) continue;  // a kind of a newer release: leave it alone
     Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
     if (!object.ok()) {
-      return Error{ErrorCode::kDataLoss,
-                   StrCat("stored object ", entry.key, " is corrupt: ", object.error().message)};
+      SetUnreadable(entry.key, entry.mod_revision, object.error());
+      continue;
     }
     contents.objects[resource].push_back(
         {entry.key.substr(resource->prefix.size()), *std::move(object), entry.value});
@@ -51,9 +55,8 @@ void Core::Start(std::function<void(Result<void>)> ready) {
       {.prefix = std::string(kRegistry)},
       lifetime_.Guard([this, ready = std::move(ready)](Result<storage::RangeResult> range) {
         if (!range.ok()) return ready(range.error().Prefixed("read the store"));
-        Result<Contents> contents = ReadContents(*range);
-        if (!contents.ok()) return ready(std::move(contents).error());
-        for (auto& [resource, objects] : contents->objects) {
+        Contents contents = ReadContents(*range);
+        for (auto& [resource, objects] : contents.objects) {
           for (auto& [key, object, bytes] : objects) {
             resource->cache.Load(key, std::move(object), bytes);
           }
@@ -115,6 +118,9 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
           options_.on_unreadable(event.key, object.error());
         }
       }
+    }
+    if (!unreadable_.empty() && (event.is_delete() || change.object != nullptr)) {
+      unreadable_.erase(event.key);
     }
     // Before watchers are notified, because they may ask for the revision.
     if (reached != 0) reached_ = reached;
@@ -205,6 +211,10 @@ void Core::CommitObject(
       lifetime_.Guard([this, stored,
                        done = std::move(done)](Result<storage::TransactionResult> result) mutable {
         if (!result.ok()) return done(result.error(), nullptr);
+        if (told_full_) {
+          told_full_ = false;
+          if (options_.on_store_full) options_.on_store_full(std::nullopt);
+        }
         if (!result->succeeded) {
           auto lost = [done = std::move(done)](const std::optional<Failure>& failure) {
             done(failure ? Unavailable(failure->message)
@@ -225,12 +235,11 @@ void Core::CommitObject(
           done(revision, std::move(*stored));
         });
       }),
-      !options_.on_store_call
-          ? std::function<void(Result<storage::Revision>)>()
-          : lifetime_.Guard([this, &resource, operation, begun = options_.loop.clock().Monotonic()](
-                                const Result<storage::Revision>& durable) {
-              if (durable.ok()) CountStoreCall(resource, operation, begun);
-            }));
+      lifetime_.Guard([this, &resource, operation, begun = options_.loop.clock().Monotonic()](
+                          const Result<storage::Revision>& durable) {
+        if (durable.ok()) return CountStoreCall(resource, operation, begun);
+        if (durable.error().code == ErrorCode::kResourceExhausted) OnStalled(durable.error());
+      }));
 }
 
 void Core::CountStoreCall(const Resource& resource, std::string_view operation,
@@ -243,6 +252,7 @@ void Core::OnDurable(storage::Revision revision) {
   if (revision <= durable_seen_) return;
   const Lifetime::Observer self = lifetime_.Observe();
   durable_seen_ = revision;
+  stalled_.reset();
   for (auto& [name, resource] : resources_) {
     resource->cache.AdvanceDurable(revision);
     if (!self.alive()) return;
@@ -270,12 +280,11 @@ void Core::Reload() {
           reload_timer_ = options_.loop.RunAfter(kReloadInterval, [this] { Reload(); });
           return;
         }
-        Result<Contents> contents = ReadContents(*range);
-        if (!contents.ok()) return OnStoreFailed(contents.error());
+        Contents contents = ReadContents(*range);
         reached_ = range->revision;
         Follow();
         for (auto& [name, resource] : resources_) {
-          resource->cache.Replace(std::move(contents->objects[resource.get()]), reached_);
+          resource->cache.Replace(std::move(contents.objects[resource.get()]), reached_);
         }
         const Error why{ErrorCode::kExpired, "changes were compacted; list again"};
         const Lifetime::Observer self = lifetime_.Observe();
@@ -310,6 +319,7 @@ void Core::OnStoreFailed(const Error& why) {
 void Core::WhenDurable(storage::Revision revision, Waiter done) {
   if (revision <= durable_seen_) return done(std::nullopt);
   if (store_failure_) return done(store_failure_);
+  if (stalled_) return done(stalled_);
   durable_waiters_.emplace(revision, std::move(done));
 }
 

@@ -373,6 +373,70 @@ TEST_F(CoreTest, AFailedStoreFailsAllWaitingRequests) {
   EXPECT_EQ(Get("Pod", "a").http_status, 404);
 }
 
+TEST_F(CoreTest, AFullDiskRefusesWritesAndServesReads) {
+  const Response before = CreatePod("before");
+  Settle();
+  disk_.HoldSyncs();
+  const Response stuck = CreatePod("stuck");
+  ASSERT_EQ(stuck.http_status, 201) << "applied, but not saved yet";
+  std::optional<Failure> answer;
+  core_->WhenDurable(stuck.revision, [&](std::optional<Failure> failure) { answer = failure; });
+  disk_.SetFull(true);
+  Settle();
+  ASSERT_TRUE(answer.has_value()) << "the client of a write that cannot be saved has to know";
+  EXPECT_EQ(answer->code, 507);
+  EXPECT_EQ(answer->reason, "InsufficientStorage");
+  EXPECT_EQ(answer->message, "the disk is full; the change is saved once there is space");
+  const Response refused = CreatePod("refused");
+  EXPECT_EQ(refused.http_status, 507);
+  EXPECT_EQ(refused.failure->message, "the disk is full");
+  EXPECT_EQ(Get("Pod", "before").http_status, 200);
+  std::optional<Failure> unsaved;
+  core_->WhenDurable(stuck.revision, [&](std::optional<Failure> failure) { unsaved = failure; });
+  ASSERT_TRUE(unsaved.has_value()) << "a read of what may still be lost must not wait forever";
+  EXPECT_EQ(unsaved->code, 507);
+  disk_.SetFull(false);
+  Settle();
+  EXPECT_TRUE(core_->IsDurable(stuck.revision));
+  EXPECT_EQ(CreatePod("after").http_status, 201);
+  Restart();
+  EXPECT_EQ(Get("Pod", "before").http_status, 200);
+  EXPECT_EQ(Get("Pod", "stuck").http_status, 200);
+  EXPECT_EQ(Get("Pod", "refused").http_status, 404);
+}
+
+TEST_F(CoreTest, ADamagedObjectFailsRequestsForItAndNoOthers) {
+  CreatePod("good");
+  CreatePod("bad");
+  Settle();
+  disk_.Damage("/registry/core/pods/default/bad");
+  Restart();
+  EXPECT_EQ(Get("Pod", "good").http_status, 200);
+  ASSERT_EQ(core_->unreadable().size(), 1u);
+  for (const Verb verb : {Verb::kGet, Verb::kUpdate, Verb::kPatch, Verb::kDelete}) {
+    Request request = MakeRequest(verb, "Pod", "default", "bad");
+    request.text = "{}";
+    const Response response = Handle(std::move(request));
+    EXPECT_EQ(response.http_status, 500) << VerbName(verb);
+    EXPECT_EQ(response.failure->reason, "StoreReadError");
+    EXPECT_NE(response.failure->message.find("/registry/core/pods/default/bad cannot be read"),
+              std::string::npos)
+        << response.failure->message;
+  }
+  EXPECT_EQ(CreatePod("bad").http_status, 500) << "its name is not free";
+  const Response list = Handle(MakeRequest(Verb::kList, "Pod", "default", ""));
+  EXPECT_EQ(list.items.size(), 1u);
+  ASSERT_EQ(list.warnings.size(), 1u);
+  EXPECT_EQ(list.warnings[0],
+            "1 stored object cannot be read and is missing from this list: default/bad");
+  EXPECT_TRUE(Handle(MakeRequest(Verb::kList, "Pod", "other", "")).warnings.empty());
+  Request unsafe = MakeRequest(Verb::kDelete, "Pod", "default", "bad");
+  unsafe.ignore_read_error = true;
+  EXPECT_EQ(Handle(unsafe).http_status, 200);
+  EXPECT_TRUE(core_->unreadable().empty());
+  EXPECT_EQ(CreatePod("bad").http_status, 201);
+}
+
 TEST_F(CoreTest, AFailedStoreEndsDurableWatches) {
   const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
   std::vector<std::string> ends;

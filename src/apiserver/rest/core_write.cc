@@ -203,6 +203,10 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     done(Response::Failed(taken()));
     return;
   }
+  if (std::optional<Failure> failure = FindUnreadable(resource, key)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
   response.http_status = 201;
   const bool dry_run = request.dry_run;
   // Kept for a retry, in case the generated name is taken meanwhile.
@@ -226,8 +230,7 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
             };
             return Create(resource, std::move(*again), std::move(done), false, attempt + 1);
           }
-          return done(Response::Failed(
-              lost ? taken() : api::StatusServiceUnavailable(revision.error().message)));
+          return done(Response::Failed(lost ? taken() : WriteFailure(revision.error())));
         }
         response.object = std::move(stored);
         response.revision = *revision;
@@ -323,7 +326,7 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
-            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
+            done(Response::Failed(WriteFailure(revision.error())));
           } else if (attempt + 1 < kMaxAttempts) {
             Update(resource, std::move(request), std::move(done), attempt + 1);
           } else {
@@ -419,7 +422,7 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
           Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
-            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
+            done(Response::Failed(WriteFailure(revision.error())));
           } else if (attempt + 1 < kMaxAttempts) {
             Delete(resource, std::move(request), std::move(done), attempt + 1);
           } else {
@@ -599,7 +602,7 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
-            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
+            done(Response::Failed(WriteFailure(revision.error())));
           } else if (attempt + 1 < kMaxAttempts) {
             Bind(resource, std::move(request), std::move(done), attempt + 1);
           } else {
