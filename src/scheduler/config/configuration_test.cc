@@ -168,16 +168,16 @@ TEST(SchedulerConfiguration, PluginsAreChosenPerPointOrForAllPoints) {
   };
   EXPECT_THAT(
       enabled("{score: {disabled: [{name: '*'}], enabled: [{name: NodeAffinity, weight: 7}]}}"),
-      HasSubstr(R"("score":{"enabled":[{"name":"NodeAffinity","weight":7}]})"));
+      HasSubstr(R"("score":{"enabled":[{"name":"NodeAffinity","weight":7}],)"));
   const std::string only = enabled(
       "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 5}]}, "
       "bind: {enabled: [{name: DefaultBinder}]}}");
-  EXPECT_THAT(only, HasSubstr(R"("filter":{"enabled":[{"name":"NodeResourcesFit"}]})"));
-  EXPECT_THAT(only, HasSubstr(R"("score":{"enabled":[{"name":"NodeResourcesFit","weight":5}]})"));
-  EXPECT_THAT(only, HasSubstr(R"("preBind":{"enabled":[]})"));
+  EXPECT_THAT(only, HasSubstr(R"("filter":{"enabled":[{"name":"NodeResourcesFit"}],)"));
+  EXPECT_THAT(only, HasSubstr(R"("score":{"enabled":[{"name":"NodeResourcesFit","weight":5}],)"));
+  EXPECT_THAT(only, HasSubstr(R"("preBind":{"enabled":[],)"));
   EXPECT_THAT(
       enabled("{multiPoint: {disabled: [{name: ImageLocality}, {name: DynamicResources}]}}"),
-      HasSubstr(R"("reserve":{"enabled":[]})"));
+      HasSubstr(R"("reserve":{"enabled":[],)"));
 }
 
 TEST(SchedulerConfiguration, ArgumentsOfAPluginMayBeGivenOnlyOnce) {

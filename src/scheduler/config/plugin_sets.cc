@@ -223,6 +223,8 @@ api::Draft PluginSetsToDraft(const PluginChoices& choices) {
       enabled.Append(std::move(entry));
     }
     plugins[point.name]["enabled"] = std::move(enabled);
+    // Without this, plugins that are not listed would be on when the file is read.
+    plugins[point.name]["disabled"].Append({{"name", "*"}});
   }
   return plugins;
 }
