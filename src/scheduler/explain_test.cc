@@ -189,6 +189,23 @@ TEST_F(ExplainPodTest, ANodeThatIsNotReadyOrUnresponsiveIsReported) {
   EXPECT_FALSE(answer.FitsSomewhere());
 }
 
+TEST_F(ExplainPodTest, OnlyALeaseThatHasExpiredCounts) {
+  const auto refusals = [&](const char* spec) {
+    cluster_.leases = {Parse(R"({"metadata":{"name":"other"},"spec":{"leaseDurationSeconds":40,
+        "renewTime":"2020-01-01T00:00:00.000000Z"}})"),
+                       Parse(StrCat(R"({"metadata":{"name":"n2"},"spec":)", spec, "}"))};
+    return Refusals(Ask(), "n2").size();
+  };
+  EXPECT_EQ(refusals(R"({"leaseDurationSeconds":40,"renewTime":"2020-01-01T00:00:00.000000Z"})"),
+            1u);
+  EXPECT_EQ(refusals(R"({"leaseDurationSeconds":40,"renewTime":"2999-01-01T00:00:00.000000Z"})"),
+            0u);
+  EXPECT_EQ(refusals(R"({"leaseDurationSeconds":0,"renewTime":"2020-01-01T00:00:00.000000Z"})"),
+            0u);
+  EXPECT_EQ(refusals(R"({"leaseDurationSeconds":40,"renewTime":"yesterday"})"), 0u);
+  EXPECT_EQ(refusals(R"({})"), 0u);
+}
+
 TEST(SchedulerSettings, AreReadAsTheyWerePublished) {
   const FeatureGates gates = FeatureGates::Create({.emulated = kOurVersion,
                                                    .overrides = "DRADeviceBindingConditions=false",

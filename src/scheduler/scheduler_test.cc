@@ -281,6 +281,10 @@ TEST(Scheduler, ExportsTheMetricsThatKubernetesDashboardsRead) {
   EXPECT_EQ(cluster.NodeOf("homeless"), "n1");
   has("scheduler_unschedulable_pods{plugin=\"NodeAffinity\",profile=\"default-scheduler\"} 0");
   has("scheduler_cache_size{type=\"pods\"} 21");
+  cluster.Delete("Node", "n2");
+  has("scheduler_cache_size{type=\"nodes\"} 1");
+  cluster.Delete("Pod", "homeless");
+  has("scheduler_cache_size{type=\"pods\"} 20");
 }
 
 TEST(Scheduler, SpreadsPodsOverEqualNodes) {

@@ -85,6 +85,22 @@ TEST(NodeTable, EveryColumnFollowsPodsAndTheNode) {
   EXPECT_EQ(FreeOf(table, n), (Free{8000, 200, 2000, 4, 16, 0, 0, 0}));
 }
 
+TEST(NodeTable, EveryOtherResourceOfAPodCounts) {
+  NodeTable table;
+  const NodeIndex n = table.SetNode(Node("n"));
+  const PodInfoPtr pod =
+      MakePodInfo(Parse(R"({"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{
+      "example.com/w":"1","example.com/x":"2","example.com/y":"3"}}}]}})"));
+  table.AddPod(n, *pod);
+  EXPECT_EQ(table.FreeOther(n, "example.com/w"), -1);
+  EXPECT_EQ(table.FreeOther(n, "example.com/x"), 6);
+  EXPECT_EQ(table.FreeOther(n, "example.com/y"), -3);
+  table.RemovePod(n, *pod);
+  EXPECT_EQ(table.FreeOther(n, "example.com/w"), 0);
+  EXPECT_EQ(table.FreeOther(n, "example.com/x"), 8);
+  EXPECT_EQ(table.FreeOther(n, "example.com/y"), 0);
+}
+
 TEST(NodeTable, NothingOfARemovedNodeIsLeft) {
   NodeTable table;
   const NodeIndex n = table.SetNode(Node("n"));

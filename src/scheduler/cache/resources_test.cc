@@ -169,6 +169,17 @@ TEST(PodStatus, DiffersInResourcesIfAnyContainerDoes) {
   EXPECT_FALSE(same(R"({"initContainerStatuses":[{"resources":{"requests":{"cpu":"1"}}}]})", "{}"));
 }
 
+TEST(PodInfo, HasEndedInEitherFinalPhase) {
+  const auto ended = [](std::string phase) {
+    return MakePodInfo(Parse(R"({"metadata":{"name":"p"},"status":{"phase":")" + phase + R"("}})"))
+        ->HasEnded();
+  };
+  EXPECT_TRUE(ended("Succeeded"));
+  EXPECT_TRUE(ended("Failed"));
+  EXPECT_FALSE(ended("Running"));
+  EXPECT_FALSE(ended(""));
+}
+
 TEST(HostPorts, OfEveryContainerAndSidecarCount) {
   const PodInfoPtr pod = MakePodInfo(Parse(R"({"metadata":{"name":"p"},"spec":{
       "containers":[{"ports":[{"hostPort":1},{"hostPort":2,"protocol":"UDP"}]},

@@ -249,6 +249,18 @@ TEST_F(QueueRules, AFailedAttemptIsRetriedAtOnceSoonOrLater) {
   EXPECT_THAT(PopAll(), ElementsAre("a")) << "failures before an immediate retry are forgotten";
 }
 
+TEST_F(QueueRules, EveryBackoffEndsAtItsOwnTime) {
+  for (const char* name : {"a", "b"}) {
+    queue_->Add(Pod(name));
+    ASSERT_THAT(PopAll(), ElementsAre(name));
+    queue_->ReturnFailed(name);
+    loop_.Advance(milliseconds(500));
+  }
+  EXPECT_THAT(PopAll(), ElementsAre("a"));
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(PopAll(), ElementsAre("b"));
+}
+
 TEST_F(QueueRules, AnImmediateRetryStillHasToPassTheGates) {
   queue_->Add(Pod("a"));
   ASSERT_THAT(PopAll(), ElementsAre("a"));

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "client/silent_client.h"
 #include "scheduler/plugins/dynamic_resources/dynamic_resources.h"
 #include "scheduler/testing/test_context.h"
 
@@ -373,6 +375,203 @@ TEST_F(DynamicResourcesSteps, TheFirstChoiceScoresHigher) {
   SetClaim("plain");
   EXPECT_EQ(Filter(Pod({"plain"})), "first second|");
   EXPECT_FALSE(plugin_.Score(*cycle_, nodes, scores)) << "all nodes are equal";
+}
+
+// Stores what it is given, except for what the test removes.
+class LossyClient final : public client::SilentClient {
+ public:
+  explicit LossyClient(EventLoop& loop) : loop_(loop) {}
+  void Update(client::ResourceRef, api::TreePtr body, client::WriteOptions,
+              client::ReplyCallback done) override {
+    api::Draft draft(body);
+    if (loses) loses(draft);
+    draft["metadata"]["resourceVersion"] = StrCat(++version_);
+    client::Reply reply;
+    reply.object = std::make_shared<const api::Object>(draft.Freeze());
+    stored = reply.object;
+    loop_.Post([done = std::move(done), reply] { done(reply); });
+  }
+  std::function<void(api::Draft&)> loses;
+  api::ObjectPtr stored;
+
+ private:
+  EventLoop& loop_;
+  int version_ = 1'000;
+};
+
+PluginContext ContextWith(TestContext& world, client::Client& client) {
+  return {.loop = world.loop,
+          .random = world.loop.random(),
+          .client = client,
+          .events = world.events,
+          .nodes = world.nodes,
+          .placements = world.placements,
+          .claims = world.claims,
+          .devices = world.devices,
+          .gates = world.gates,
+          .declared_features = features::DefaultFramework(),
+          .metrics = world.metrics,
+          .notify = [](const ClusterEvent&) {},
+          .nominate = [](const PodInfo&, const std::string&) {},
+          .on_wait_began = [] {},
+          .is_bound = [](std::string_view) { return false; }};
+}
+
+// A server with other feature gates drops fields silently.
+TEST_F(DynamicResourcesSteps, AnAllocationThatWasNotStoredCompletelyIsTakenBack) {
+  struct Case {
+    std::string field;
+    std::string gate;
+  };
+  const Case cases[] = {
+      {"", ""},
+      {"bindingConditions", "DRADeviceBindingConditions"},
+      {"bindingFailureConditions", "DRADeviceBindingConditions"},
+      {"skipNodeOperations", "DRAOptionalNodePreparation"},
+      {"shareID", "DRAConsumableCapacity"},
+      {"consumedCapacity", "DRAConsumableCapacity"},
+      {"adminAccess", "DRAAdminAccess"},
+  };
+  LossyClient client(world_.loop);
+  const PluginContext context = ContextWith(world_, client);
+  AddNode("a");
+  for (const Case& c : cases) {
+    for (const std::size_t result : {std::size_t{0}, std::size_t{1}}) {
+      DynamicResources plugin(context, {});
+      plugin.Register({.name = "DynamicResources", .points = PointsOf<DynamicResources>()});
+      world_.claims.Remove(MakeClaim("c", {}));
+      SetClaim("c", {.metadata = R"(,"finalizers":["resource.kubernetes.io/delete-protection"])"});
+      auto allocation = std::make_shared<device::AllocationResult>();
+      for (const char* name : {"x", "y"}) {
+        device::DeviceResult& device = allocation->results.emplace_back();
+        device.request = "r";
+        device.id = {"d.example.com", "a", name};
+        device.share_id = "11111111-1111-1111-1111-111111111111";
+        device.consumed_capacity = {{"memory", api::Quantity(1)}};
+        device.admin_access = true;
+        device.skip_node_operations.form = true;
+        device.binding_conditions = {"Ready"};
+        device.binding_failure_conditions = {"Broken"};
+      }
+      auto state = std::make_unique<PodDevices>();
+      state->items.push_back({.key = "d/c", .uid = "c", .to_allocate = true, .chosen = allocation});
+      auto cycle = std::make_shared<Cycle>();
+      cycle->pod = Pod({"c"});
+      cycle->node_name = "a";
+      cycle->states[0] = std::move(state);
+      bool loses = !c.field.empty();
+      client.loses = [&](api::Draft& claim) {
+        if (!std::exchange(loses, false)) return;
+        claim["status"]["allocation"]["devices"]["results"].at(result).RemoveEntry(c.field);
+      };
+      std::string answer = "none";
+      plugin.PreBind(cycle, [&](Status status) { answer = status.Message(); });
+      world_.loop.RunUntilIdle();
+      if (c.field.empty()) {
+        EXPECT_EQ(answer, "none") << "it waits for the conditions";
+        EXPECT_EQ(plugin.waiting_pods(), 1u);
+        plugin.Cancel(*cycle);
+        continue;
+      }
+      EXPECT_EQ(answer,
+                StrCat("the API server did not store ", c.field, " of device d.example.com/a/",
+                       result == 0 ? "x" : "y", " in claim d/c: the feature gate ", c.gate,
+                       " must be the same there and in the scheduler"));
+      EXPECT_FALSE(client.stored->root()["status"]["allocation"].has_value()) << "taken back";
+    }
+  }
+}
+
+TEST_F(DynamicResourcesSteps, ADeviceThatAnotherSchedulerAllocatedFirstIsGivenUp) {
+  LossyClient client(world_.loop);
+  const PluginContext context = ContextWith(world_, client);
+  DynamicResources plugin(context, {});
+  plugin.Register({.name = "DynamicResources", .points = PointsOf<DynamicResources>()});
+  AddNode("a");
+  constexpr char kMine[] = R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"}])";
+  constexpr char kOurs[] = R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"},
+      {"resource":"pods","name":"q","uid":"q"}])";
+  SetClaim("thief", {.allocated = "a/dev-1"});
+  SetClaim("one", {.allocated = "a/dev-0", .status = kMine});
+  const auto bind = [&](const char* reservations) {
+    SetClaim("two", {.allocated = "a/dev-1", .status = reservations});
+    auto state = std::make_unique<PodDevices>();
+    state->items.push_back({.key = "d/one", .uid = "one"});
+    state->items.push_back({.key = "d/two", .uid = "two"});
+    cycle_ = std::make_shared<Cycle>();
+    cycle_->pod = Pod({"one", "two"});
+    cycle_->node_name = "a";
+    cycle_->states[0] = std::move(state);
+    std::string answer = "none";
+    plugin.PreBind(cycle_, [&](Status status) { answer = status.ok() ? "ok" : status.Message(); });
+    world_.loop.RunUntilIdle();
+    return answer;
+  };
+  EXPECT_EQ(bind(kOurs),
+            "a device of claim d/two is already allocated to claim d/thief, by another scheduler");
+  EXPECT_EQ(cycle_->retry.when, Retry::When::kLater) << "somebody else uses it, so nothing changed";
+  EXPECT_EQ(bind(kMine),
+            "a device of claim d/two is already allocated to claim d/thief, by another scheduler");
+  EXPECT_EQ(cycle_->retry.when, Retry::When::kAtOnce);
+  world_.claims.Remove(MakeClaim("thief", {}));
+  version_ += 10'000;  // newer than what the client stored
+  EXPECT_EQ(bind(kMine), "ok");
+}
+
+TEST_F(DynamicResourcesSteps, AWaitForAnAllocatedClaimIsRememberedAndEndsWithItsConditions) {
+  LossyClient client(world_.loop);
+  const PluginContext context = ContextWith(world_, client);
+  DynamicResources plugin(context, {});
+  plugin.Register({.name = "DynamicResources", .points = PointsOf<DynamicResources>()});
+  AddNode("a");
+  const auto claim = [&](const char* status) {
+    return Claim{
+        .allocated = "a/dev-0",
+        .result = R"(,"bindingConditions":["Ready"])",
+        .status = StrCat(R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"}],"devices":[{)",
+                         R"("driver":"d.example.com","pool":"a","device":"dev-0","conditions":[)",
+                         R"({"type":"Ready","status":")", status, R"("}]}])")};
+  };
+  SetClaim("c", claim("False"));
+  auto state = std::make_unique<PodDevices>();
+  state->items.push_back({.key = "d/c", .uid = "c"});
+  cycle_ = std::make_shared<Cycle>();
+  cycle_->pod = Pod({"c"});
+  cycle_->node_name = "a";
+  cycle_->states[0] = std::move(state);
+  std::string answer = "none";
+  plugin.PreBind(cycle_, [&](Status status) { answer = status.ok() ? "ok" : status.Message(); });
+  world_.loop.RunUntilIdle();
+  EXPECT_EQ(answer, "none");
+  EXPECT_EQ(world_.claims.Find("d/c")->wait_began, world_.loop.clock().Monotonic());
+  SetClaim("c", claim("True"));
+  plugin.OnClaimChanged("d/c");
+  world_.loop.RunUntilIdle();
+  EXPECT_EQ(answer, "ok");
+}
+
+// A scheduler of a release without binding conditions uses such devices like any other.
+TEST(DynamicResourcesOfAnOldRelease, IgnoresBindingConditionsOfEveryDevice) {
+  TestContext world(
+      FeatureGates::Create({.emulated = {1, 33}, .overrides = "", .turned_on = {}}).value());
+  DynamicResources plugin(world.context, {});
+  plugin.Register({.name = "DynamicResources", .points = PointsOf<DynamicResources>()});
+  world.AddNode(Parse(R"({"metadata":{"name":"a"}})"));
+  world.devices.SetClass(Parse(R"({"metadata":{"name":"gpu"}})"));
+  world.devices.SetSlice(Parse(R"({"metadata":{"name":"s"},"spec":{"driver":"d.example.com",
+      "nodeName":"a","pool":{"name":"a","generation":1,"resourceSliceCount":1},"devices":[
+      {"name":"x","bindsToNode":true,"bindingConditions":["A"],"bindingFailureConditions":["F"]},
+      {"name":"y","bindsToNode":true,"bindingConditions":["A"],"bindingFailureConditions":["F"]}]}})"));
+  world.claims.Observe(Parse(R"({"metadata":{"namespace":"d","name":"c","uid":"c",
+      "resourceVersion":"1"},"spec":{"devices":{"requests":[{"name":"r","exactly":{
+      "deviceClassName":"gpu","allocationMode":"ExactCount","count":2}}]}}})"));
+  Cycle cycle;
+  cycle.pod = MakePodInfo(Parse(R"({"metadata":{"namespace":"d","name":"p","uid":"p"},"spec":{
+      "resourceClaims":[{"name":"e","resourceClaimName":"c"}]}})"));
+  ASSERT_TRUE(plugin.PreFilter(cycle).ok());
+  NodeSet left = world.nodes.known();
+  ASSERT_TRUE(plugin.Filter(cycle, left).ok());
+  EXPECT_FALSE(left.IsEmpty());
 }
 
 }  // namespace
