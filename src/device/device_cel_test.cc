@@ -55,6 +55,12 @@ TEST(DeviceCel, ReadSetIsEverythingWhereKeysAreComputed) {
   const auto bound = Selector(R"(cel.bind(a, device.attributes["d"], a.x == 1 && a.y == 2))");
   EXPECT_FALSE(bound->read_set().all);
   EXPECT_EQ(bound->read_set().attribute_domains, std::vector<std::string>{"d"});
+  const auto twice = Selector(R"(cel.bind(b, device.attributes["e"],
+      cel.bind(a, device.attributes["d"], a.x == 1) && cel.bind(a, device.attributes["d"], a.y == b.x)
+      && cel.bind(c, device.capacity["f"], c.y == c.x) && cel.bind(c, device.capacity["f"], c.x == c.x)))");
+  EXPECT_EQ(twice->read_set().attribute_domains, (std::vector<std::string>{"d", "e"}))
+      << "sorted, each once";
+  EXPECT_EQ(twice->read_set().capacity_domains, std::vector<std::string>{"f"});
 }
 
 TEST(DeviceCel, ABadVersionFailsTheDeviceBeforeAnyExpression) {
@@ -161,6 +167,58 @@ TEST(DeviceCel, NamesOfAnyLengthAndNumberAreFound) {
   }
 }
 
+// The lookup in one step must find what the lookup step by step finds, and nothing else.
+TEST(DeviceCel, WholePathsAreFoundInOneStep) {
+  DeviceInput device;
+  device.driver = "d.example.com";
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = StrCat("attribute", i);
+    device.attributes.emplace_back(name, std::int64_t{i});
+    device.attributes.emplace_back(StrCat("other.com/", name), std::int64_t{100 + i});
+    device.capacity.emplace_back(StrCat("capacity", i), api::Quantity(i));
+  }
+  device.attributes.emplace_back("x", std::int64_t{7});
+  const auto prepared = CelDevice::Create(device);
+  ASSERT_TRUE(prepared.ok());
+  const cel::Value& variable = (*prepared)->variables()[0];
+  const auto find = [&](std::string_view field, std::string_view domain, std::string_view name,
+                        cel::Value* out) {
+    const std::string_view keys[] = {field, domain, name};
+    const std::string text = cel::JoinKeys(keys);
+    return variable.map->FindPath({keys, text, cel::HashKeys(keys)}, out);
+  };
+  cel::Value found;
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = StrCat("attribute", i);
+    ASSERT_TRUE(find("attributes", "d.example.com", name, &found)) << name;
+    EXPECT_EQ(found.integer, i);
+    ASSERT_TRUE(find("attributes", "other.com", name, &found)) << name;
+    EXPECT_EQ(found.integer, 100 + i);
+    EXPECT_TRUE(find("capacity", "d.example.com", StrCat("capacity", i), &found)) << i;
+    EXPECT_FALSE(find("capacity", "d.example.com", name, &found));
+  }
+  ASSERT_TRUE(find("attributes", "d.example.com", "x", &found));
+  EXPECT_EQ(found.integer, 7);
+  for (const char* name : {"attribute20", "attributf1", "bttribute1", "y", "", "attribute"}) {
+    EXPECT_FALSE(find("attributes", "d.example.com", name, &found)) << name;
+  }
+  // A text with the same hash is compared to its end, wherever it differs.
+  const std::string_view keys[] = {"attributes", "d.example.com", "attribute1"};
+  const std::string text = cel::JoinKeys(keys);
+  const std::uint64_t hash = cel::HashKeys(keys);
+  EXPECT_TRUE(variable.map->FindPath({keys, text, hash}, &found));
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string other = text;
+    other[at] = static_cast<char>(other[at] + 1);
+    EXPECT_FALSE(variable.map->FindPath({keys, other, hash}, &found)) << at;
+  }
+  EXPECT_FALSE(variable.map->FindPath({keys, text.substr(1), hash}, &found));
+  DeviceInput bare;
+  bare.driver = "d";
+  const auto without = CelDevice::Create(bare);
+  EXPECT_FALSE((*without)->variables()[0].map->FindPath({keys, text, hash}, &found));
+}
+
 TEST(DeviceCel, AnAnswerThatIsNotABoolIsAnError) {
   const auto error = [](std::string_view type, std::string_view why) {
     return StrCat("CEL result of type ", type, " could not be converted to bool: ", why);
@@ -233,6 +291,8 @@ TEST(DeviceCel, StoredExpressionsMayUseWhatIsOffForNewOnes) {
     EXPECT_FALSE(compiles(source, ExpressionSet::kNew)) << source;
     EXPECT_TRUE(compiles(source, ExpressionSet::kStored)) << source;
   }
+  EXPECT_EQ(old.CompileDerivedAttribute("[1]", ExpressionSet::kNew).expression, nullptr);
+  EXPECT_NE(old.CompileDerivedAttribute("[1]", ExpressionSet::kStored).expression, nullptr);
   const DeviceCompiler lists({.consumable_capacity = false, .list_type_attributes = true});
   EXPECT_TRUE(
       lists.CompileSelector(StrCat(kOwn, ".tags.includes('big')"), ExpressionSet::kNew).expression);

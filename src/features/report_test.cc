@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "base/text/text.h"
@@ -208,6 +210,72 @@ TEST(Report, ReportsWhatAFeatureDependsOn) {
             R"("featureGates":["TestStaticCpuGate"],)"
             R"("staticConfiguration":{"CPUManagerPolicy":"static"},"maxVersion":"1.40.0"})");
   EXPECT_EQ(ReportNeeds(framework, "Nothing").error().message, "feature 'Nothing' not registered");
+}
+
+// Depends on two of everything.
+class DemandingFeature final : public StaticCpuFeature {
+ public:
+  using StaticCpuFeature::StaticCpuFeature;
+  FeatureRequirements Requirements() const override {
+    return {.enabled_feature_gates = {"ForeignGate", "OtherForeignGate"},
+            .static_configuration = {{"A", "1"}, {"CPUManagerPolicy", "none"}},
+            .runtime_features = {.user_namespaces_host_network = true, .mount_options = true}};
+  }
+};
+
+TEST(Report, ReportsEverythingThatAFeatureDependsOn) {
+  FeatureList more;
+  more.push_back(std::make_unique<DemandingFeature>());
+  const Framework framework = FrameworkWith(std::move(more)).value();
+  const NeedsReport report = ReportNeeds(framework, "TestStaticCpu").value();
+  EXPECT_EQ(ToText(report),
+            "feature: TestStaticCpu\nalso declared as: TestStaticCpu/old\n"
+            "feature gate: ForeignGate\nfeature gate: OtherForeignGate\n"
+            "setting: A=1\nsetting: CPUManagerPolicy=none\n"
+            "runtime feature: MountOptions\nruntime feature: UserNamespacesHostNetwork\n");
+  EXPECT_EQ(api::WriteJson(ToTree(report)->root()),
+            R"({"name":"TestStaticCpu","aliases":["TestStaticCpu/old"],)"
+            R"("featureGates":["ForeignGate","OtherForeignGate"],)"
+            R"("staticConfiguration":{"A":"1","CPUManagerPolicy":"none"},)"
+            R"("runtimeFeatures":["MountOptions","UserNamespacesHostNetwork"]})");
+}
+
+// A feature of one gate that our table does not have.
+class ForeignFeature final : public StaticCpuFeature {
+ public:
+  using StaticCpuFeature::StaticCpuFeature;
+  FeatureRequirements Requirements() const override {
+    return {.enabled_feature_gates = {"ForeignGate"},
+            .static_configuration = {},
+            .runtime_features = {}};
+  }
+};
+
+TEST(Report, AForeignGateCountsWithItsValueAndAFeatureWithItsLastVersion) {
+  FeatureList more;
+  more.push_back(std::make_unique<ForeignFeature>(ParseVersion("1.36").value()));
+  const Framework framework = FrameworkWith(std::move(more)).value();
+  const auto declares = [&](std::string gates, std::string version, std::string agent = "") {
+    const DiscoverReport report = ReportDiscover(framework, {.kubelet_configuration = {},
+                                                             .feature_gates = std::move(gates),
+                                                             .runtime_features = {},
+                                                             .version = std::move(version),
+                                                             .agent = std::move(agent)})
+                                      .value();
+    return std::ranges::count(report.declared, "TestStaticCpu") == 1;
+  };
+  EXPECT_TRUE(declares("ForeignGate=true", "1.36"));
+  EXPECT_TRUE(declares("ForeignGate=true", "1.36", "kubelet"));
+  EXPECT_FALSE(declares("ForeignGate=true", "1.36", "drakkar")) << "ours does not implement it";
+  EXPECT_FALSE(declares("ForeignGate=false", "1.36"));
+  EXPECT_FALSE(declares("", "1.36"));
+  EXPECT_FALSE(declares("ForeignGate=true", "1.37")) << "above its last version";
+  EXPECT_FALSE(declares("ForeignGate=true", "")) << "which is the default";
+  NodeInput input;
+  input.agent = "other";
+  const auto other = ReportDiscover(framework, input);
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().message, "agent must be kubelet or drakkar, not \"other\"");
 }
 
 TEST(Declared, ANodeDeclaresOnlyWhatItImplements) {

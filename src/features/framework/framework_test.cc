@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "api/json/reader.h"
 #include "features/framework/feature_name.h"
 #include "features/testing/static_cpu_feature.h"
@@ -171,6 +173,38 @@ TEST(Framework, UnmetRequirementsAreNamed) {
   EXPECT_EQ(FirstUnmet(needs, With({{"TestStaticCpuGate", true}}, {{"CPUManagerPolicy", "none"}}))
                 .value_or(""),
             "CPUManagerPolicy is \"none\", but must be \"static\"");
+}
+
+TEST(Framework, EveryRequirementMustBeMet) {
+  const FeatureRequirements needs{
+      .enabled_feature_gates = {"G", "H"},
+      .static_configuration = {{"A", "1"}, {"B", "2"}},
+      .runtime_features = {.user_namespaces_host_network = true, .mount_options = true}};
+  NodeConfiguration node = With({{"G", true}, {"H", true}}, {{"A", "1"}, {"B", "2"}});
+  node.runtime_features = needs.runtime_features;
+  EXPECT_EQ(FirstUnmet(needs, node), std::nullopt);
+  const auto unmet = [&](const std::function<void(NodeConfiguration&)>& change) {
+    NodeConfiguration changed = node;
+    change(changed);
+    return FirstUnmet(needs, changed).value_or("");
+  };
+  EXPECT_EQ(unmet([](NodeConfiguration& n) {
+              n.gate_enabled = LookupIn(std::map<std::string, bool, std::less<>>{{"H", true}});
+            }),
+            "feature gate G is off");
+  EXPECT_EQ(unmet([](NodeConfiguration& n) {
+              n.gate_enabled = LookupIn(std::map<std::string, bool, std::less<>>{{"G", true}});
+            }),
+            "feature gate H is off");
+  EXPECT_EQ(unmet([](NodeConfiguration& n) { n.static_configuration["A"] = "x"; }),
+            "A is \"x\", but must be \"1\"");
+  EXPECT_EQ(unmet([](NodeConfiguration& n) { n.static_configuration.erase("B"); }),
+            "B is not set, but must be \"2\"");
+  EXPECT_EQ(unmet([](NodeConfiguration& n) { n.runtime_features.mount_options = false; }),
+            "the container runtime does not support MountOptions");
+  EXPECT_EQ(
+      unmet([](NodeConfiguration& n) { n.runtime_features.user_namespaces_host_network = false; }),
+      "the container runtime does not support UserNamespacesHostNetwork");
 }
 
 TEST(Framework, NoFeatureIsDeclaredWithOneOfItsGatesOff) {

@@ -222,7 +222,7 @@ std::string ReleaseVersion::ToString() const {
 }
 
 std::optional<ReleaseVersion> ParseReleaseVersion(std::string_view text) {
-  if (!text.empty() && text[0] == 'v') text.remove_prefix(1);
+  if (text.starts_with('v')) text.remove_prefix(1);
   std::vector<std::string_view> parts = Split(text, '.');
   if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
   int numbers[3] = {};

@@ -56,7 +56,7 @@ bool IdenticalResources(api::Value a, api::Value b) {
   }
   const api::Value left = a["claims"];
   const api::Value right = b["claims"];
-  if (!left.has_value() || !right.has_value()) return left.has_value() == right.has_value();
+  if (!left.has_value()) return !right.has_value();
   return api::Equal(left, right);
 }
 
