@@ -136,6 +136,12 @@ def one_line(text):
     return " ".join(text.split())
 
 
+def signature(site, texts):
+    """How equivalent.txt names a mutant: its mutated line, or "- LINE" if that is all it removes."""
+    before, after = (one_line(text) for text in site.shown(texts[site.path]))
+    return f"- {before}" if after == ";" else after
+
+
 def find_cached(path, text, tree, flags):
     """The sites of one file. Parsing takes seconds, so they are kept until the file or the tool changes."""
     tool = (HERE / "sites.py").read_bytes()
@@ -174,7 +180,7 @@ def draw(found, texts, count, seed, only=None):
     """Draws mutants that are not listed as equivalent, and if `only` is given, that are in it."""
     known, kept, listed = equivalents(), [], 0
     for site in found:
-        if (site.path, one_line(site.shown(texts[site.path])[1])) in known:
+        if (site.path, signature(site, texts)) in known:
             listed += 1
         elif only is None or identity(site, texts) in only:
             kept.append(site)

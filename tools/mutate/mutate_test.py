@@ -12,6 +12,7 @@ sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
 try:
+    import mutate
     import sites
     if not os.path.exists(sites.LIBRARY):
         raise ImportError
@@ -115,6 +116,12 @@ class Mutants(unittest.TestCase):
             changed = self.answer(DRAKKAR_MUTANT=str(site.number)) != usual
             self.assertEqual(changed, (before, site.operator) not in silent,
                              f"{site.line}: {site.operator}: {site.shown(SAMPLE)}")
+
+    def test_a_mutant_is_named_by_what_it_says_or_by_what_it_removes(self):
+        names = {mutate.signature(site, {"sample.cc": SAMPLE}) for site in self.sites}
+        self.assertIn("return x <= 3;", names)
+        self.assertIn("- sum += value;", names)
+        self.assertNotIn(";", names)
 
     def test_reached_mutants_are_noted(self):
         path = os.path.join(self.folder.name, "coverage")
