@@ -65,5 +65,68 @@ TEST(ClaimCache, ADriverThatHasNotAnsweredHasNoDevicesInTheCheckpoint) {
   }
 }
 
+TEST(ClaimCache, EveryClaimAndDriverSurvivesTheCheckpoint) {
+  ClaimCache cache;
+  for (const char* name : {"c", "d"}) {
+    ClaimInfo info = Claim();
+    info.name = name;
+    for (const char* driver : {"x", "y"}) {
+      info.drivers[driver] = {.devices = {{.pool_name = "pool", .device_name = name}},
+                              .answered = true,
+                              .skip_node_operations = {"NodeUnprepareResources"}};
+    }
+    cache.Add(info);
+  }
+  ClaimCache again;
+  ClaimInfo stale = Claim();
+  stale.name = "stale";
+  again.Add(stale);
+  again.Load(cache.Save());
+  EXPECT_EQ(again.claims().size(), 2u) << "what it held before is replaced";
+  for (const char* name : {"n/c", "n/d"}) {
+    ASSERT_NE(again.Find(name), nullptr);
+    ASSERT_EQ(again.Find(name)->drivers.size(), 2u);
+    for (const auto& [driver, state] : again.Find(name)->drivers) {
+      EXPECT_EQ(state.skip_node_operations, std::vector<std::string>{"NodeUnprepareResources"});
+      EXPECT_EQ(state.devices.size(), 1u);
+      EXPECT_TRUE(state.answered) << "it skips only unprepare";
+    }
+  }
+  again.Load(std::nullopt);
+  EXPECT_TRUE(again.claims().empty());
+}
+
+// Kubernetes writes null for them.
+TEST(ClaimCache, NothingIsAbsentInTheCheckpointAndNotAnEmptyList) {
+  EXPECT_EQ(ClaimCache().Save(), std::nullopt);
+  ClaimInfo info = Claim();
+  info.drivers["d"] = {.devices = {{.pool_name = "pool", .device_name = "a"}}, .answered = true};
+  ClaimCache cache;
+  cache.Add(info);
+  const CheckpointState state = cache.Save();
+  const auto& device = state->front().driver_state->at("d").devices->front();
+  EXPECT_FALSE(device.request_names.has_value());
+  EXPECT_FALSE(device.cdi_device_ids.has_value());
+  EXPECT_FALSE(device.share_id.has_value());
+}
+
+TEST(ClaimCache, FindsTheClaimsOfAPodAndThePodsOfAllClaims) {
+  ClaimCache cache;
+  for (const auto& [name, pods] : std::map<std::string, std::set<std::string>>{
+           {"a", {"p"}}, {"b", {"q"}}, {"c", {"p", "r"}}}) {
+    ClaimInfo info = Claim();
+    info.name = name;
+    info.pod_uids = pods;
+    cache.Add(info);
+  }
+  EXPECT_EQ(cache.KeysOfPod("p"), (std::vector<std::string>{"n/a", "n/c"}));
+  EXPECT_EQ(cache.KeysOfPod("r"), (std::vector<std::string>{"n/c"}));
+  EXPECT_TRUE(cache.KeysOfPod("nobody").empty());
+  EXPECT_EQ(cache.PodUids(), (std::set<std::string>{"p", "q", "r"}));
+  const ClaimCache& constant = cache;
+  EXPECT_EQ(constant.Find("n/b")->name, "b");
+  EXPECT_EQ(constant.Find("n/x"), nullptr);
+}
+
 }  // namespace
 }  // namespace drakkar::node

@@ -112,10 +112,6 @@ bool DraManager::KnowsDevices(Value pod) const {
   });
 }
 
-bool DraManager::HoldsClaims(const std::string& pod_uid) const {
-  return !cache_.KeysOfPod(pod_uid).empty();
-}
-
 std::optional<std::string> DraManager::FindDisallowedSkip(const std::string& pod_uid) const {
   if (options_.gates.Enabled(Gate::kDRAOptionalNodePreparation) ||
       !options_.gates.Enabled(Gate::kNodeDeclaredFeatures)) {

@@ -75,7 +75,6 @@ class DraManager {
   // Whether the devices of every claim of the pod are known, from this process or the previous one.
   // Enough for a container in an existing sandbox.
   bool KnowsDevices(api::Value pod) const;
-  bool HoldsClaims(const std::string& pod_uid) const;
   // A cached claim of the pod that skips node operations although the gate is off. After a restart,
   // admission rejects such a pod.
   std::optional<std::string> FindDisallowedSkip(const std::string& pod_uid) const;

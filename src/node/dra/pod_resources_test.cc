@@ -109,6 +109,33 @@ TEST(PodResourcesService, EachContainerHasTheDevicesOfTheRequestsItNames) {
                                 "one shared/share-r", "none"));
 }
 
+TEST(PodResourcesService, ListsEveryClaimOfAContainerAndEveryRequestOfADevice) {
+  GpuNode node;
+  node.driver.plugin.prepare_claim = [](const rpc::ClaimReference& claim) {
+    rpc::PrepareResult result;
+    result.devices.push_back({.request_names = {"first", "second/small"},
+                              .pool_name = "pool",
+                              .device_name = "of-" + claim.name});
+    return result;
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreateClaim("d", {"gpu.example.com/dev-1"});
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[
+      {"name":"c","request":"second"},{"name":"d","request":"first"}]}}])",
+                 {"c", "d"});
+  std::vector<std::string> seen;
+  const rpc::PodResources described = Questions(node).Get("p");
+  EXPECT_EQ(described.name, "p");
+  EXPECT_EQ(described.namespace_name, "default");
+  for (const auto& resource : described.containers.at(0).dynamic_resources) {
+    EXPECT_EQ(resource.claim_namespace, "default");
+    for (const auto& device : resource.claim_resources) {
+      seen.push_back(resource.claim_name + " " + device.device_name);
+    }
+  }
+  EXPECT_THAT(seen, ElementsAre("c of-c", "d of-d"));
+}
+
 TEST(PodResourcesService, CallsAreLimitedToAHundredPerSecondWithBurstsOfTen) {
   GpuNode node;
   Questions questions(node);

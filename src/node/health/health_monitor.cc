@@ -48,7 +48,6 @@ void HealthMonitor::Add(const PluginInstancePtr& plugin) {
   const std::uint64_t id = next_id_++;
   streams_[id].plugin = plugin;
   Select(plugin->driver);
-  if (streams_[id].opening) Open(id);
 }
 
 void HealthMonitor::Remove(const PluginInstancePtr& plugin) {
@@ -91,9 +90,7 @@ void HealthMonitor::Select(const std::string& driver) {
   for (const auto& [id, stream] : streams_) {
     if (stream.plugin->driver != driver) continue;
     newest = id;
-    // During registration a plugin has no client yet.
-    if (stream.plugin->client != nullptr && stream.plugin->client->IsConnected())
-      newest_connected = id;
+    if (stream.plugin->client->IsConnected()) newest_connected = id;
   }
   const std::uint64_t chosen = newest_connected != 0 ? newest_connected : newest;
   for (auto& [id, stream] : streams_) {
@@ -109,7 +106,7 @@ void HealthMonitor::Select(const std::string& driver) {
       stream.retry.reset();
       stream.service = 0;
       cache_.HandOver(driver, id, chosen);
-    } else if (!stream.open && !stream.opening && !stream.retry &&
+    } else if (!stream.open && !stream.retry &&
                stream.service < stream.plugin->health_services.size()) {
       // Posted, because this may run inside a connection's callback.
       stream.opening = true;
@@ -308,9 +305,9 @@ void HealthMonitor::CountDevices() const {
     if (counts.contains(driver)) continue;
     for (const auto state : kStates) options_.metrics->RemoveGauge(kName, labels(driver, state));
   }
-  counted_.clear();
+  std::set<std::string> counted;
   for (auto& [driver, count] : counts) {
-    counted_.insert(driver);
+    counted.insert(driver);
     for (const auto state : kStates) {
       options_.metrics
           ->GetGauge(kName, "Devices reported by a driver or held by a pod, by current health",
@@ -318,6 +315,7 @@ void HealthMonitor::CountDevices() const {
           .Set(count[state]);
     }
   }
+  counted_ = std::move(counted);
 }
 
 Draft HealthMonitor::ListDevices() const {

@@ -29,7 +29,7 @@ class ImmediateWork final : public BlockingWork {
 // A driver whose streams the test controls.
 class ScriptedClient final : public rpc::DraPluginClient {
  public:
-  bool IsConnected() const override { return true; }
+  bool IsConnected() const override { return connected; }
   void Prepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::PrepareDone) override {}
   void AnnouncePrepare(const std::vector<rpc::AnnouncedClaim>&, Duration) override {}
   void Unprepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::UnprepareDone) override {}
@@ -43,6 +43,7 @@ class ScriptedClient final : public rpc::DraPluginClient {
     auto end = std::move(stream.on_end);
     end(std::move(result));
   }
+  bool connected = true;
   int opened = 0;
   rpc::HealthStreamCallbacks stream;
 };
@@ -147,6 +148,78 @@ TEST_F(HealthMonitorTest, ADriverWithoutTheServiceIsAskedAgainOnlyAfterItReconne
   monitor.Connected(plugins[0]);
   loop.RunUntilIdle();
   EXPECT_EQ(client.opened, 2);
+}
+
+TEST_F(HealthMonitorTest, ADriverThatLostTheServiceAfterAFailureIsAskedAgainAfterItReconnects) {
+  ScriptedClient& client = Add("d");
+  client.End(Unavailable("restarting"));
+  loop.Advance(seconds(2));
+  ASSERT_EQ(client.opened, 2) << "after the back-off";
+  client.End(Error{ErrorCode::kUnimplemented, "no such service"});
+  monitor.Connected(plugins[0]);
+  loop.RunUntilIdle();
+  EXPECT_EQ(client.opened, 3);
+}
+
+TEST_F(HealthMonitorTest, AnInstanceThatIsUsedAgainIsAskedForHealthAgain) {
+  ScriptedClient& old = Add("d");
+  old.End(Error{ErrorCode::kUnimplemented, "no such service"});
+  ScriptedClient& successor = Add("d");
+  EXPECT_EQ(successor.opened, 1);
+  successor.connected = false;
+  monitor.DriverUsable("d");
+  loop.RunUntilIdle();
+  EXPECT_EQ(old.opened, 2);
+}
+
+TEST_F(HealthMonitorTest, WhatARemovedInstanceStillSaysIsIgnored) {
+  ScriptedClient& client = Add("d");
+  rpc::HealthStreamCallbacks stream = std::move(client.stream);
+  ScriptedClient& other = Add("e");
+  Report(other, "x", DeviceHealthState::kHealthy);
+  published.clear();
+  monitor.Remove(plugins[0]);
+  stream.on_report(node::Report("a", DeviceHealthState::kHealthy));
+  stream.on_end(Ok());
+  loop.Advance(seconds(2));
+  EXPECT_TRUE(published.empty());
+  EXPECT_EQ(Devices(), "e/x Healthy; ");
+}
+
+TEST_F(HealthMonitorTest, OnlyInstancesThatAreRemovedOrReplacedLoseTheirStream) {
+  Add("d");
+  ScriptedClient& second = Add("d");
+  ScriptedClient& other = Add("e");
+  Report(second, "a", DeviceHealthState::kHealthy);
+  Report(other, "x", DeviceHealthState::kHealthy);
+  monitor.Remove(plugins[0]);
+  loop.RunUntilIdle();
+  EXPECT_EQ(Devices(), "d/a Healthy; e/x Healthy; ");
+  EXPECT_EQ(second.opened, 1);
+  monitor.Remove(plugins[1]);
+  loop.RunUntilIdle();
+  EXPECT_EQ(Devices(), "e/x Healthy; ");
+  monitor.Remove(plugins[1]);  // no longer known
+  EXPECT_EQ(other.opened, 1);
+}
+
+TEST_F(HealthMonitorTest, GaugesOfDriversWithoutDevicesAreRemoved) {
+  auto gauge = [&](const std::string& driver) {
+    monitor.CountDevices();
+    return metrics.Text().find(StrCat("drakkar_node_devices{driver_name=\"", driver, "\"")) !=
+           std::string::npos;
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (const char* driver : {"d", "e"}) {
+      claims.Add(Claim(driver, {"p"}, {{driver, {"a"}}}));
+      EXPECT_TRUE(gauge(driver));
+    }
+    claims.Erase("default/d");
+    EXPECT_FALSE(gauge("d"));
+    EXPECT_TRUE(gauge("e"));
+    claims.Erase("default/e");
+    EXPECT_FALSE(gauge("e"));
+  }
 }
 
 TEST_F(HealthMonitorTest, AReportResetsTheBackOff) {
@@ -269,6 +342,14 @@ TEST_F(HealthMonitorTest, AContainerHasRowsOnlyForTheRequestsItNames) {
     }
     return text;
   };
+  auto other_pod = api::Draft((*pod));
+  other_pod["metadata"]["uid"] = "another";
+  const api::TreePtr another = other_pod.Freeze();
+  EXPECT_TRUE(monitor.ResourceStatus(another->root(), another->root()["spec"]["containers"].at(2))
+                  .Freeze()
+                  ->root()
+                  .empty())
+      << "it does not hold the claim";
   EXPECT_EQ(rows(0), "claim:gpu/other d/pool/a; ");
   EXPECT_EQ(rows(1), "claim:gpu/small d/pool/b; ");
   EXPECT_EQ(rows(2), "claim:gpu d/pool/a; claim:gpu d/pool/b; ");

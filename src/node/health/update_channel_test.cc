@@ -48,6 +48,25 @@ TEST(UpdateChannel, ABurstIsCoalescedAndNobodyStarves) {
   EXPECT_EQ(channel.waiting(), 0u);
 }
 
+TEST(UpdateChannel, APodQueuedDuringADeliveryCausesNoTurnOfItsOwn) {
+  SeededLoop loop;
+  int looks = 0;
+  std::function<void()> first;
+  UpdateChannel channel(loop, nullptr, [&](const std::string&) {
+    if (++looks == 1) first();
+  });
+  first = [&] { channel.Send("dra", {"again"}); };
+  std::set<std::string> many;
+  for (std::size_t i = 0; i < UpdateChannel::kMaxPodsPerTurn + 1; ++i) {
+    many.insert("pod-" + std::to_string(i));
+  }
+  channel.Send("dra", many);
+  int turns = 0;
+  while (loop.RunOne()) ++turns;
+  EXPECT_EQ(looks, static_cast<int>(many.size()) + 1);
+  EXPECT_EQ(turns, 2);
+}
+
 TEST(UpdateChannel, NothingIsDeliveredAfterItIsDestroyed) {
   SeededLoop loop;
   int looks = 0;
