@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants small bugs and runs the tests that reach them.
 
-  mutate.py PATH... [--count N] [--seed S] [--again] [--all-tests] [--vectors] [--list]
+  mutate.py PATH... [--count N] [--seed S] [--again] [--tests REGEX] [--all-tests] [--vectors] [--list]
 
 PATH is a folder or a .cc file. Of all places where a bug can be planted, N are drawn. They are
 compiled into one build, in a copy of the tree below build/mutate; each test case then runs once to
@@ -37,7 +37,7 @@ sys.dont_write_bytecode = True
 import sites as sites_module  # noqa: E402
 
 GOAL = 0.9
-NOT_CODE = re.compile(r"(_test|_bench|_fuzz)\.cc$|/testing/|/testdata/")
+NOT_CODE = re.compile(r"(_test|_bench|_fuzz|_contract|_main)\.cc$|/testing/|/testdata/")
 FLAGS = ("-I", "-isystem", "-D", "-std")
 COMPILE_ROUNDS = 6
 MUTATED = ".mutated"
@@ -348,22 +348,37 @@ def passes(build, test, environment, usual):
     return False
 
 
+def suites_below(folder):
+    """The test suites that are defined in the files of a folder."""
+    found = set()
+    for path in (ROOT / folder).glob("*_test.cc"):
+        found |= set(re.findall(r"^TEST(?:_F|_P)?\((\w+),", path.read_text(), re.M))
+    return found
+
+
+def suite_of(case):
+    """The suite of a case, which may be "Values/Suite.Name/0"."""
+    return case.split(".")[0].split("/")[-1]
+
+
 def try_mutant(build, tests, site, vectors):
-    """"killed", "survived" or "unreached"."""
-    reached = False
+    """"killed", "survived" or "unreached". The tests next to the code come first, because they usually kill it."""
+    near_suites = suites_below(os.path.dirname(site.path))
+    near, far = [], []
     for test in sorted(tests, key=lambda t: sum(t.seconds.values())):
         cases = [case for case, numbers in test.cases.items() if site.number in numbers]
-        if not cases:
-            continue
-        reached = True
-        usual = sum(test.seconds[case] for case in cases)
-        chosen = ":".join(sorted(cases, key=test.seconds.get))
+        for batch, is_near in ((near, True), (far, False)):
+            chosen = [case for case in cases if (suite_of(case) in near_suites) == is_near]
+            if chosen:
+                batch.append((test, chosen))
+    for test, cases in near + far:
         environment = test_environment(vectors, DRAKKAR_MUTANT=str(site.number))
+        chosen = ":".join(cases)
         if len(chosen) < MAX_FILTER_BYTES:
             environment["GTEST_FILTER"] = chosen
-        if not passes(build, test, environment, usual):
+        if not passes(build, test, environment, sum(test.seconds[case] for case in cases)):
             return "killed"
-    return "survived" if reached else "unreached"
+    return "survived" if near or far else "unreached"
 
 
 def show(site, texts, why):
@@ -384,6 +399,7 @@ def main():
                         help="run the survivors of the last run of these paths")
     parser.add_argument("--all-tests", action="store_true",
                         help="also run other modules' tests and tests/, not only those of the module")
+    parser.add_argument("--tests", metavar="REGEX", help="only build and run test programs whose name matches")
     parser.add_argument("--vectors", action="store_true", help="let tests read the conformance vectors")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
     options = parser.parse_args()
@@ -414,6 +430,8 @@ def main():
     if not chosen:
         fail("nothing to mutate")
     tests = tests_of(build, chosen, options.all_tests)
+    if options.tests:
+        tests = [test for test in tests if re.search(options.tests, test.name)]
     if not tests:
         fail("no test program covers these files")
     say(f"building {len(tests)} test programs")
