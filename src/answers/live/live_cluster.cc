@@ -41,6 +41,8 @@ LiveCluster::LiveCluster(EventLoop& loop, Random& random, client::Client& client
     const api::KindSchema* schema = api::FindKind(each.group, version, each.name);
     if (schema == nullptr) continue;
     client::Informer::Options options{.collection = {schema, "", "", ""}};
+    // Servers with the default gates do not serve it.
+    options.may_be_missing = each.kind == SnapshotKind::kTaintRules;
     if (each.kind == SnapshotKind::kLeases) options.collection.namespace_ = "kube-node-lease";
     if (each.kind == SnapshotKind::kPods || each.kind == SnapshotKind::kClaims) {
       options.collection.namespace_ = first.only_namespace;
@@ -61,7 +63,13 @@ void LiveCluster::Changed(SnapshotKind kind) {
 }
 
 void LiveCluster::Start() {
-  for (Kind& kind : kinds_) kind.informer->Start();
+  for (Kind& kind : kinds_) {
+    kind.informer->OnSynced([this] {
+      if (!has_synced()) return;
+      for (const Kind& each : kinds_) Objects().swap(first_.*each.into);
+    });
+    kind.informer->Start();
+  }
 }
 
 bool LiveCluster::has_synced() const {

@@ -42,7 +42,7 @@ class LiveCluster {
   };
   void Changed(SnapshotKind kind);
 
-  const Snapshot first_;
+  Snapshot first_;  // without objects once they have been listed
   std::vector<Kind> kinds_;
   std::function<void(SnapshotKind)> on_change_;
   std::uint64_t changes_ = 0;

@@ -32,10 +32,12 @@ class FakeClient final : public client::Client {
     }
     loop_.Post([done, reply] { done(reply); });
   }
-  void List(client::ResourceRef, client::ListOptions options,
+  void List(client::ResourceRef ref, client::ListOptions options,
             std::function<void(client::ListReply)> done) override {
     selectors.push_back(options.field_selector);
     client::ListReply reply{.resource_version = 1};
+    if (ref.kind->kind == missing) reply.error = Error{ErrorCode::kNotFound, "no such kind"};
+    if (ref.kind->kind == "Pod") reply.items = pods;
     if (options.limit == 1 && is_down) reply.error = Error{ErrorCode::kUnavailable, "down"};
     loop_.Post([done, reply] { done(reply); });
   }
@@ -68,6 +70,8 @@ class FakeClient final : public client::Client {
   std::optional<ErrorCode> refuse;
   std::string health = "Healthy";
   bool is_down = false;
+  std::string missing;  // a kind that the server does not serve
+  answers::Objects pods;
 
  private:
   EventLoop& loop_;
@@ -75,13 +79,21 @@ class FakeClient final : public client::Client {
 
 class FollowerTest : public ::testing::Test {
  protected:
-  FollowerTest() { follower_.Start(); }
-
   SeededLoop loop_;
   FakeClient client_{loop_};
   int changes_ = 0;
   Follower follower_{loop_, loop_.random(), client_, {}, [this](bool) { ++changes_; }};
 };
+
+TEST_F(FollowerTest, FollowsServersThatDoNotServeDeviceTaintRules) {
+  client_.missing = "DeviceTaintRule";
+  client_.pods.push_back(std::make_shared<const api::Object>(
+      api::ParseJson(R"({"metadata":{"name":"p","namespace":"n","resourceVersion":"1"}})")
+          .value()));
+  follower_.Start();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(follower_.Take().pods.size(), 1u);
+}
 
 TEST_F(FollowerTest, AsksNodesForDeviceHealthOnlyWhileSomebodyLooks) {
   follower_.SetNodes({"a", "b"});

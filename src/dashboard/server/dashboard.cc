@@ -20,6 +20,9 @@ constexpr char kLoopback[] = "127.0.0.1";
 constexpr std::size_t kMaxConnections = 128;
 constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
 constexpr std::size_t kMaxBodyBytes = 1024;  // a GET has none
+// Every local user can connect, so a connection that does nothing does not stay.
+constexpr Duration kRequestTimeout = std::chrono::seconds(10);
+constexpr Duration kIdleTimeout = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -146,6 +149,8 @@ struct Dashboard::Impl final : Source, Backend {
     net::HttpServerOptions server_options;
     server_options.address = {.host = kLoopback, .port = options.port};
     server_options.max_connections = kMaxConnections;
+    server_options.request_timeout = kRequestTimeout;
+    server_options.idle_timeout = kIdleTimeout;
     server_options.limits.max_header_bytes = kMaxHeaderBytes;
     server_options.limits.max_body_bytes = kMaxBodyBytes;
     server = std::make_unique<net::HttpServer>(http.loop(), server_options, router);

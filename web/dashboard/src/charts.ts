@@ -20,8 +20,8 @@ export interface Frame {
 
 const width = 720;
 const height = 180;
-const left = 40;
-const bottom = 22;
+const left = 46;
+const bottom = 26;
 const top = 10;
 
 /** 1, 2 or 5 times a power of ten that is at least `value`. */

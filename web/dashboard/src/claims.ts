@@ -24,6 +24,7 @@ export class Claims {
       ...claimStates.map((each) => h("option", { value: each }, each === "InUse" ? "In use" : each))) as HTMLSelectElement;
     this.list = new List<Claim>({
       path: "claims",
+      noun: "claim",
       placeholder: "Find a claim or pod",
       empty: "There are no claims.",
       query: () => (state.value ? { state: state.value } : ({} as Record<string, string>)),

@@ -25,6 +25,7 @@ export class Health {
   constructor(open: (id: DeviceId) => void) {
     this.list = new List<Event, Totals>({
       path: "health",
+      noun: "change",
       placeholder: "Find a device, node or message",
       empty: "No device has changed its health or its taints since the dashboard was started.",
       key: (event) => `${event.at} ${event.driver}/${event.pool}/${event.device} ${event.what}`,
@@ -35,8 +36,8 @@ export class Health {
           h("span", { class: "name" }, h("b", {}, event.device), h("span", { class: "muted" }, event.node ? ` on ${event.node}` : ` in ${event.pool}`)),
           h("span", { class: "message muted" }, event.message ?? ""))),
       onPage: (page) => fill(this.tiles,
-        tile("Unhealthy", page.unhealthy, "unhealthy"), tile("Healthy", page.healthy, "healthy"),
-        tile("Unknown", page.unknown, "unknown")),
+        tile("unhealthy", page.unhealthy, page.unhealthy ? "bad" : ""), tile("healthy", page.healthy),
+        tile("unknown", page.unknown)),
     });
     this.element = h("section", { class: "view" }, this.tiles, this.list.element);
   }

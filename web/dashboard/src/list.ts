@@ -1,7 +1,7 @@
 // A list that the server filters and cuts: a search field, rows, and "show more".
 import { ask } from "./client";
 import { debounce, h } from "./dom";
-import { count } from "./format";
+import { count, plural } from "./format";
 
 interface Page<T> {
   total: number;
@@ -23,6 +23,7 @@ export class List<T, Extra = unknown> {
 
   constructor(private readonly options: {
     path: string;
+    noun: string;
     placeholder: string;
     empty: string;
     key: (item: T) => string;
@@ -94,13 +95,13 @@ export class List<T, Extra = unknown> {
     if (page.total === 0) {
       this.foot.replaceChildren(this.search.value ? "Nothing matches." : this.options.empty);
     } else if (page.items.length < page.total) {
-      this.foot.replaceChildren(`${count(page.items.length)} of ${count(page.total)} `, this.shown < 500
+      this.foot.replaceChildren(`${count(page.items.length)} of ${plural(page.total, this.options.noun)}. `, this.shown < 500
         ? h("button", { type: "button", class: "link", onclick: () => {
           this.shown = Math.min(500, this.shown * 2);
           void this.refresh();
         } }, "Show more") : "Search to see others.");
     } else {
-      this.foot.replaceChildren(count(page.total));
+      this.foot.replaceChildren(plural(page.total, this.options.noun));
     }
   }
 }

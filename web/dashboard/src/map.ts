@@ -1,5 +1,6 @@
 // The map of all devices: a canvas as large as the window, with only the visible nodes drawn.
-import { debounce, h } from "./dom";
+import { ask } from "./client";
+import { debounce, fill, h } from "./dom";
 import { count, plural } from "./format";
 import { Layout, type Metrics, type Spot } from "./map_layout";
 import { drawMark, mark, stateOf, states } from "./marks";
@@ -12,6 +13,12 @@ const sizes: Metrics[] = [
   { cell: 30, label: 168, gutter: 36, font: 13 },
   { cell: 42, label: 190, gutter: 44, font: 14 },
 ];
+
+interface Free {
+  groups: {
+    name: string; total: number; free: number; held: number; waiting: number; tainted: number; unhealthy: number; unusable: number;
+  }[];
+}
 
 export class DeviceMap {
   readonly element: HTMLElement;
@@ -29,6 +36,8 @@ export class DeviceMap {
   private readonly scroller = h("div", { class: "map-scroll" });
   private readonly line = h("div", { class: "map-line", role: "status" });
   private readonly empty = h("div", { class: "empty" });
+  private readonly classes = h("div", { class: "panel classes", hidden: true });
+  private asking = false;
   private readonly sprites = new Map<string, HTMLCanvasElement>();
   private layout = new Layout([], 1, sizes[2]!);
   private zoom = -1; // chosen by hand; -1: by the number of devices
@@ -51,7 +60,8 @@ export class DeviceMap {
           h("div", { class: "zoom", role: "group", "aria-label": "Size" },
             h("button", { type: "button", "aria-label": "Smaller", onclick: zoomBy(-1) }, "−"),
             h("button", { type: "button", "aria-label": "Larger", onclick: zoomBy(1) }, "+")))),
-      h("div", { class: "panel map-panel" }, this.scroller, this.empty, this.line));
+      h("div", { class: "panel map-panel" }, this.scroller, this.empty, this.line),
+      this.classes);
     this.search.addEventListener("input", debounce(120, () => this.arrange()));
     this.scroller.addEventListener("scroll", () => this.draw(), { passive: true });
     this.canvas.addEventListener("pointermove", (event) => this.hover(this.spotAt(event)));
@@ -85,18 +95,39 @@ export class DeviceMap {
       this.arrange();
     } else {
       this.draw();
+      void this.showClasses();
     }
     if (this.selected) this.describe(this.selected);
+  }
+
+  /** What is free by class, as `drakkar free` counts it, if the map leaves room for it. */
+  private async showClasses(): Promise<void> {
+    this.classes.hidden = this.cluster.rows.length === 0 || this.layout.height > this.element.clientHeight / 3;
+    if (this.classes.hidden || this.asking) return;
+    this.asking = true;
+    try {
+      const free = await ask<Free>("free", { by: "class" });
+      const columns = ["total", "free", "held", "waiting", "tainted", "unhealthy", "unusable"] as const;
+      fill(this.classes, h("table", { class: "counts" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "class"), ...columns.map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, ...free.groups.map((group) => h("tr", {}, h("th", { scope: "row" }, group.name),
+          ...columns.map((name) => h("td", { class: group[name] ? "" : "zero" }, count(group[name]))))))));
+    } catch {
+      this.classes.hidden = true; // the map says the same per device
+    } finally {
+      this.asking = false;
+    }
   }
 
   private sizeIndex(): number {
     if (this.zoom >= 0) return this.zoom;
     const total = this.cluster.total;
-    const touch = matchMedia("(pointer: coarse)").matches || this.scroller.clientWidth < 600;
-    if (total <= 64 && !touch) return 4;
-    if (total <= 400) return 3;
-    if (total <= 2_000) return 2;
-    return total <= 10_000 || touch ? 1 : 0;
+    const narrow = matchMedia("(pointer: coarse)").matches || this.scroller.clientWidth < 600;
+    let index = total <= 64 ? 4 : total <= 400 ? 3 : total <= 2_000 ? 2 : total <= 10_000 || narrow ? 1 : 0;
+    // Rather smaller cells than a node on two lines.
+    const most = this.cluster.rows.reduce((longest, row) => Math.max(longest, row.states.length), 1);
+    while (index > 1 && sizes[index]!.cell * Math.min(most, 10) > this.scroller.clientWidth * 2 / 3) --index;
+    return index;
   }
 
   private restyle(): void {
@@ -155,6 +186,7 @@ export class DeviceMap {
     this.sayEmpty();
     this.draw();
     this.describe(this.selected);
+    void this.showClasses();
   }
 
   /** The names get a third of a narrow page at most. */
@@ -167,6 +199,7 @@ export class DeviceMap {
     const none = this.layout.rows.length === 0;
     this.scroller.hidden = none;
     this.empty.hidden = !none || !this.cluster.head;
+    this.line.hidden = none;
     if (!none || !this.cluster.head) return;
     if (this.cluster.rows.length > 0) {
       this.empty.replaceChildren(h("h2", {}, "Nothing matches"),
@@ -175,8 +208,8 @@ export class DeviceMap {
     }
     this.empty.replaceChildren(h("h2", {}, "No devices yet"),
       h("p", {}, "A device appears here when its driver publishes it in a ResourceSlice."),
-      h("p", {}, `${plural(this.cluster.head.nodes, "node")} in the cluster. `,
-        h("code", {}, "drakkar doctor"), " finds drivers that are registered nowhere."));
+      h("p", {}, `The cluster has ${this.cluster.head.nodes ? plural(this.cluster.head.nodes, "node") : "no nodes"}. `,
+        h("code", {}, "drakkar get resourceslices"), " lists what drivers have published."));
   }
 
   private draw(): void {

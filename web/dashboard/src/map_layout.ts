@@ -29,8 +29,9 @@ export class Layout {
   constructor(readonly rows: Row[], readonly width: number, readonly metrics: Metrics) {
     const { cell, label, gutter } = metrics;
     const most = rows.reduce((longest, row) => Math.max(longest, row.states.length), 1);
-    const fitting = Math.max(1, Math.floor((width - label) / cell));
-    this.perLine = Math.min(most, longestLine, fitting);
+    // Lines of equal length: eight devices that do not fit one line become four and four.
+    const fitting = Math.min(longestLine, Math.max(1, Math.floor((width - label) / cell)));
+    this.perLine = Math.ceil(most / Math.ceil(most / fitting));
     const needed = label + this.perLine * cell + gutter;
     this.columns = Math.max(1, Math.floor((width + gutter) / needed));
     // One column may be as wide as it is; several share the width evenly.

@@ -19,11 +19,14 @@ interface Pod {
 export class Pending {
   readonly element: HTMLElement;
   private readonly list: List<Pod>;
-  private readonly opened = new Set<string>();
+  /** The rows that are open, with what asks again. */
+  private readonly opened = new Map<string, () => void>();
+  private asked = 0;
 
   constructor() {
     this.list = new List<Pod>({
       path: "pending",
+      noun: "pod",
       placeholder: "Find a pod, owner or stage",
       empty: "No pod is waiting.",
       key: (pod) => `${pod.namespace}/${pod.name}`,
@@ -34,6 +37,10 @@ export class Pending {
 
   refresh(): void {
     void this.list.refresh();
+    // An answer takes the server up to a second in a large cluster.
+    if (performance.now() - this.asked < 5_000) return;
+    this.asked = performance.now();
+    for (const again of this.opened.values()) again();
   }
 
   focusSearch(): void {
@@ -50,6 +57,15 @@ export class Pending {
       h("span", { class: "amount muted" }, pod.claims ? plural(pod.claims, "claim") : "no claims"),
       age(pod.since),
       h("span", { class: "message muted" }, pod.message ?? (pod.node ? `on ${pod.node}` : "")));
+    const again = () => {
+      ask<Why>("why", { kind: "pod", namespace: pod.namespace, name: pod.name })
+        .then((why) => {
+          const unfolded = new Set([...answer.querySelectorAll("details[open] summary")].map((each) => each.lastElementChild?.textContent));
+          answer.replaceChildren(renderWhy(why));
+          for (const each of answer.querySelectorAll("details")) each.open = unfolded.has(each.querySelector("summary")?.lastElementChild?.textContent);
+        })
+        .catch((error: unknown) => answer.replaceChildren(h("p", { class: "failed" }, error instanceof Error ? error.message : String(error))));
+    };
     const toggle = (open: boolean) => {
       button.setAttribute("aria-expanded", String(open));
       answer.hidden = !open;
@@ -57,11 +73,9 @@ export class Pending {
         this.opened.delete(key);
         return;
       }
-      this.opened.add(key);
+      this.opened.set(key, again);
       if (answer.childElementCount === 0) answer.replaceChildren(h("p", { class: "muted" }, "Asking the scheduler's code…"));
-      ask<Why>("why", { kind: "pod", namespace: pod.namespace, name: pod.name })
-        .then((why) => answer.replaceChildren(renderWhy(why)))
-        .catch((error: unknown) => answer.replaceChildren(h("p", { class: "failed" }, error instanceof Error ? error.message : String(error))));
+      again();
     };
     button.addEventListener("click", () => toggle(answer.hidden));
     if (this.opened.has(key)) toggle(true);
