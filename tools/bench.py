@@ -151,6 +151,8 @@ class Up:
             self.process.kill()
             self.process.wait()
         self.log.close()
+        if (self.data / "network").exists():
+            subprocess.run([DRAKKAR, "down", f"--data-dir={self.data}"], stdout=subprocess.DEVNULL, check=False)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

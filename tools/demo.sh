@@ -29,6 +29,8 @@ cleanup() {
     say "failed; the last lines of the log:"
     tail -n 40 "$work/up.log" 2>/dev/null || true
   fi
+  # The network of the node's pods, and the pod itself if the demo failed.
+  "$drakkar" down --data-dir "$work/data" >/dev/null 2>&1 || true
   rm -rf "$work"
   exit $status
 }

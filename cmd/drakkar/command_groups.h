@@ -19,6 +19,7 @@ void AddStoreCommands(cli::App& app);
 // metadata: the same as the drakkar-metadata binary.
 void AddMetadataCommand(cli::App& app);
 
+void AddDownCommand(cli::App& app);
 void AddDriverCommand(cli::App& app);
 // up, apiserver, controllers, scheduler, node and driver.
 void AddDaemonCommands(cli::App& app);

@@ -23,6 +23,11 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   if (!host.empty() && host != "0.0.0.0" && host != "::") {
     pki_options.server_addresses.push_back(host);
   }
+  if (!options.pod_gateway.empty()) {
+    pki_options.server_addresses.push_back(options.pod_gateway);
+    // A wildcard address includes it.
+    if (pki_options.server_addresses.size() == 1) options.pod_gateway.clear();
+  }
   Result<apiserver::Pki> pki = apiserver::Pki::Open(files, RealClock(), pki_options);
   if (!pki.ok()) return pki.error().Prefixed("certificates");
   std::unique_ptr<ApiServerPart> part(new ApiServerPart(std::move(options), std::move(*pki)));
@@ -33,6 +38,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .store = std::move(*store),
       .pki = part->pki_,
       .address = part->options_.address,
+      .second_host = part->options_.pod_gateway,
       .http_loops = apiserver::ApiServer::DefaultHttpLoops(ProcessorCount()),
       .skip_operations_as_list = part->options_.skip_operations_as_list,
       .events = part->options_.events,

@@ -23,6 +23,8 @@ class ApiServerPart final : public Part {
     UvLoop& loop;
     std::string data_dir;
     net::Address address;
+    // The address under which pods with a network of their own reach the server; empty: `address`.
+    std::string pod_gateway = {};
     FeatureGates gates;
     bool skip_operations_as_list = false;
     apiserver::EventLimits events = {};

@@ -237,10 +237,15 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!dashboard_port.ok()) return Fail(console, dashboard_port.error());
   UvLoop loop;
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
+  Result<PodNetworkOptions> network = PodNetworkOptions{.shares_host = true};
+  if (arguments.Bool("node")) network = ReadPodNetwork(arguments, RealFileSystem(), data_dir);
+  if (!network.ok()) return Fail(console, network.error());
+  const std::string pod_gateway = network->built_in ? network->built_in->gateway : "";
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
                            .data_dir = data_dir,
                            .address = {.host = arguments.Text("address"), .port = *port},
+                           .pod_gateway = pod_gateway,
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .events = *events,
@@ -285,6 +290,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .beside_api_server = true,
                                   .api_host = arguments.Text("address"),
                                   .api_port = std::to_string(*port),
+                                  .network = std::move(*network),
+                                  .pod_api_host = pod_gateway,
                                   .client_ca_pem = server->pki().ca().certificate_pem,
                                   .serving = std::move(*serving),
                                   .low_latency = arguments.Bool("low-latency")}));
@@ -426,6 +433,18 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   if (!access.ok()) return Fail(console, access.error());
   Result<net::Url> url = net::ParseUrl(access->server);
   if (!url.ok()) return Fail(console, url.error());
+  const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
+  Result<PodNetworkOptions> network = ReadPodNetwork(arguments, files, data_dir);
+  if (!network.ok()) return Fail(console, network.error());
+  if (!settings->cluster_dns.empty() && arguments.Text("cluster-dns").empty()) {
+    network->dns.cluster_dns = settings->cluster_dns;
+  }
+  if (!settings->cluster_domain.empty() && !arguments.Has("cluster-domain")) {
+    network->dns.cluster_domain = settings->cluster_domain;
+  }
+  if (!settings->resolv_conf.empty() && arguments.Text("resolv-conf").empty()) {
+    network->dns.resolv_conf = settings->resolv_conf;
+  }
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeNodePart(
@@ -436,13 +455,14 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .node_name = arguments.Text("node-name"),
        .address = arguments.Text("address"),
        .port = *port,
-       .data_dir = AbsolutePath(arguments.Text("data-dir")),
+       .data_dir = data_dir,
        .root_dir = RootDirectory(arguments),
        .runtime = arguments.Text("runtime"),
        .pod_pids_limit = *pids_limit,
        .seccomp_default = settings->seccomp_default || arguments.Bool("seccomp-default"),
        .api_host = url->host,
        .api_port = std::to_string(url->port),
+       .network = std::move(*network),
        .client_ca_pem = *ca,
        .serving = {*certificate, *key},
        .low_latency = arguments.Bool("low-latency")}));
@@ -571,7 +591,7 @@ void AddDaemonCommands(cli::App& app) {
                      MetadataFlag(),
                      SkipFormFlag(),
                      LowLatencyFlag()},
-                    EventFlags()),
+                    And(PodNetworkFlags(), EventFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -635,7 +655,7 @@ void AddDaemonCommands(cli::App& app) {
                           SeccompDefaultFlag(),
                           RootDirectoryFlag(),
                           LowLatencyFlag()},
-                         KubeletConfigFlags()),
+                         And(PodNetworkFlags(), KubeletConfigFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});

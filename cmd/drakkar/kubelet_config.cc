@@ -61,6 +61,11 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   settings.features.static_configuration = std::move(read->static_configuration);
   settings.pod_pids_limit = root["podPidsLimit"].optional_integer();
   settings.seccomp_default = root["seccompDefault"].boolean();
+  for (api::Value address : root.Entry("clusterDNS").elements()) {
+    settings.cluster_dns.emplace_back(address.str());
+  }
+  settings.cluster_domain = root.Entry("clusterDomain").str();
+  settings.resolv_conf = root.Entry("resolvConf").str();
   std::vector<std::string> unknown;
   settings.feature_gates = KnownGates(settings.feature_gates, unknown);
   // Log all of them once: a user may rely on any of these.

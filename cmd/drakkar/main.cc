@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
       "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from API server to device "
       "driver.");
   cmd::AddDaemonCommands(app);
+  cmd::AddDownCommand(app);
   cli::AddClusterCommands(app);
   cmd::AddDashboardCommand(app);
   cli::AddFeatureCommands(app);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/env/device_node.h"
+#include "base/env/file_lock.h"
 #include "base/exec/backoff.h"
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
@@ -11,6 +12,7 @@
 #include "base/text/text.h"
 #include "base/version.h"
 #include "client/access_reviewer.h"
+#include "cmd/drakkar/node_network.h"
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
@@ -43,6 +45,7 @@ class NodeState {
   NodeState(UvLoop& loop, const NodeOptions& options)
       : loop_(loop),
         options_(options),
+        lock_(NodeLockPath(options.data_dir)),
         wakefulness_(options.low_latency ? std::make_unique<Wakefulness>(loop) : nullptr),
         workers_(kWorkers, kMaxQueuedWork),
         sync_workers_(kSyncWorkers, kMaxQueuedWork),
@@ -64,6 +67,7 @@ class NodeState {
     agent_.reset();
     runtime_.reset();
     nri_.reset();
+    network_.reset();
   }
 
   void Start(std::function<void(Result<void>)> done) {
@@ -89,6 +93,12 @@ class NodeState {
           JoinPath(options_.root_dir, "plugins"), CdiDirectory(options_.data_dir)}) {
       RETURN_IF_ERROR(files.MakeDirectories(directory, 0750));
     }
+    RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(NodeLockPath(options_.data_dir)), 0700));
+    ASSIGN_OR_RETURN(const bool locked, lock_.TryLock());
+    if (!locked) {
+      return FailedPrecondition(StrCat("another node agent is running in ", options_.data_dir,
+                                       ": stop it, or choose another --data-dir"));
+    }
     RETURN_IF_ERROR(images_.Open());
     Result<std::unique_ptr<FileWatcher>> watcher = MakeFileWatcher(loop_);
     if (!watcher.ok()) return watcher.error();
@@ -97,9 +107,11 @@ class NodeState {
     if (auto logs = MakeFileWatcher(loop_, {.reports_writes = true}); logs.ok()) {
       log_watcher_ = std::move(*logs);
     }
+    network_ = std::make_unique<NodeNetwork>(loop_, *watcher_, options_.network, options_.data_dir);
     runtime_ = node::MakeOciRuntime(loop_, workers_, files, RealRandom(), images_,
                                     {.root = JoinPath(options_.data_dir, "runtime"),
                                      .runtime = options_.runtime,
+                                     .network = network_->network(),
                                      .log = [](const std::string& line) { kLog.Info(line); }});
     nri_ = std::make_unique<node::NriServer>(
         node::NriServer::Options{.loop = loop_,
@@ -148,6 +160,12 @@ class NodeState {
         .log_directory = JoinPath(options_.data_dir, "logs"),
         .cdi_directories = {"/etc/cdi", "/var/run/cdi", CdiDirectory(options_.data_dir)},
         .service_variables = node::ApiServerVariables(options_.api_host, options_.api_port),
+        .pod_network_variables =
+            options_.pod_api_host.empty()
+                ? node::Variables()
+                : node::ApiServerVariables(options_.pod_api_host, options_.api_port),
+        .dns = options_.network.dns,
+        .network = network_->network(),
         .port = options_.port,
         .pod_pids_limit = options_.pod_pids_limit,
         .seccomp_default = options_.seccomp_default,
@@ -187,6 +205,7 @@ class NodeState {
 
   UvLoop& loop_;
   const NodeOptions& options_;
+  FileLock lock_;
   Metrics metrics_;
   const std::unique_ptr<Wakefulness> wakefulness_;
   WorkerPool workers_;
@@ -200,6 +219,7 @@ class NodeState {
   node::LoopProber prober_;
   std::unique_ptr<FileWatcher> watcher_;
   std::unique_ptr<FileWatcher> log_watcher_;
+  std::unique_ptr<NodeNetwork> network_;
   std::unique_ptr<node::NriServer> nri_;
   std::unique_ptr<node::Runtime> runtime_;
   std::unique_ptr<node::NodeAgent> agent_;
@@ -329,6 +349,9 @@ std::string RegistryDirectory(const std::string& root_dir) {
 }
 std::string CdiDirectory(const std::string& data_dir) {
   return JoinPath(data_dir, "cdi");
+}
+std::string NodeLockPath(const std::string& data_dir) {
+  return JoinPath(data_dir, "runtime/lock");
 }
 std::string NriSocketPath(const std::string& data_dir) {
   return JoinPath(data_dir, "nri/nri.sock");

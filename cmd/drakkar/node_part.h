@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cmd/drakkar/daemon.h"
+#include "cmd/drakkar/pod_network_flags.h"
 #include "net/tls/certificates.h"
 #include "node/admission/node_features.h"
 
@@ -25,6 +26,8 @@ struct NodeOptions {
   bool beside_api_server = false;  // the API server in this process keeps running if the node fails
   std::string api_host;            // passed to containers
   std::string api_port;
+  PodNetworkOptions network;
+  std::string pod_api_host;   // the same for pods with a network of their own; empty: api_host
   std::string client_ca_pem;  // CA for clients of the node's port
   net::CertificateAndKey serving;
   bool low_latency = false;  // keep idle processors awake while claims are prepared
@@ -35,6 +38,8 @@ std::string ImageDirectory(const std::string& data_dir);
 std::string DefaultRootDirectory(const std::string& data_dir);
 std::string RegistryDirectory(const std::string& root_dir);
 std::string CdiDirectory(const std::string& data_dir);
+// Locked while a node agent runs, so that no other one and no `down` touches its pods.
+std::string NodeLockPath(const std::string& data_dir);
 std::string NriSocketPath(const std::string& data_dir);
 
 // The node agent with the embedded runtime, on its own loop. Stopping it leaves containers running;

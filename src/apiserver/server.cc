@@ -427,6 +427,7 @@ struct ApiServer::Impl {
     ASSIGN_OR_RETURN(std::shared_ptr<const net::TlsContext> context, net::TlsContext::Server(tls));
     net::HttpServerOptions http;
     http.address = options.address;
+    http.second_host = options.second_host;
     http.reuse_port = options.reuse_port;
     http.tls = std::move(context);
     http.limits.max_body_bytes = kMaxTakenBodyBytes;

@@ -32,6 +32,7 @@ class ApiServer {
     std::unique_ptr<storage::Store> store;
     const Pki& pki;
     net::Address address;
+    std::string second_host;  // as in net::HttpServerOptions
     bool reuse_port = false;
     // Number of threads that connections are spread over; 0 serves them on `loop`.
     std::size_t http_loops = 0;

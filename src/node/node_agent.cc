@@ -19,6 +19,7 @@
 #include "node/pods/log_rotation.h"
 #include "node/pods/pod_manager.h"
 #include "node/pods/volume_host.h"
+#include "node/runtime/network/pod_network.h"
 #include "node/status/forgotten_drivers.h"
 #include "node/status/node_registrar.h"
 #include "rpc/server/service_set.h"
@@ -43,6 +44,7 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
 struct NodeAgent::Parts {
   explicit Parts(const Options& options)
       : loop(options.loop),
+        network(options.network),
         wiper(options.loop, options.random, options.client, options.node_name),
         store(
             options.transport,
@@ -107,6 +109,9 @@ struct NodeAgent::Parts {
             .log_root = options.log_directory,
             .host_ip = options.facts.addresses.empty() ? "" : options.facts.addresses.front(),
             .service_variables = options.service_variables,
+            .pod_network_variables = options.pod_network_variables,
+            .dns = options.dns,
+            .network = options.network,
             .services = &services,
             .machine_memory_bytes = options.facts.memory_bytes,
             .machine_cpu_milli = options.facts.cpu_count * 1000,
@@ -134,7 +139,8 @@ struct NodeAgent::Parts {
               .facts = options.facts,
               .labels = options.labels,
               .agent_port = options.port,
-              .not_ready_reason = [this] { return not_ready; }}),
+              .not_ready_reason = [this] { return NotReadyReason(); },
+              .shared_network_reason = [this] { return SharedNetworkReason(); }}),
         forgotten(options.loop, options.random, options.client, options.node_name,
                   [this](const ForgottenDrivers::Change& change) { Forget(change); }) {}
 
@@ -221,7 +227,34 @@ struct NodeAgent::Parts {
     return active;
   }
 
+  std::optional<std::string> NotReadyReason() const {
+    if (not_ready || network == nullptr) return not_ready;
+    const PodNetworkState state = network->State();
+    if (state.mode != PodNetworkMode::kNotReady) return std::nullopt;
+    return DescribeNotReady(state);
+  }
+
+  // Why pods share the host's network; nothing if they have their own.
+  std::optional<std::string> SharedNetworkReason() const {
+    if (network == nullptr) return std::nullopt;
+    const PodNetworkState state = network->State();
+    if (state.mode != PodNetworkMode::kHost) return std::nullopt;
+    return StrCat("pods share the host's network: ", state.message);
+  }
+
+  void TellOfSharedNetwork() {
+    const std::optional<std::string> why = SharedNetworkReason();
+    if (why && node.node() != nullptr) events.Warning(node.node(), "PodsShareHostNetwork", *why);
+  }
+
+  void NetworkChanged() {
+    node.Refresh();
+    TellOfSharedNetwork();
+    if (pods) pods->SyncAll();
+  }
+
   EventLoop& loop;
+  PodNetwork* const network;
   std::optional<std::string> not_ready = "container runtime is not open yet";
   std::optional<NodeFeatures> features;  // once the runtime is open
   std::unique_ptr<PodManager> pods;
@@ -285,7 +318,11 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
     ready.services.OnSynced([&ready] { ready.pods->SyncAll(); });
     ready.services.Start();
+    ready.node.OnRegistered([&ready] { ready.TellOfSharedNetwork(); });
     ready.node.Start();
+    if (ready.network != nullptr) {
+      ready.network->OnStateChanged(ready.lifetime.Guard([&ready] { ready.NetworkChanged(); }));
+    }
     ready.forgotten.Start();
     // Claims of deleted pods are unprepared as soon as the pods are listed, not in the next
     // reconcile.

@@ -13,6 +13,7 @@
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "node/admission/node_features.h"
+#include "node/pods/pod_dns.h"
 #include "node/status/node_facts.h"
 #include "rpc/transport/transport.h"
 
@@ -30,6 +31,7 @@ class HealthMonitor;
 class NetworkProber;
 class PluginStore;
 class PodManager;
+class PodNetwork;
 class Runtime;
 class VolumeHost;
 
@@ -61,8 +63,11 @@ class NodeAgent {
     std::string root_directory = "/var/lib/kubelet";  // checkpoints, volumes
     std::string registry_directory;                   // empty: <root>/plugins_registry
     std::string log_directory = "/var/log/pods";
-    std::vector<std::string> cdi_directories;              // empty: /etc/cdi, /var/run/cdi
-    std::map<std::string, std::string> service_variables;  // address of the API server
+    std::vector<std::string> cdi_directories;                  // empty: /etc/cdi, /var/run/cdi
+    std::map<std::string, std::string> service_variables;      // address of the API server
+    std::map<std::string, std::string> pod_network_variables;  // see PodContext
+    DnsSettings dns;
+    PodNetwork* network = nullptr;  // of the runtime; null: pods share the host's network
     int port = 10250;
     std::int64_t pod_pids_limit = 0;    // processes and threads per pod; 0: no limit
     bool seccomp_default = false;       // RuntimeDefault for containers without a profile

@@ -63,6 +63,9 @@ profiles:
 
 
 class Cluster:
+    # Most tests are not about the network: sharing the host's is faster and leaves no bridge on the machine.
+    network_flags = ("--pod-network=host",)
+
     def __init__(self, drakkar, *flags):
         self.drakkar = os.path.realpath(drakkar)
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-e2e-"))
@@ -80,7 +83,7 @@ class Cluster:
         self.process = subprocess.Popen(
             [self.drakkar, "up", f"--data-dir={os.path.relpath(self.data, ROOT)}", f"--port={self.ports[0]}",
              f"--node-port={self.ports[1]}", "--node-name=n1", "--devices=examples/devices.yaml",
-             *self.flags], cwd=ROOT, stdout=self.log, stderr=self.log)
+             *self.network_flags, *self.flags], cwd=ROOT, stdout=self.log, stderr=self.log)
         wait_until("devices are published",
                    lambda: self.run("get", "resourceslices", "-o", "name", check=False).strip(), 60)
 

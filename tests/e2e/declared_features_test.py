@@ -79,7 +79,7 @@ class SplitCluster(Cluster):
 
     def node(self, release, gates):
         pki = pathlib.Path(self.data) / "pki"
-        self.start_part("node", release, gates, f"--data-dir={self.data}/node", "--node-name=n1",
+        self.start_part("node", release, gates, f"--data-dir={self.data}/node", "--node-name=n1", "--pod-network=host",
                         f"--port={self.ports[1]}", f"--kubeconfig={self.data}/admin.kubeconfig",
                         f"--client-ca-file={pki}/ca.crt", f"--tls-cert-file={pki}/apiserver.crt",
                         f"--tls-private-key-file={pki}/apiserver.key")

@@ -70,7 +70,7 @@ class Parts:
     def start_node(self, *flags):
         pki = self.data / "pki"
         self.start("node", "node", f"--data-dir={self.node_data}", f"--root-dir={self.root}",
-                   f"--kubeconfig={self.kubeconfig}", "--node-name=n1",
+                   f"--kubeconfig={self.kubeconfig}", "--node-name=n1", "--pod-network=host",
                    f"--port={self.node_port}", f"--client-ca-file={pki}/ca.crt", f"--tls-cert-file={pki}/apiserver.crt",
                    f"--tls-private-key-file={pki}/apiserver.key", *flags)
 

@@ -86,6 +86,8 @@ class RequestHandler {
 
 struct HttpServerOptions {
   Address address;
+  // Of a ServerGroup: another IPv4 address, on the same port. The host may not have it yet.
+  std::string second_host;
   bool reuse_port = false;
   std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
   SessionLimits limits;

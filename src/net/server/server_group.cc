@@ -78,6 +78,7 @@ struct ServerGroup::Impl : std::enable_shared_from_this<ServerGroup::Impl> {
   const HttpServerOptions options;
   std::vector<std::unique_ptr<Served>> members;
   std::unique_ptr<Listener> listener;
+  std::unique_ptr<Listener> second_listener;
   std::size_t next = 0;      // where the search for the least loaded member starts
   std::size_t stopping = 0;  // members that have not finished stopping
   std::vector<std::function<void()>> on_stopped;
@@ -89,6 +90,7 @@ ServerGroup::ServerGroup(UvLoop& loop, HttpServerOptions options, std::vector<Me
 ServerGroup::~ServerGroup() {
   impl_->loop.AssertInLoop();
   impl_->listener.reset();
+  impl_->second_listener.reset();
   impl_->on_stopped.clear();
   for (auto& member : impl_->members) {
     impl_->On(*member, [served = member.get()] { served->server.reset(); });
@@ -100,11 +102,15 @@ Result<void> ServerGroup::Start() {
   Listener::Options listen;
   listen.address = impl_->options.address;
   listen.reuse_port = impl_->options.reuse_port;
-  ASSIGN_OR_RETURN(
-      impl_->listener,
-      Listener::Create(impl_->loop, listen, [impl = impl_.get()](std::unique_ptr<Socket> socket) {
-        impl->Accept(std::move(socket));
-      }));
+  auto accept = [impl = impl_.get()](std::unique_ptr<Socket> socket) {
+    impl->Accept(std::move(socket));
+  };
+  ASSIGN_OR_RETURN(impl_->listener, Listener::Create(impl_->loop, listen, accept));
+  if (!impl_->options.second_host.empty()) {
+    listen.address = {.host = impl_->options.second_host, .port = impl_->listener->port()};
+    listen.may_be_absent = true;
+    ASSIGN_OR_RETURN(impl_->second_listener, Listener::Create(impl_->loop, listen, accept));
+  }
   for (auto& member : impl_->members) {
     impl_->On(*member, [impl = impl_.get(), served = member.get()] {
       served->server = std::make_unique<HttpServer>(served->loop, impl->options, served->handler);
@@ -122,6 +128,7 @@ void ServerGroup::Stop(std::function<void()> done) {
   Impl& impl = *impl_;
   impl.loop.AssertInLoop();
   impl.listener.reset();
+  impl.second_listener.reset();
   if (done) impl.on_stopped.push_back(std::move(done));
   if (impl.stopping > 0) return;
   impl.stopping = impl.members.size();

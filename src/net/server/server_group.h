@@ -8,9 +8,10 @@
 
 namespace drakkar::net {
 
-// One port whose connections are served on several loops. `loop` accepts, and passes each
-// connection to the member with the fewest, round-robin among equals. The connection, its TLS and
-// its requests then belong to that member's loop. Lives on `loop`, which may itself be a member's.
+// One port (on one or two addresses) whose connections are served on several loops. `loop` accepts,
+// and passes each connection to the member with the fewest, round-robin among equals. The
+// connection, its TLS and its requests then belong to that member's loop. Lives on `loop`, which
+// may itself be a member's.
 //
 // max_connections applies to all members together. The members' loops must run until the group is
 // destroyed, and must still run the tasks it posts then (the end of their servers).

@@ -1,3 +1,4 @@
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -73,6 +74,10 @@ struct Listener::Node {
     if (options.reuse_port && uv_fileno(&handle, &descriptor) == 0) {
       const int on = 1;
       if (setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0) return -errno;
+    }
+    if (options.may_be_absent && uv_fileno(&handle, &descriptor) == 0) {
+      const int on = 1;
+      if (setsockopt(descriptor, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)) != 0) return -errno;
     }
     return uv_tcp_bind(&tcp, reinterpret_cast<sockaddr*>(&address), 0);
   }

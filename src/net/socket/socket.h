@@ -83,7 +83,8 @@ class Listener {
  public:
   struct Options {
     Address address;
-    bool reuse_port = false;  // several listeners, one per loop, share the port
+    bool reuse_port = false;     // several listeners, one per loop, share the port
+    bool may_be_absent = false;  // the host may not have this IPv4 address yet
     int backlog = 1024;
   };
   using AcceptCallback = std::function<void(std::unique_ptr<Socket>)>;

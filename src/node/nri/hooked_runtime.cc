@@ -234,6 +234,11 @@ class HookedRuntime final : public Runtime {
   Lifetime lifetime_;
 };
 
+std::map<std::string, std::string> Namespaces(const PodSandbox& sandbox) {
+  if (sandbox.network_namespace.empty()) return {};
+  return {{"network", sandbox.network_namespace}};
+}
+
 }  // namespace
 
 rpc::NriPodSandbox DescribeSandbox(const PodSandbox& sandbox) {
@@ -242,7 +247,9 @@ rpc::NriPodSandbox DescribeSandbox(const PodSandbox& sandbox) {
           .uid = sandbox.uid,
           .namespace_name = sandbox.namespace_name,
           .labels = sandbox.labels,
-          .annotations = sandbox.annotations};
+          .annotations = sandbox.annotations,
+          .ips = sandbox.ips,
+          .linux_namespaces = Namespaces(sandbox)};
 }
 
 std::unique_ptr<Runtime> MakeHookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks,

@@ -18,7 +18,10 @@ using api::Value;
 
 constexpr std::int64_t kCpuPeriodUs = 100'000;
 constexpr std::int64_t kMinShares = 2;
-constexpr std::string_view kClusterDomain = "cluster.local";
+// The kernel's limit, without the final zero.
+constexpr std::size_t kMaxKernelHostname = 64;
+constexpr std::string_view kIngressBandwidth = "kubernetes.io/ingress-bandwidth";
+constexpr std::string_view kEgressBandwidth = "kubernetes.io/egress-bandwidth";
 constexpr std::int64_t kMaxShares = 262'144;
 
 std::int64_t CpuMilli(Value list) {
@@ -195,6 +198,43 @@ std::string PodHostname(Value pod) {
   return name;
 }
 
+Result<std::string> KernelHostname(Value pod, std::string_view cluster_domain) {
+  const std::string name = PodHostname(pod);
+  const Value spec = pod["spec"];
+  const std::string_view subdomain = spec["subdomain"].str();
+  if (!spec.Entry("setHostnameAsFQDN").boolean() || subdomain.empty()) return name;
+  const std::string full = StrCat(name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
+                                  ".svc.", cluster_domain);
+  if (full.size() > kMaxKernelHostname) {
+    return InvalidArgument(
+        StrCat("Failed to construct FQDN from Pod hostname and cluster domain, FQDN ", full,
+               " is too long (", kMaxKernelHostname, " is the max, ", full.size(),
+               " characters requested)"));
+  }
+  return full;
+}
+
+namespace {
+
+void AddPorts(Value container, PodSandboxConfig& config) {
+  for (Value port : container["ports"].elements()) {
+    const std::int64_t host_port = port["hostPort"].integer();
+    if (host_port <= 0) continue;
+    config.ports.push_back({.host_port = static_cast<int>(host_port),
+                            .container_port = static_cast<int>(port["containerPort"].integer()),
+                            .protocol = std::string(port["protocol"].str("TCP")),
+                            .host_ip = std::string(port["hostIP"].str())});
+  }
+}
+
+// A rate that is not a quantity has no effect; the API server's validation is not ours to repeat.
+std::int64_t BitsPerSecond(Value annotations, std::string_view name) {
+  const auto rate = api::Quantity::Parse(annotations.Entry(name).str());
+  return rate.ok() && rate->Sign() > 0 ? rate->Value() : 0;
+}
+
+}  // namespace
+
 PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
                                    const std::string& log_directory, std::int64_t pids_limit) {
   const Value metadata = pod["metadata"];
@@ -206,7 +246,15 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
   config.attempt = attempt;
   config.log_directory = log_directory;
   if (!spec["hostNetwork"].boolean()) config.hostname = PodHostname(pod);
-  config.host_network = true;  // no CNI: pods share the host network
+  config.host_network = spec["hostNetwork"].boolean();
+  if (!config.host_network) {
+    for (Value container : spec["initContainers"].elements()) {
+      if (container["restartPolicy"].str() == "Always") AddPorts(container, config);
+    }
+    for (Value container : spec["containers"].elements()) AddPorts(container, config);
+    config.bandwidth = {BitsPerSecond(metadata["annotations"], kIngressBandwidth),
+                        BitsPerSecond(metadata["annotations"], kEgressBandwidth)};
+  }
   config.host_pid = spec["hostPID"].boolean();
   config.host_ipc = spec["hostIPC"].boolean();
   config.share_process_namespace = spec["shareProcessNamespace"].boolean();
@@ -435,7 +483,8 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
   return fields;
 }
 
-std::string HostsFileText(Value pod, const std::string& pod_ip, std::string_view node_hosts) {
+std::string HostsFileText(const HostsFileInput& input, std::string_view node_hosts) {
+  const Value pod = input.pod;
   const Value spec = pod["spec"];
   std::string text;
   if (spec["hostNetwork"].boolean()) {
@@ -451,11 +500,13 @@ std::string HostsFileText(Value pod, const std::string& pod_ip, std::string_view
         "fe00::2\tip6-allrouters\n";
     const std::string name = PodHostname(pod);
     const std::string_view subdomain = spec["subdomain"].str();
-    if (!pod_ip.empty() && !subdomain.empty()) {
-      text += StrCat(pod_ip, "\t", name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
-                     ".svc.", kClusterDomain, "\t", name, "\n");
-    } else if (!pod_ip.empty()) {
-      text += StrCat(pod_ip, "\t", name, "\n");
+    for (const std::string& pod_ip : input.pod_ips) {
+      if (!subdomain.empty()) {
+        text += StrCat(pod_ip, "\t", name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
+                       ".svc.", input.cluster_domain, "\t", name, "\n");
+      } else {
+        text += StrCat(pod_ip, "\t", name, "\n");
+      }
     }
   }
   if (!spec["hostAliases"].empty()) text += "\n# Entries added by HostAliases.\n";
@@ -467,14 +518,14 @@ std::string HostsFileText(Value pod, const std::string& pod_ip, std::string_view
   return text;
 }
 
-Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod_ip,
+Result<void> WriteHostsFile(FileSystem& files, const HostsFileInput& input,
                             const std::string& path) {
   std::string own;
-  if (pod["spec"]["hostNetwork"].boolean()) {
+  if (input.pod["spec"]["hostNetwork"].boolean()) {
     // Without an /etc/hosts on the machine there are no names to add.
     if (auto read = files.ReadFile("/etc/hosts"); read.ok()) own = std::move(*read);
   }
-  const std::string text = HostsFileText(pod, pod_ip, own);
+  const std::string text = HostsFileText(input, own);
   RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(path), 0755));
   if (auto now = files.ReadFile(path); now.ok() && *now == text) return Ok();
   RETURN_IF_ERROR(files.WriteFile(path, text, 0644));

@@ -34,6 +34,10 @@ PodRequests RequestsOf(api::Value pod);
 PodSandboxConfig MakeSandboxConfig(api::Value pod, std::uint32_t attempt,
                                    const std::string& log_directory, std::int64_t pids_limit = 0);
 
+// The hostname as the kernel has it: PodHostname, or the full name if the pod asks for that. An
+// error if that is too long for the kernel.
+Result<std::string> KernelHostname(api::Value pod, std::string_view cluster_domain);
+
 struct ContainerConfigInput {
   api::Value pod;
   api::Value container;
@@ -68,8 +72,13 @@ std::string PodHostname(api::Value pod);
 
 // A pod's /etc/hosts in the form a kubelet writes it. `node_hosts` is the node's own file, used for
 // pods on the host network.
-std::string HostsFileText(api::Value pod, const std::string& pod_ip, std::string_view node_hosts);
-Result<void> WriteHostsFile(FileSystem& files, api::Value pod, const std::string& pod_ip,
+struct HostsFileInput {
+  api::Value pod;
+  std::vector<std::string> pod_ips;
+  std::string cluster_domain = "cluster.local";
+};
+std::string HostsFileText(const HostsFileInput& input, std::string_view node_hosts);
+Result<void> WriteHostsFile(FileSystem& files, const HostsFileInput& input,
                             const std::string& path);
 
 // "/var/log/pods/<ns>_<pod>_<uid>" below `root`, and "<container>/<attempt>.log" in it.

@@ -41,7 +41,8 @@ Result<std::string> ReadFieldRef(const DownwardInput& input, std::string_view pa
     return std::string(input.pod["spec"]["serviceAccountName"].str());
   }
   if (path == "status.hostIP" || path == "status.hostIPs") return input.host_ip;
-  if (path == "status.podIP" || path == "status.podIPs") return input.pod_ip;
+  if (path == "status.podIP") return input.pod_ips.empty() ? "" : input.pod_ips.front();
+  if (path == "status.podIPs") return Join(input.pod_ips, ",");
   return InvalidArgument(StrCat("unsupported fieldPath: ", path));
 }
 

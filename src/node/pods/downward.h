@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/tree/value.h"
 #include "base/result/result.h"
@@ -13,7 +14,7 @@ struct DownwardInput {
   api::Value pod;
   std::string node_name;
   std::string host_ip;
-  std::string pod_ip;
+  std::vector<std::string> pod_ips;
   std::int64_t allocatable_cpu_milli = 0;
   std::int64_t allocatable_memory_bytes = 0;
 };

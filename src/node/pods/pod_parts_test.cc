@@ -100,7 +100,7 @@ TEST(Environment, IsBuiltFromValuesFieldsResourcesConfigMapsAndSecrets) {
   sources.secrets["s"] = Parse(R"json({"data":{"k":"c2VjcmV0"}})json");
   const api::Value container = (*pod)["spec"]["containers"].at(0);
   auto environment =
-      MakeEnvironment({{.pod = pod->root(), .pod_ip = "10.0.0.1"}, container, sources, {}});
+      MakeEnvironment({{.pod = pod->root(), .pod_ips = {"10.0.0.1"}}, container, sources, {}});
   ASSERT_TRUE(environment.ok()) << environment.error().message;
   EXPECT_EQ(Get(*environment, "Y"), "1-value");
   EXPECT_EQ(Get(*environment, "NAME"), "p");

@@ -247,9 +247,11 @@ Draft MakePodStatus(const StatusInput& input) {
     status["hostIP"] = input.host_ip;
     status["hostIPs"] = Draft::Array({Draft{{"ip", Draft(input.host_ip)}}});
   }
-  if (!input.pod_ip.empty() && input.facts.ready_sandbox() != nullptr) {
-    status["podIP"] = input.pod_ip;
-    status["podIPs"] = Draft::Array({Draft{{"ip", Draft(input.pod_ip)}}});
+  if (!input.pod_ips.empty() && input.facts.ready_sandbox() != nullptr) {
+    status["podIP"] = input.pod_ips.front();
+    Draft ips = Draft::Array();
+    for (const std::string& ip : input.pod_ips) ips.Append(Draft{{"ip", Draft(ip)}});
+    status["podIPs"] = std::move(ips);
   }
   if (!input.pod["status"]["startTime"].has_value())
     status["startTime"] = api::FormatTime(input.now);

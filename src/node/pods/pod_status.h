@@ -45,7 +45,7 @@ struct StatusInput {
   bool terminated = false;  // containers stopped and claims unprepared: the phase is final
   bool initialized = false;
   std::string host_ip;
-  std::string pod_ip;
+  std::vector<std::string> pod_ips;
   std::string runtime_name;
   WallTime now{};
   // status.containerStatuses[].allocatedResourcesStatus; absent: none.

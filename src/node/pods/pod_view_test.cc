@@ -105,7 +105,7 @@ TEST(LogTail, IsBoundedByLinesAndBytes) {
 TEST(HostsFile, HasTheContentThatAKubeletWrites) {
   const auto pod = Parse(R"({"metadata":{"name":"p","namespace":"n"},"spec":{"subdomain":"s",
     "hostAliases":[{"ip":"10.1.2.3","hostnames":["db","db.local"]}]}})");
-  EXPECT_EQ(HostsFileText(pod->root(), "10.0.0.1", "unused"),
+  EXPECT_EQ(HostsFileText({.pod = pod->root(), .pod_ips = {"10.0.0.1"}}, "unused"),
             "# Kubernetes-managed hosts file.\n"
             "127.0.0.1\tlocalhost\n"
             "::1\tlocalhost ip6-localhost ip6-loopback\n"
@@ -117,7 +117,7 @@ TEST(HostsFile, HasTheContentThatAKubeletWrites) {
             "\n# Entries added by HostAliases.\n"
             "10.1.2.3\tdb\tdb.local\n");
   const auto host = Parse(R"({"metadata":{"name":"p"},"spec":{"hostNetwork":true}})");
-  EXPECT_EQ(HostsFileText(host->root(), "10.0.0.1", "127.0.0.1 localhost\n"),
+  EXPECT_EQ(HostsFileText({.pod = host->root(), .pod_ips = {"10.0.0.1"}}, "127.0.0.1 localhost\n"),
             "# Kubernetes-managed hosts file (host network).\n127.0.0.1 localhost\n");
 }
 

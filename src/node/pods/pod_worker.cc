@@ -11,6 +11,7 @@
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_claims.h"
 #include "node/pods/container_config.h"
+#include "node/runtime/network/cni_result.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -203,7 +204,7 @@ void PodWorker::SyncProbes() {
                                    .pod = pod_,
                                    .container = each.spec,
                                    .container_id = id,
-                                   .pod_ip = context_.host_ip,
+                                   .pod_ip = PodIp(),
                                    .started_at = each.current->started_at},
           ContainerProbes::Callbacks{
               .on_change = [this, later] { later([this] { Sync(); }); },
@@ -378,11 +379,30 @@ Duration PodWorker::GracePeriod() const {
   return BoundedSeconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30));
 }
 
+bool PodWorker::HasOwnNetwork() const {
+  const PodSandbox* sandbox = facts_.ready_sandbox();
+  return sandbox != nullptr && !sandbox->network_namespace.empty();
+}
+
+std::vector<std::string> PodWorker::PodIps() const {
+  const PodSandbox* sandbox = facts_.ready_sandbox();
+  if (sandbox != nullptr && !sandbox->network_namespace.empty()) {
+    return ChoosePodAddresses(sandbox->ips, context_.host_ip);
+  }
+  if (context_.host_ip.empty()) return {};
+  return {context_.host_ip};
+}
+
+std::string PodWorker::PodIp() const {
+  const std::vector<std::string> ips = PodIps();
+  return ips.empty() ? "" : ips.front();
+}
+
 DownwardInput PodWorker::Downward() const {
   return {.pod = root(),
           .node_name = context_.node_name,
           .host_ip = context_.host_ip,
-          .pod_ip = context_.host_ip,
+          .pod_ips = PodIps(),
           .allocatable_cpu_milli = context_.machine_cpu_milli,
           .allocatable_memory_bytes = context_.machine_memory_bytes};
 }

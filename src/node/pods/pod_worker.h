@@ -14,6 +14,7 @@
 #include "client/client.h"
 #include "node/pods/container_config.h"
 #include "node/pods/container_probes.h"
+#include "node/pods/pod_dns.h"
 #include "node/pods/pod_facts.h"
 #include "node/pods/pod_side_states.h"
 #include "node/pods/pod_sources.h"
@@ -38,6 +39,7 @@ namespace drakkar::node {
 class BlockingWork;
 class DraManager;
 class NodeFeatures;
+class PodNetwork;
 
 // Shared by all workers of a node.
 struct PodContext {
@@ -57,6 +59,11 @@ struct PodContext {
   std::string host_ip;
   std::string runtime_name = "drakkar";
   std::map<std::string, std::string> service_variables;  // address of the API server
+  // The same for pods with a network of their own, which may not reach that address. Empty: they
+  // get service_variables.
+  std::map<std::string, std::string> pod_network_variables;
+  DnsSettings dns;
+  const PodNetwork* network = nullptr;         // null: pods share the host's network
   const client::Informer* services = nullptr;  // null: pods get only the API server's variables
   std::int64_t machine_memory_bytes = 0;
   std::int64_t machine_cpu_milli = 0;
@@ -243,6 +250,13 @@ class PodWorker {
   api::Value root() const { return pod_ ? pod_->root() : api::Value(); }
   api::Value FindSpec(const std::string& name) const;
   DownwardInput Downward() const;
+  // The pod's own addresses, or the host's if it shares its network; none before there is a
+  // sandbox.
+  std::vector<std::string> PodIps() const;
+  // For probes and hooks.
+  std::string PodIp() const;
+  bool HasOwnNetwork() const;
+  Result<PodSandboxConfig> SandboxConfig();
   VolumeInput Volumes(const PodSources& sources) const;
   std::string PodDirectory() const;
   client::ResourceRef Ref(std::string subresource = "") const;

@@ -54,7 +54,7 @@ void PodWorker::RunHook(const std::string& id, Value container, Value action, Du
     return FailHook("lifecycle hooks cannot use tcpSocket; use exec, httpGet or sleep",
                     std::move(done));
   }
-  auto request = ReadHttpGet(container, http, context_.host_ip);
+  auto request = ReadHttpGet(container, http, PodIp());
   if (!request.ok()) return FailHook(request.error().message, std::move(done));
   request->user_agent = "kube-lifecycle";
   // As in Kubernetes, any response counts as success.

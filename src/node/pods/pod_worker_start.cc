@@ -11,6 +11,7 @@
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
 #include "node/pods/service_variables.h"
+#include "node/runtime/network/pod_network.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -199,12 +200,43 @@ void PodWorker::RecoverDevices() {
   }));
 }
 
+Result<PodSandboxConfig> PodWorker::SandboxConfig() {
+  PodSandboxConfig config =
+      MakeSandboxConfig(root(), facts_.next_sandbox_attempt(),
+                        PodLogDirectory(context_.log_root, root()), context_.pod_pids_limit);
+  if (!config.hostname.empty()) {
+    ASSIGN_OR_RETURN(config.hostname, KernelHostname(root(), context_.dns.cluster_domain));
+  }
+  ASSIGN_OR_RETURN(const DnsConfig host, HostResolvConf(context_.files, context_.dns));
+  PodDns dns = MakePodDns(root(), context_.dns, host);
+  for (const std::string& remark : dns.remarks) {
+    context_.events.Warning(pod_, "DNSConfigForming", remark);
+  }
+  config.dns = std::move(dns.config);
+  return config;
+}
+
 void PodWorker::RunSandbox() {
   Begin(PodOperation::kCreatingSandbox);
-  const std::string logs = PodLogDirectory(context_.log_root, root());
+  if (context_.network != nullptr && !root()["spec"]["hostNetwork"].boolean()) {
+    if (const PodNetworkState state = context_.network->State();
+        state.mode == PodNetworkMode::kNotReady) {
+      // The agent calls Sync once it is ready.
+      context_.events.Warning(pod_, "NetworkNotReady",
+                              StrCat("network is not ready: ", DescribeNotReady(state)));
+      BackOff();
+      return End();
+    }
+  }
+  auto config = SandboxConfig();
+  if (!config.ok()) {
+    context_.events.Warning(pod_, "FailedCreatePodSandBox",
+                            StrCat("Failed to create pod sandbox: ", config.error().message));
+    BackOff();
+    return End();
+  }
   context_.runtime.RunPodSandbox(
-      MakeSandboxConfig(root(), facts_.next_sandbox_attempt(), logs, context_.pod_pids_limit),
-      lifetime_.Guard([this](Result<std::string> id) {
+      *std::move(config), lifetime_.Guard([this](Result<std::string> id) {
         if (!id.ok()) {
           context_.events.Warning(pod_, "FailedCreatePodSandBox",
                                   StrCat("Failed to create pod sandbox: ", id.error().message));
@@ -307,8 +339,12 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                                                const PodSources& sources) {
   ASSIGN_OR_RETURN(auto environment,
                    MakeEnvironment({Downward(), spec, sources,
-                                    PodServiceVariables(root(), context_.service_variables,
-                                                        context_.services)}));
+                                    PodServiceVariables(
+                                        root(),
+                                        HasOwnNetwork() && !context_.pod_network_variables.empty()
+                                            ? context_.pod_network_variables
+                                            : context_.service_variables,
+                                        context_.services)}));
   std::map<std::string, std::string> variables;
   for (const EnvironmentVariable& each : environment) variables[each.name] = each.value;
   ASSIGN_OR_RETURN(auto mounts,
@@ -318,7 +354,9 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
   if (std::none_of(mounts.begin(), mounts.end(),
                    [](const Mount& mount) { return mount.container_path == "/etc/hosts"; })) {
     const std::string file = JoinPath(PodDirectory(), "etc-hosts");
-    RETURN_IF_ERROR(WriteHostsFile(context_.files, root(), context_.host_ip, file));
+    RETURN_IF_ERROR(WriteHostsFile(
+        context_.files,
+        {.pod = root(), .pod_ips = PodIps(), .cluster_domain = context_.dns.cluster_domain}, file));
     mounts.push_back({.host_path = file, .container_path = "/etc/hosts"});
   }
   // What the container writes to this file becomes its termination message.

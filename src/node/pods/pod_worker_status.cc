@@ -39,7 +39,7 @@ bool PodWorker::WriteStatus() {
                     .terminated = IsTerminated(stage()),
                     .initialized = IsInitialized(),
                     .host_ip = context_.host_ip,
-                    .pod_ip = context_.host_ip,
+                    .pod_ips = PodIps(),
                     .runtime_name = context_.runtime_name,
                     .now = Now()};
   auto find_probes = [this](const ContainerFacts& facts) -> const ContainerProbes* {

@@ -31,6 +31,8 @@ struct PodSandbox {
   WallTime created_at{};
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
+  std::string network_namespace;  // a path; empty: the host's
+  std::vector<std::string> ips;   // in a network namespace of its own, as the network returned them
 };
 
 enum class ContainerState { kCreated, kRunning, kExited, kUnknown };

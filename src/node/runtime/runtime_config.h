@@ -31,15 +31,31 @@ struct CgroupResources {
   std::optional<int> oom_score_adjust;  // lowering it below our own needs CAP_SYS_RESOURCE
 };
 
+// Connections to a port of the host that lead to a port of the pod.
+struct PortMapping {
+  int host_port = 0;
+  int container_port = 0;
+  std::string protocol = "TCP";  // or "UDP", "SCTP"
+  std::string host_ip;           // empty: all addresses of the host
+};
+
+// Bits per second; 0: not limited.
+struct Bandwidth {
+  std::int64_t ingress_bits = 0;
+  std::int64_t egress_bits = 0;
+};
+
 struct PodSandboxConfig {
   std::string name;
   std::string namespace_name;
   std::string uid;
   std::uint32_t attempt = 0;
-  std::string hostname;       // empty: the pod shares the host's UTS namespace
-  std::string log_directory;  // absolute; a container's log_path is relative to it
-  std::string cgroup_parent;  // empty: /drakkar/pod<uid>
-  bool host_network = true;   // false needs CNI
+  std::string hostname;            // empty: the pod shares the host's UTS namespace
+  std::string log_directory;       // absolute; a container's log_path is relative to it
+  std::string cgroup_parent;       // empty: /drakkar/pod<uid>
+  bool host_network = true;        // false: its own, if the node has a network for pods
+  std::vector<PortMapping> ports;  // without effect on the host's network
+  Bandwidth bandwidth;
   bool host_pid = false;
   bool host_ipc = false;
   bool share_process_namespace = false;

@@ -25,6 +25,9 @@ std::string Kibibytes(std::int64_t bytes) {
   return api::Quantity(bytes / 1024 * 1024, api::Quantity::Format::kBinarySI).ToString();
 }
 
+// Present only while it is true.
+constexpr char kSharedNetworkCondition[] = "PodsShareHostNetwork";
+
 struct ConditionText {
   const char* type;
   bool status;
@@ -105,7 +108,7 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   const std::optional<std::string> why_not =
       options_.not_ready_reason ? options_.not_ready_reason() : std::nullopt;
   const std::string now = api::FormatTime(options_.loop.clock().Now());
-  const ConditionText conditions[] = {
+  std::vector<ConditionText> conditions = {
       {"MemoryPressure", false, "KubeletHasSufficientMemory",
        "kubelet has sufficient memory available"},
       {"DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
@@ -113,11 +116,17 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
       {"Ready", !why_not, why_not ? "KubeletNotReady" : "KubeletReady",
        why_not.value_or("kubelet is posting ready status")},
   };
+  const std::optional<std::string> why_shared =
+      options_.shared_network_reason ? options_.shared_network_reason() : std::nullopt;
+  if (why_shared) {
+    conditions.push_back({kSharedNetworkCondition, true, "NoPodNetwork", *why_shared});
+  }
   Draft list = Draft::Array();
   for (Value each : before["conditions"].elements()) {
-    const bool ours =
-        std::any_of(std::begin(conditions), std::end(conditions),
-                    [&](const auto& text) { return each["type"].str() == text.type; });
+    const bool ours = each["type"].str() == kSharedNetworkCondition ||
+                      std::any_of(conditions.begin(), conditions.end(), [&](const auto& text) {
+                        return each["type"].str() == text.type;
+                      });
     if (!ours) list.Append(Draft(each));
   }
   for (const ConditionText& text : conditions) {

@@ -30,6 +30,8 @@ class NodeRegistrar {
     int agent_port = 10250;
     // Why the node is not ready; nothing if it is. Called at each sync.
     std::function<std::optional<std::string>()> not_ready_reason;
+    // Why pods share the host's network, for a condition; nothing if they do not.
+    std::function<std::optional<std::string>()> shared_network_reason;
   };
   static constexpr Duration kStatusEvery = std::chrono::seconds(10);
   static constexpr Duration kHeartbeatEvery = std::chrono::minutes(5);

@@ -86,9 +86,12 @@ class NodeHarness {
   FakeNetworkProber prober{loop};
   Metrics metrics;
   NodeFeatureOptions features;
-  std::map<std::string, std::string> service_variables;  // of agents started later
-  Wakefulness* wakefulness = nullptr;                    // of agents started later
-  VolumeHost* volume_host = nullptr;                     // of agents started later
+  std::map<std::string, std::string> service_variables;      // of agents started later
+  Wakefulness* wakefulness = nullptr;                        // of agents started later
+  VolumeHost* volume_host = nullptr;                         // of agents started later
+  PodNetwork* network = nullptr;                             // of agents started later
+  std::map<std::string, std::string> pod_network_variables;  // of agents started later
+  DnsSettings dns;                                           // of agents started later
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
   std::vector<std::string> history;
 

@@ -84,7 +84,13 @@ class HollowRuntime final : public Runtime {
                        SandboxState::kReady,
                        loop_.clock().Now(),
                        config.labels,
-                       config.annotations};
+                       config.annotations,
+                       {},
+                       {}};
+    if (!config.host_network && !machine_.pod_ips.empty()) {
+      sandbox.network_namespace = "/run/netns/" + id;
+      sandbox.ips = machine_.pod_ips;
+    }
     machine_.sandboxes[id] = std::move(sandbox);
     machine_.sandbox_configs[id] = std::move(config);
     Answer(std::move(done), Result<std::string>(id));

@@ -43,6 +43,8 @@ struct HollowMachine {
   // Empty: every container runs until stopped.
   std::function<HollowProgram(const ContainerConfig&)> program_of;
   Duration start_takes{};
+  // The addresses of pods that do not ask for the host's network; empty: they share it.
+  std::vector<std::string> pod_ips;
   std::map<std::string, PodSandbox> sandboxes;
   std::map<std::string, PodSandboxConfig> sandbox_configs;
   std::map<std::string, HollowContainer> containers;

@@ -117,6 +117,10 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
       pins.hostname = record.hostname;
     }
     if (!record.host_ipc) pins.ipc_path = directory + "/ns/ipc";
+    if (!record.network_namespace.empty()) {
+      RETURN_IF_ERROR(files_.MakeDirectories(paths_.network_namespaces, 0755));
+      pins.network_path = record.network_namespace;
+    }
     RETURN_IF_ERROR(PinNamespaces(pins));
     if (!record.host_ipc) {
       RETURN_IF_ERROR(files_.MakeDirectories(directory + "/shm", 01777));
@@ -127,6 +131,7 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
     if (!record.log_directory.empty()) {
       RETURN_IF_ERROR(files_.MakeDirectories(record.log_directory, 0755));
     }
+    if (!record.network_namespace.empty()) return Ok();
     record.phase = Phase::kRunning;
     return Save(record);
   }();
@@ -135,7 +140,9 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
   // remove it only if empty.
   if (!record.cgroup_parent.empty()) cgroups_.RemoveIfEmpty(record.cgroup_parent);
   // The record still says "creating": if this fails too, the next start cleans up.
-  static_cast<void>(RemoveDirectory(directory).ok());
+  if (UnpinNamespace(paths_.NetworkNamespace(record.id)).ok()) {
+    static_cast<void>(RemoveDirectory(directory).ok());
+  }
   return std::move(built).error();
 }
 
@@ -168,17 +175,27 @@ Result<bool> BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
     ASSIGN_OR_RETURN(const bool has_uts, IsPinnedNamespace(directory + "/ns/uts"));
     if (!has_uts) return false;
   }
+  if (!record.network_namespace.empty()) {
+    ASSIGN_OR_RETURN(const bool has_network, IsPinnedNamespace(record.network_namespace));
+    if (!has_network) return false;
+  }
   if (record.host_ipc) return true;
   return IsPinnedNamespace(directory + "/ns/ipc");
 }
 
-Result<void> BundleBuilder::ReleaseSandbox(const std::string& id) {
-  return UnmountAll(paths_.Sandbox(id));
+Result<void> BundleBuilder::ReleaseSandbox(const SandboxRecord& record) {
+  if (!record.network_namespace.empty()) {
+    RETURN_IF_ERROR(UnpinNamespace(record.network_namespace));
+  }
+  return UnmountAll(paths_.Sandbox(record.id));
 }
 
 Result<void> BundleBuilder::DestroySandbox(const SandboxRecord& record) {
   // The cgroup first: as long as the record exists, a failure is found again.
   if (!record.cgroup_parent.empty()) RETURN_IF_ERROR(cgroups_.Remove(record.cgroup_parent));
+  if (!record.network_namespace.empty()) {
+    RETURN_IF_ERROR(UnpinNamespace(record.network_namespace));
+  }
   return RemoveDirectory(paths_.Sandbox(record.id));
 }
 
@@ -249,6 +266,9 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
     input.namespaces.push_back({"pid", ""});
   }
   if (!sandbox.host_ipc) input.namespaces.push_back({"ipc", shared + "/ns/ipc"});
+  if (!sandbox.network_namespace.empty()) {
+    input.namespaces.push_back({"network", sandbox.network_namespace});
+  }
   if (!sandbox.hostname.empty()) input.namespaces.push_back({"uts", shared + "/ns/uts"});
   if (cgroups_.is_unified() && !config.security.privileged) {
     input.namespaces.push_back({"cgroup", ""});
@@ -485,6 +505,7 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
       SandboxRecord rest;
       if (record.ok()) rest = *std::move(record);
       rest.id = name;
+      rest.network_namespace = paths_.NetworkNamespace(name);
       rests.push_back(std::move(rest));
       continue;
     }

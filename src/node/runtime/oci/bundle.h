@@ -18,12 +18,17 @@ namespace drakkar::node {
 struct OciPaths {
   std::string root;           // <data>/runtime
   std::string runtime_state;  // passed to `runc --root`
+  // Where drivers and network plugins that run in pods expect network namespaces: they mount it.
+  std::string network_namespaces = "/run/netns";
 
   std::string Sandboxes() const { return root + "/sandboxes"; }
   std::string Containers() const { return root + "/containers"; }
   std::string Exits() const { return root + "/exits"; }
   std::string Sandbox(const std::string& id) const { return Sandboxes() + "/" + id; }
   std::string Container(const std::string& id) const { return Containers() + "/" + id; }
+  std::string NetworkNamespace(const std::string& id) const {
+    return network_namespaces + "/drakkar-" + id;
+  }
   std::string ExitFile(const std::string& id) const { return Exits() + "/" + id; }
   std::string ExecFifo(const std::string& id) const {
     return runtime_state + "/" + id + "/exec.fifo";
@@ -51,8 +56,10 @@ class BundleBuilder {
   Result<void> Save(const SandboxRecord& record);
   Result<void> Save(const ContainerRecord& record);
 
+  // A sandbox with a network namespace of its own is still being created afterwards: the caller
+  // connects it and saves it as running.
   Result<SandboxRecord> BuildSandbox(SandboxRecord record, const PodSandboxConfig& config);
-  Result<void> ReleaseSandbox(const std::string& id);  // its mounts; the record stays
+  Result<void> ReleaseSandbox(const SandboxRecord& record);  // its mounts; the record stays
   Result<void> DestroySandbox(const SandboxRecord& record);
   // Removes the pod's cgroup once no sandbox is left.
   void ReleaseRoot() { cgroups_.RemoveIfEmpty(kCgroupRoot); }

@@ -218,7 +218,7 @@ TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
     static_cast<void>(twice("last scan", [&] { return last.Scan(); }));
     EXPECT_THAT(Left(), ElementsAre(paths_.Sandbox("sandbox1"))) << "after " << files_.failed();
     twice("destroy container", [&] { return last.DestroyContainer(record); });
-    twice("release sandbox", [&] { return last.ReleaseSandbox(sandbox->id); });
+    twice("release sandbox", [&] { return last.ReleaseSandbox(*sandbox); });
     twice("destroy sandbox", [&] { return last.DestroySandbox(*sandbox); });
     EXPECT_THAT(Left(), IsEmpty()) << "after " << files_.failed();
     if (HasFailure() || files_.failed().empty()) break;

@@ -3,11 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -17,6 +20,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/env/descriptor.h"
 #include "base/env/file_system.h"
@@ -32,6 +36,17 @@ Result<void> PinOne(const char* kind, const std::string& path) {
   const std::string source = StrCat("/proc/thread-self/ns/", kind);
   if (::mount(source.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
     return ErrnoError(errno, "pin " + path);
+  }
+  return Ok();
+}
+
+Result<void> RaiseLoopback() {
+  const Descriptor control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::memcpy(request.ifr_name, "lo", sizeof("lo"));
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (!control.ok() || ::ioctl(control.get(), SIOCSIFFLAGS, &request) != 0) {
+    return ErrnoError(errno, "bring up the loopback interface");
   }
   return Ok();
 }
@@ -227,11 +242,14 @@ Result<void> PinNamespaces(const NamespacePins& pins) {
   int flags = 0;
   if (!pins.uts_path.empty()) flags |= CLONE_NEWUTS;
   if (!pins.ipc_path.empty()) flags |= CLONE_NEWIPC;
+  if (!pins.network_path.empty()) flags |= CLONE_NEWNET;
   if (flags == 0) return Ok();
-  // UTS and IPC namespaces belong to the thread, not the process: the others never notice.
+  // These namespaces belong to the thread, not the process: the others never notice.
   const Descriptor own_uts(::open("/proc/thread-self/ns/uts", O_RDONLY | O_CLOEXEC));
   const Descriptor own_ipc(::open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC));
-  if (!own_uts.ok() || !own_ipc.ok()) return ErrnoError(errno, "open own namespaces");
+  const Descriptor own_network(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!own_uts.ok() || !own_ipc.ok() || !own_network.ok())
+    return ErrnoError(errno, "open own namespaces");
   if (::unshare(flags) != 0) return ErrnoError(errno, "make namespaces");
   Result<void> result = [&]() -> Result<void> {
     if (!pins.uts_path.empty()) {
@@ -241,13 +259,30 @@ Result<void> PinNamespaces(const NamespacePins& pins) {
       RETURN_IF_ERROR(PinOne("uts", pins.uts_path));
     }
     if (!pins.ipc_path.empty()) RETURN_IF_ERROR(PinOne("ipc", pins.ipc_path));
+    if (!pins.network_path.empty()) {
+      RETURN_IF_ERROR(RaiseLoopback());
+      RETURN_IF_ERROR(PinOne("net", pins.network_path));
+    }
     return Ok();
   }();
   // A thread left in the namespace would leak the pod's hostname into its next task. Whatever
   // allowed us to leave also allows us to return.
   CHECK((flags & CLONE_NEWUTS) == 0 || ::setns(own_uts.get(), CLONE_NEWUTS) == 0);
   CHECK((flags & CLONE_NEWIPC) == 0 || ::setns(own_ipc.get(), CLONE_NEWIPC) == 0);
+  CHECK((flags & CLONE_NEWNET) == 0 || ::setns(own_network.get(), CLONE_NEWNET) == 0);
   return result;
+}
+
+Result<void> UnpinNamespace(const std::string& path) {
+  // Somebody may have mounted on top of it.
+  constexpr int kMaxMounts = 16;
+  for (int i = 0; i < kMaxMounts; ++i) {
+    if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) continue;
+    if (errno == EINVAL || errno == ENOENT) break;
+    return ErrnoError(errno, "unmount " + path);
+  }
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return ErrnoError(errno, "remove " + path);
+  return Ok();
 }
 
 Result<bool> IsPinnedNamespace(const std::string& path) {

@@ -54,8 +54,11 @@ struct NamespacePins {
   std::string uts_path;  // empty: do not create
   std::string hostname;
   std::string ipc_path;
+  std::string network_path;  // its loopback interface is up
 };
 Result<void> PinNamespaces(const NamespacePins& pins);
+// Unpins a namespace and removes the file. No such file is no error.
+Result<void> UnpinNamespace(const std::string& path);
 // False after a reboot: the file exists, but nothing is mounted on it.
 Result<bool> IsPinnedNamespace(const std::string& path);
 

@@ -91,8 +91,39 @@ void OciRuntime::Open(RuntimeCallback<void> done) {
           adopted.push_back(std::move(container));
         }
         for (const auto& container : adopted) Adopt(container);
+        EndLostSandboxes();
+        AdoptNetworks();
         done(Ok());
       });
+}
+
+// A container cannot stay in a sandbox that has lost its namespaces while nobody watched: it would
+// share nothing with the containers that start from now on.
+void OciRuntime::EndLostSandboxes() {
+  std::vector<std::string> lost;
+  for (const auto& [id, container] : containers_) {
+    const auto sandbox = sandboxes_.find(container->record.sandbox_id);
+    if (container->record.phase == Phase::kRunning && sandbox != sandboxes_.end() &&
+        sandbox->second->record.phase == Phase::kExited) {
+      lost.push_back(id);
+    }
+  }
+  for (const std::string& id : lost) {
+    Log("container " + id + " is stopped because its sandbox is lost");
+    StopContainer(id, Duration::zero(), [](Result<void>) {});
+  }
+}
+
+// Also removes the networks of sandboxes that were incomplete, or lost in a reboot.
+void OciRuntime::AdoptNetworks() {
+  if (options_.network == nullptr) return;
+  std::vector<PodNetworkUser> users;
+  for (const auto& [id, sandbox] : sandboxes_) {
+    const SandboxRecord& record = sandbox->record;
+    if (record.phase != Phase::kRunning || record.network_namespace.empty()) continue;
+    users.push_back({id, record.network_namespace});
+  }
+  options_.network->Adopt(std::move(users));
 }
 
 std::vector<PodSandbox> OciRuntime::ListPodSandboxes() const {

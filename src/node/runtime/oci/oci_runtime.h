@@ -9,6 +9,7 @@
 #include "base/exec/uv_loop.h"
 #include "base/exec/worker_pool.h"
 #include "node/runtime/images/image_store.h"
+#include "node/runtime/network/pod_network.h"
 #include "node/runtime/runtime.h"
 
 namespace drakkar::node {
@@ -17,7 +18,8 @@ namespace drakkar::node {
 //
 // A pod's sandbox has no process. Its UTS and IPC namespaces are pinned by bind mounts, so there is
 // nothing to spawn, keep alive or adopt, and nothing that can be OOM-killed. (A shared PID
-// namespace needs an init process and is rejected for now.) Pods share the host's network.
+// namespace needs an init process and is rejected for now.) With a PodNetwork, so is its network
+// namespace, unless the pod asks for the host's; without one, pods share the host's network.
 // Containers survive the agent; a new runtime on the same directory adopts them. Negative OOM
 // scores, raised rlimits and capabilities that the host cannot grant are omitted and logged once.
 //
@@ -25,9 +27,10 @@ namespace drakkar::node {
 // task of the loop and of the workers: destroy the runtime, then the pool, then the rest.
 // Destroying the runtime leaves every container running.
 struct OciRuntimeOptions {
-  std::string root;           // <data>/runtime; no commas, colons or backslashes
-  std::string runtime;        // "runc", "crun" or a path; empty: the one installed
-  std::string runtime_state;  // empty: <root>/state
+  std::string root;               // <data>/runtime; no commas, colons or backslashes
+  std::string runtime;            // "runc", "crun" or a path; empty: the one installed
+  std::string runtime_state;      // empty: <root>/state
+  PodNetwork* network = nullptr;  // null: pods share the host's
   std::function<void(const std::string&)> log;  // one sentence each; may be empty
 };
 

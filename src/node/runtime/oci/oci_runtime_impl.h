@@ -100,6 +100,8 @@ class OciRuntime final : public Runtime {
   // Opening.
   Result<void> Prepare();
   void Adopt(const std::shared_ptr<Container>& container);
+  void AdoptNetworks();
+  void EndLostSandboxes();
 
   // Starting.
   void OnLaunched(const std::shared_ptr<Container>& container, Result<int> pid,
@@ -129,6 +131,12 @@ class OciRuntime final : public Runtime {
   void BeginStop(const std::shared_ptr<Container>& container, Duration grace);
   void FinishRemoval(const std::shared_ptr<Container>& container, Result<void> result);
   void DestroySandbox(const std::shared_ptr<Sandbox>& sandbox);
+  // The sandbox's network: the last step of its creation, the first of its end.
+  void Connect(const std::shared_ptr<Sandbox>& sandbox, PodNetworkRequest request,
+               RuntimeCallback<std::string> done);
+  void Disconnect(const std::shared_ptr<Sandbox>& sandbox, RuntimeCallback<void> done);
+  void EndSandbox(const std::shared_ptr<Sandbox>& sandbox, RuntimeCallback<void> done);
+  SandboxRecord Abandoned(const Sandbox& sandbox) const;
   void FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox, Result<void> result);
 
   // Exec.

@@ -41,26 +41,101 @@ void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::str
       config.cgroup_parent.empty() ? StrCat(kCgroupRoot, "/pod", config.uid) : config.cgroup_parent;
   record.host_pid = config.host_pid;
   record.host_ipc = config.host_ipc;
+  if (!config.host_network && options_.network != nullptr &&
+      options_.network->State().mode == PodNetworkMode::kOwn) {
+    record.network_namespace = builder_->paths().NetworkNamespace(record.id);
+  }
   record.created_at = loop_.clock().Now();
   record.labels = config.labels;
   record.annotations = config.annotations;
   record.sysctls = config.sysctls;
   sandbox->busy = true;
   sandboxes_[record.id] = sandbox;
+  PodNetworkRequest request{.sandbox_id = record.id,
+                            .namespace_path = record.network_namespace,
+                            .pod_name = config.name,
+                            .pod_namespace = config.namespace_name,
+                            .pod_uid = config.uid,
+                            .ports = config.ports,
+                            .bandwidth = config.bandwidth,
+                            .dns = config.dns,
+                            .annotations = config.annotations};
   Blocking<SandboxRecord>(
       [builder = builder_, record, config = std::move(config)] {
         return builder->BuildSandbox(record, config);
       },
-      [this, sandbox, done = std::move(done)](Result<SandboxRecord> built) mutable {
-        sandbox->busy = false;
+      [this, sandbox, request = std::move(request),
+       done = std::move(done)](Result<SandboxRecord> built) mutable {
         if (!built.ok()) {
           sandboxes_.erase(sandbox->record.id);
           return done(
               std::move(built).error().Prefixed("run sandbox of pod " + sandbox->record.name));
         }
         sandbox->record = *std::move(built);
+        if (!sandbox->record.network_namespace.empty()) {
+          return Connect(sandbox, std::move(request), std::move(done));
+        }
+        sandbox->busy = false;
         done(sandbox->record.id);
       });
+}
+
+void OciRuntime::Connect(const std::shared_ptr<Sandbox>& sandbox, PodNetworkRequest request,
+                         RuntimeCallback<std::string> done) {
+  options_.network->SetUp(
+      std::move(request), lifetime_.Guard([this, sandbox, done = std::move(done)](
+                                              Result<std::vector<std::string>> ips) mutable {
+        SandboxRecord& record = sandbox->record;
+        Result<void> saved = Ok();
+        if (ips.ok()) {
+          record.ips = *ips;
+          record.phase = Phase::kRunning;
+          saved = builder_->Save(record);
+        }
+        if (ips.ok() && saved.ok()) {
+          sandbox->busy = false;
+          return done(record.id);
+        }
+        record.phase = Phase::kCreating;
+        Error error = ips.ok() ? std::move(saved).error() : std::move(ips).error();
+        Disconnect(sandbox, [this, sandbox, error = std::move(error),
+                             done = std::move(done)](Result<void>) mutable {
+          Blocking<bool>(
+              [builder = builder_, record = Abandoned(*sandbox)]() -> Result<bool> {
+                RETURN_IF_ERROR(builder->DestroySandbox(record));
+                return true;
+              },
+              [this, sandbox, error = std::move(error),
+               done = std::move(done)](Result<bool>) mutable {
+                // If it could not be removed, the next start does it: it is still being created.
+                sandboxes_.erase(sandbox->record.id);
+                done(std::move(error).Prefixed("run sandbox of pod " + sandbox->record.name));
+              });
+        });
+      }));
+}
+
+void OciRuntime::Disconnect(const std::shared_ptr<Sandbox>& sandbox, RuntimeCallback<void> done) {
+  const SandboxRecord& record = sandbox->record;
+  if (record.network_namespace.empty() || options_.network == nullptr) return done(Ok());
+  const auto pinned = IsPinnedNamespace(record.network_namespace);
+  options_.network->TearDown(
+      {record.id, pinned.ok() && *pinned ? record.network_namespace : ""},
+      lifetime_.Guard([done = std::move(done)](Result<void> deleted) mutable {
+        done(deleted.ok() ? Ok() : Result<void>(std::move(deleted).error().Prefixed("network")));
+      }));
+}
+
+// A newer sandbox of the same pod may use the cgroup: then it is kept.
+SandboxRecord OciRuntime::Abandoned(const Sandbox& sandbox) const {
+  SandboxRecord record = sandbox.record;
+  for (const auto& [id, other] : sandboxes_) {
+    if (id != record.id && other->record.cgroup_parent == record.cgroup_parent) {
+      record.cgroup_parent.clear();
+      break;
+    }
+  }
+  return record;
 }
 
 void OciRuntime::StopPodSandbox(const std::string& id, RuntimeCallback<void> done) {
@@ -68,30 +143,39 @@ void OciRuntime::StopPodSandbox(const std::string& id, RuntimeCallback<void> don
   auto found = sandboxes_.find(id);
   if (found == sandboxes_.end()) return Answer(std::move(done), Ok());
   auto sandbox = found->second;
-  auto countdown = std::make_shared<Countdown>(
-      [this, sandbox, done = std::move(done)](Result<void> stopped) mutable {
-        if (!stopped.ok()) return done(std::move(stopped));
-        if (sandbox->record.phase != Phase::kRunning) return done(Ok());
-        sandbox->record.phase = Phase::kExited;
-        if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
-          sandbox->record.phase = Phase::kRunning;  // so that the next call retries
-          return done(std::move(saved));
-        }
-        Blocking<bool>(
-            [builder = builder_, sandbox_id = sandbox->record.id]() -> Result<bool> {
-              RETURN_IF_ERROR(builder->ReleaseSandbox(sandbox_id));
-              return true;
-            },
-            [done = std::move(done)](Result<bool> released) mutable {
-              done(released.ok() ? Ok() : Result<void>(released.error()));
-            });
-      });
+  auto countdown = std::make_shared<Countdown>([this, sandbox, done = std::move(done)](
+                                                   Result<void> stopped) mutable {
+    if (!stopped.ok()) return done(std::move(stopped));
+    if (sandbox->record.phase != Phase::kRunning) return done(Ok());
+    Disconnect(sandbox, [this, sandbox, done = std::move(done)](Result<void> disconnected) mutable {
+      // Addresses and host ports stay taken until this succeeds, so the next call retries.
+      if (!disconnected.ok()) return done(std::move(disconnected));
+      EndSandbox(sandbox, std::move(done));
+    });
+  });
   for (const auto& container : ContainersOf(id)) {
     StopContainer(container->record.id, Duration::zero(),
                   [countdown](Result<void> stopped) { countdown->Note(std::move(stopped)); });
   }
   // Even with nothing to wait for, the answer must come from the loop.
   loop_.Post([countdown] {});
+}
+
+void OciRuntime::EndSandbox(const std::shared_ptr<Sandbox>& sandbox, RuntimeCallback<void> done) {
+  if (sandbox->record.phase != Phase::kRunning) return done(Ok());
+  sandbox->record.phase = Phase::kExited;
+  if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
+    sandbox->record.phase = Phase::kRunning;  // so that the next call retries
+    return done(std::move(saved));
+  }
+  Blocking<bool>(
+      [builder = builder_, record = sandbox->record]() -> Result<bool> {
+        RETURN_IF_ERROR(builder->ReleaseSandbox(record));
+        return true;
+      },
+      [done = std::move(done)](Result<bool> released) mutable {
+        done(released.ok() ? Ok() : Result<void>(released.error()));
+      });
 }
 
 void OciRuntime::RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) {
@@ -122,15 +206,8 @@ void OciRuntime::DestroySandbox(const std::shared_ptr<Sandbox>& sandbox) {
   if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
     return FinishSandboxRemoval(sandbox, std::move(saved));
   }
-  // A newer sandbox of the same pod may use the cgroup: keep it.
-  SandboxRecord record = sandbox->record;
-  for (const auto& [id, other] : sandboxes_) {
-    if (id != record.id && other->record.cgroup_parent == record.cgroup_parent) {
-      record.cgroup_parent.clear();
-      break;
-    }
-  }
-  Retrying([builder = builder_, record] { return builder->DestroySandbox(record); },
+  Retrying([builder = builder_,
+            record = Abandoned(*sandbox)] { return builder->DestroySandbox(record); },
            kReleaseAttempts,
            [this, sandbox](Result<void> destroyed) {
              FinishSandboxRemoval(sandbox, std::move(destroyed));
@@ -162,9 +239,11 @@ std::optional<Error> OciRuntime::Refusal(const PodSandboxConfig& config) const {
     return Error{ErrorCode::kUnimplemented,
                  "shareProcessNamespace is not supported by the embedded runtime"};
   }
-  if (!config.host_network) {
-    return Error{ErrorCode::kUnimplemented,
-                 "a network namespace per pod needs CNI, which the embedded runtime does not have"};
+  if (!config.host_network && options_.network != nullptr) {
+    const PodNetworkState state = options_.network->State();
+    if (state.mode == PodNetworkMode::kNotReady) {
+      return Unavailable(StrCat("network is not ready: ", state.message));
+    }
   }
   return std::nullopt;
 }

@@ -76,6 +76,8 @@ std::string WriteRecord(const SandboxRecord& record) {
   json.Member("cgroupParent", record.cgroup_parent);
   json.Key("hostPid").Bool(record.host_pid);
   json.Key("hostIpc").Bool(record.host_ipc);
+  json.Member("networkNamespace", record.network_namespace);
+  json.Array("ips", record.ips);
   json.StringMap("sysctls", record.sysctls);
   json.EndObject();
   return json.Take();
@@ -119,6 +121,8 @@ Result<SandboxRecord> ParseSandboxRecord(std::string_view text) {
   record.cgroup_parent = json["cgroupParent"].str();
   record.host_pid = json["hostPid"].boolean();
   record.host_ipc = json["hostIpc"].boolean();
+  record.network_namespace = json.Entry("networkNamespace").str();
+  record.ips = Strings(json["ips"]);
   record.sysctls = StringMap(json["sysctls"]);
   return record;
 }
@@ -195,6 +199,8 @@ PodSandbox SandboxOf(const SandboxRecord& record) {
   sandbox.attempt = record.attempt;
   sandbox.state = record.phase == Phase::kRunning ? SandboxState::kReady : SandboxState::kNotReady;
   sandbox.created_at = record.created_at;
+  sandbox.network_namespace = record.network_namespace;
+  sandbox.ips = record.ips;
   sandbox.labels = record.labels;
   sandbox.annotations = record.annotations;
   return sandbox;

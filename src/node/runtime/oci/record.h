@@ -31,6 +31,8 @@ struct SandboxRecord {
   std::string cgroup_parent;
   bool host_pid = false;
   bool host_ipc = false;
+  std::string network_namespace;  // a path; empty: the host's
+  std::vector<std::string> ips;
   WallTime created_at{};
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;

@@ -1,0 +1,183 @@
+// down: removes what a node agent leaves running on purpose.
+#include <unistd.h>
+
+#include "base/env/absolute_path.h"
+#include "base/env/file_lock.h"
+#include "base/env/random.h"
+#include "base/exec/worker_pool.h"
+#include "base/text/text.h"
+#include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/node_network.h"
+#include "cmd/drakkar/node_part.h"
+#include "node/runtime/images/image_store.h"
+#include "node/runtime/oci/host.h"
+#include "node/runtime/oci/oci_runtime.h"
+
+namespace drakkar::cmd {
+namespace {
+
+constexpr std::size_t kWorkers = 4;
+constexpr std::size_t kMaxQueuedWork = 4'096;
+
+// Removes all pods, then their network. Lives on its loop.
+class Removal {
+ public:
+  Removal(UvLoop& loop, const PodNetworkOptions& network, const std::string& data_dir,
+          std::string runtime)
+      : loop_(loop),
+        data_dir_(data_dir),
+        options_(network),
+        runtime_name_(std::move(runtime)),
+        images_(RealFileSystem(), RealRandom(), ImageDirectory(data_dir)),
+        workers_(kWorkers, kMaxQueuedWork) {}
+
+  ~Removal() {
+    workers_.Stop();
+    runtime_.reset();
+    network_.reset();
+  }
+
+  void Start() {
+    auto watcher = MakeFileWatcher(loop_);
+    if (!watcher.ok()) return Finish(watcher.error());
+    watcher_ = std::move(*watcher);
+    network_ = std::make_unique<NodeNetwork>(loop_, *watcher_, options_, data_dir_);
+    runtime_ = node::MakeOciRuntime(loop_, workers_, RealFileSystem(), RealRandom(), images_,
+                                    {.root = JoinPath(data_dir_, "runtime"),
+                                     .runtime = runtime_name_,
+                                     .network = network_->network()});
+    runtime_->OnExit([](const node::ContainerStatus&) {});
+    runtime_->Open([this](Result<void> opened) {
+      if (!opened.ok()) return Finish(std::move(opened));
+      RemoveNext();
+    });
+  }
+
+  const std::vector<std::string>& errors() const { return errors_; }
+  std::size_t removed() const { return removed_; }
+
+ private:
+  void RemoveNext() {
+    for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
+      if (failed_.contains(sandbox.id)) continue;
+      runtime_->RemovePodSandbox(sandbox.id, [this, id = sandbox.id](Result<void> done) {
+        if (done.ok()) {
+          ++removed_;
+        } else {
+          failed_.insert(id);
+          errors_.push_back(done.error().message);
+        }
+        RemoveNext();
+      });
+      return;
+    }
+    if (!failed_.empty() || network_->built_in() == nullptr) return Finish(Ok());
+    network_->built_in()->Remove([this](Result<void> done) { Finish(std::move(done)); });
+  }
+
+  void Finish(Result<void> result) {
+    if (!result.ok()) errors_.push_back(result.error().message);
+    loop_.Stop();
+  }
+
+  UvLoop& loop_;
+  const std::string data_dir_;
+  const PodNetworkOptions& options_;
+  const std::string runtime_name_;
+  node::ImageStore images_;
+  WorkerPool workers_;
+  std::unique_ptr<FileWatcher> watcher_;
+  std::unique_ptr<NodeNetwork> network_;
+  std::unique_ptr<node::Runtime> runtime_;
+  std::set<std::string> failed_;
+  std::vector<std::string> errors_;
+  std::size_t removed_ = 0;
+};
+
+int Fail(cli::Console& console, const Error& error) {
+  console.Error(error.message);
+  return cli::kExitFailure;
+}
+
+std::string RootDirectoryOf(const cli::Arguments& arguments, const std::string& data_dir) {
+  const std::string& given = arguments.Text("root-dir");
+  return given.empty() ? DefaultRootDirectory(data_dir) : AbsolutePath(given);
+}
+
+std::vector<cli::Flag> DownFlags() {
+  std::vector<cli::Flag> flags = {
+      {.name = "data-dir",
+       .help = "Data directory of the node.",
+       .default_value = kDefaultDataDirectory,
+       .placeholder = "DIR"},
+      {.name = "root-dir",
+       .help = "Root directory of the node, if it had one of its own.",
+       .placeholder = "DIR"},
+      {.name = "runtime",
+       .help = "Container runtime: runc, crun or a path. Defaults to the one that is installed.",
+       .placeholder = "NAME"}};
+  for (cli::Flag& flag : PodNetworkFlags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+int RunDown(const cli::Arguments& arguments, cli::Console& console) {
+  const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
+  if (!RealFileSystem().Exists(JoinPath(data_dir, "runtime"))) {
+    console.Out(StrCat("no node has run pods in ", data_dir, "\n"));
+    return cli::kExitOk;
+  }
+  if (::geteuid() != 0) return Fail(console, FailedPrecondition("removing pods needs root"));
+  FileLock lock(NodeLockPath(data_dir));
+  Result<bool> locked = lock.TryLock();
+  if (!locked.ok()) return Fail(console, locked.error());
+  if (!*locked) {
+    return Fail(console, FailedPrecondition(
+                             StrCat("a node agent is running in ", data_dir, ": stop it first")));
+  }
+  Result<PodNetworkOptions> network = ReadPodNetwork(arguments, RealFileSystem(), data_dir);
+  if (!network.ok()) return Fail(console, network.error());
+  UvLoop loop;
+  std::unique_ptr<Removal> removal;
+  loop.Post([&] {
+    removal = std::make_unique<Removal>(loop, *network, data_dir, arguments.Text("runtime"));
+    removal->Start();
+  });
+  loop.Run();
+  std::vector<std::string> errors = removal->errors();
+  const std::size_t removed = removal->removed();
+  // It belongs to the loop.
+  loop.Post([&] {
+    removal.reset();
+    loop.Stop();
+  });
+  loop.Run();
+  const std::string volumes = JoinPath(RootDirectoryOf(arguments, data_dir), "pods");
+  if (errors.empty()) {
+    if (auto unmounted = node::UnmountAll(volumes); !unmounted.ok()) {
+      errors.push_back(unmounted.error().message);
+    }
+  }
+  console.Out(StrCat("removed ", removed, removed == 1 ? " pod" : " pods", " of the node in ",
+                     data_dir, "\n"));
+  for (const std::string& error : errors) console.Error(error);
+  return errors.empty() ? cli::kExitOk : cli::kExitFailure;
+}
+
+}  // namespace
+
+void AddDownCommand(cli::App& app) {
+  app.Add({.name = "down",
+           .summary = "Remove the pods that a node left running on this machine",
+           .help =
+               "Pods keep running when `up` or `node` ends. This command kills their "
+               "containers and removes their network, mounts and cgroups, without asking the "
+               "API server: the objects stay, and a node that starts again runs the pods again. "
+               "The node agent must not be running.",
+           .examples = "  drakkar down --data-dir /tmp/demo\n",
+           .flags = DownFlags(),
+           .max_arguments = 0,
+           .section = "Run",
+           .run = RunDown});
+}
+
+}  // namespace drakkar::cmd
