@@ -230,6 +230,58 @@ TEST(SkipNodeOperations, OnANodeThatDoesNotDeclareThemTheReasonNamesTheFeature) 
   EXPECT_NE(AsYes(cluster.Allocate(claim)), nullptr);
 }
 
+TEST(SkipNodeOperations, TheReasonNamesTheFirstSliceOfThePoolThatSkips) {
+  Cluster cluster(0);
+  for (int i = 0; i < 3; ++i) {
+    auto slice = PerfSlice(0, 1);
+    slice->name = StrCat("slice-", i);
+    slice->devices[0].name = StrCat("dev-", i);
+    slice->slice_count = 3;
+    if (i > 0) slice->skip_node_operations.form = true;
+    cluster.inventory.SetSlice(slice);
+  }
+  cluster.allocator.SetNode({NodeName(0), {}, {}});
+  cluster.allocated.AddExclusive({kTestDriver, NodeName(0), "dev-0"});
+  EXPECT_EQ(cluster.WhyNot(MakeClaim({ExactRequest("r", 1)})),
+            "ResourceSlice slice-1 skips node operations, but the DRAOptionalNodePreparation "
+            "feature gate is disabled");
+}
+
+TEST(Allocator, ANodeThatWasNeverKnownCanBeRemoved) {
+  Cluster cluster(1);
+  cluster.allocator.RemoveNode("never seen");
+  EXPECT_NE(AsYes(cluster.Allocate(MakeClaim({ExactRequest("r", 1)}))), nullptr);
+  cluster.allocator.RemoveNode(NodeName(0));
+  EXPECT_FALSE(cluster.Allocate(MakeClaim({ExactRequest("r", 1)})).ok());
+}
+
+// Devices that take the same from one counter are not alike if they differ in another.
+TEST(Search, DevicesThatDifferInAnyScarceCounterAreTriedEach) {
+  Features features;
+  features.partitionable_devices = true;
+  auto slice = PerfSlice(0, 3);
+  const char* const needs[] = {"5", "1", "6"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    slice->devices[i].consumes_counters = {
+        {"set", {{"a", Amount("1")}, {"b", Amount(needs[i])}}, {}}};
+  }
+  slice->devices[2].attributes[4].value = std::string("odd");
+  slice->slice_count = 2;
+  auto totals = PerfSlice(0, 0);
+  totals->name = "totals";
+  totals->slice_count = 2;
+  totals->shared_counters = {{"set", {{"a", Amount("2")}, {"b", Amount("10")}}}};
+  Cluster cluster(slice, features);
+  cluster.inventory.SetSlice(totals);
+  const auto result = cluster.MustAllocate(MakeClaim(
+      {ExactRequest("any", 1),
+       ExactRequest("odd", 1,
+                    StrCat("device.attributes[\"", kTestDriver, "\"].model == \"odd\""))}));
+  ASSERT_EQ(result.results.size(), 2u);
+  EXPECT_EQ(result.results[0].id.device, "basic-device-1") << "5 and 6 are more than 10";
+  EXPECT_EQ(result.results[1].id.device, "basic-device-2");
+}
+
 TEST(SkipNodeOperations, WithTheGateOffTheReasonNamesGateAndSlice) {
   SkippingCluster cluster(false, {device::kOptionalNodePreparation},
                           {std::vector<std::string>{"*"}});

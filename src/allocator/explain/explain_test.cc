@@ -156,6 +156,21 @@ TEST(ClosestMiss, NamesTheRequestThatLacksDevicesAndNotTheOthers) {
             "3 with 2 free"});
 }
 
+TEST(Explain, CountsHeldDevicesOfEachRequest) {
+  Cluster cluster(PerfSlice(0, 4));
+  cluster.allocated.AddExclusive({kTestDriver, NodeName(0), "basic-device-1"});
+  const auto only = [](int i) {
+    return StrCat("device.attributes[\"", kTestDriver, "\"].pciAddress == \"0000:0", i, ":00.0\"");
+  };
+  const Explanation explanation =
+      cluster.Explain(MakeClaim({ExactRequest("a", 1, only(0)), ExactRequest("b", 1, only(1))}));
+  ASSERT_EQ(explanation.claims[0].requests.size(), 2u);
+  EXPECT_EQ(explanation.claims[0].requests[0].held_count, 0u);
+  EXPECT_EQ(explanation.claims[0].requests[1].held_count, 1u);
+  ASSERT_EQ(explanation.claims[0].requests[1].held.size(), 1u);
+  EXPECT_EQ(explanation.claims[0].requests[1].held[0].device, "basic-device-1");
+}
+
 TEST(ClosestMiss, OfAConstraintNamesEveryConstraint) {
   Cluster cluster(1);
   auto claim = MakeClaim({ExactRequest("a", 2)});

@@ -41,6 +41,14 @@ TEST(CapacityPolicy, ARangeRoundsUpToItsSteps) {
   EXPECT_EQ(Ask(capacity, "9").kind, CapacityNeed::Kind::kRefused);  // 11 is past the maximum
 }
 
+TEST(CapacityPolicy, AStepOfZeroIsNoStep) {
+  const device::Capacity capacity = Ranged("10", "2", "8", "0");
+  EXPECT_EQ(Ask(capacity, "1").amounts[0], Q("2"));
+  EXPECT_EQ(Ask(capacity, "3").amounts[0], Q("3"));
+  EXPECT_EQ(Ask(capacity, "3").kind, CapacityNeed::Kind::kFits);
+  EXPECT_EQ(Ask(capacity, "9").kind, CapacityNeed::Kind::kRefused);
+}
+
 TEST(CapacityPolicy, ValidValuesRoundUpToTheNextAndRefuseBeyondTheLast) {
   device::Capacity capacity{"c", Q("10"), device::CapacityPolicy()};
   capacity.policy->valid_values = {Q("2"), Q("4")};

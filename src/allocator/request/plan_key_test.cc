@@ -116,6 +116,50 @@ TEST_F(PlanKey, ClaimsThatDifferInOneThingDoNot) {
   }
 }
 
+TEST_F(PlanKey, EveryAlternativeCounts) {
+  const auto with = [](const std::function<void(device::RequestSpec&)>& change) {
+    Wish wish = Full();
+    device::Request& request = wish.claim.requests[0];
+    request.first_available = {*request.exactly, *request.exactly};
+    request.first_available[0].name = "x";
+    request.first_available[1].name = "y";
+    request.exactly.reset();
+    change(request.first_available[1]);
+    return wish;
+  };
+  const void* plan = PlanOf(with([](device::RequestSpec&) {}));
+  EXPECT_EQ(PlanOf(with([](device::RequestSpec&) {})), plan);
+  EXPECT_NE(PlanOf(with([](device::RequestSpec& second) { second.count = 9; })), plan);
+  EXPECT_NE(PlanOf(with([](device::RequestSpec& second) { second.name = "z"; })), plan);
+}
+
+TEST_F(PlanKey, EverySelectorTolerationCapacityAndConstraintCounts) {
+  const auto twice = [](const std::function<void(Wish&)>& change) {
+    Wish wish = Full();
+    device::RequestSpec& spec = wish.spec();
+    wish.device_class.selectors.push_back({"device.driver == 'x'"});
+    spec.selectors.push_back({"device.driver == 'x'"});
+    spec.tolerations.push_back(spec.tolerations[0]);
+    spec.capacity->push_back({"other", api::Quantity(1)});
+    spec.derived_attributes.push_back({"d.example.com/other", "1"});
+    wish.claim.constraints.push_back({{"req-0"}, std::nullopt, "d.example.com/b"});
+    change(wish);
+    return wish;
+  };
+  const void* plan = PlanOf(twice([](Wish&) {}));
+  const std::map<std::string, std::function<void(Wish&)>> changes = {
+      {"class selector", [](Wish& w) { w.device_class.selectors.back().cel = "true"; }},
+      {"selector", [](Wish& w) { w.spec().selectors.back().cel = "true"; }},
+      {"toleration", [](Wish& w) { w.spec().tolerations.back().key = "x"; }},
+      {"capacity", [](Wish& w) { w.spec().capacity->back().name = "x"; }},
+      {"amount", [](Wish& w) { w.spec().capacity->back().value = api::Quantity(2); }},
+      {"derived", [](Wish& w) { w.spec().derived_attributes.back().expression = "2"; }},
+      {"constraint", [](Wish& w) { w.claim.constraints.back().distinct_attribute = "x.com/y"; }},
+      {"constraint requests", [](Wish& w) { w.claim.constraints.back().requests.clear(); }},
+  };
+  for (const auto& [what, change] : changes) EXPECT_NE(PlanOf(twice(change)), plan) << what;
+}
+
 // The reason for the key: a device in use is allocated only with admin access.
 TEST_F(PlanKey, TheAnswerWithAdminAccessIsNotGivenWithoutIt) {
   harness_.inventory.SetSlice(PerfSlice(0));

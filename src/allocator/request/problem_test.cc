@@ -115,6 +115,21 @@ TEST(ClaimErrors, OfMoreDevicesThanAClaimMayHave) {
             "claim default/claim: number of requested devices 33 exceeds the claim limit of 32");
 }
 
+TEST(ClaimErrors, OfALaterClaimDoNotComeBeforeItsOwnLimit) {
+  Cluster cluster(1);
+  const ClaimPtr claims[] = {MakeClaim({ExactRequest("a", 1)}), [] {
+                               auto second = MakeClaim({ExactRequest("b", 33)});
+                               second->name = "second";
+                               second->constraints.push_back({{}, std::nullopt, std::nullopt});
+                               return second;
+                             }()};
+  const Problem problem = cluster.allocator.Prepare(claims, OneClass(cluster.device_class));
+  const auto outcome = cluster.allocator.Allocate(problem, NodeName(0), {});
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().message,
+            "claim default/second: number of requested devices 33 exceeds the claim limit of 32");
+}
+
 TEST(ClaimErrors, TheSmallestAlternativeCountsForTheLimit) {
   Features features;
   features.prioritized_list = true;

@@ -227,6 +227,24 @@ TEST(AllocationNodeSelector, OfSeveralDevicesHasEachRequirementOnce) {
   EXPECT_EQ(result.node_selector, expected) << "the order of values does not matter";
 }
 
+TEST(AllocationNodeSelector, RequirementsThatDifferInAnythingAreKept) {
+  Cluster cluster(0);
+  cluster.allocator.SetNode({NodeName(0), {{"zone", "a"}, {"rack", "a"}}, {}});
+  const auto selector = [](std::string key, std::string op) {
+    NodeSelector made;
+    made.terms.push_back({{{std::move(key), std::move(op), {"a"}}}, {}});
+    return made;
+  };
+  NodeSelector not_in = selector("zone", "NotIn");
+  not_in.terms[0].match_expressions[0].values = {"b"};
+  cluster.inventory.SetSlice(Selecting(0, selector("zone", "In")));
+  cluster.inventory.SetSlice(Selecting(1, selector("rack", "In")));
+  cluster.inventory.SetSlice(Selecting(2, not_in));
+  const AllocationResult result = cluster.MustAllocate(MakeClaim({ExactRequest("a", 3)}));
+  ASSERT_TRUE(result.node_selector);
+  EXPECT_EQ(result.node_selector->terms[0].match_expressions.size(), 3u);
+}
+
 TEST(AllocationNodeSelector, IsThatOfTheDeviceIfTheSliceSelectsPerDevice) {
   Features features;
   features.partitionable_devices = true;

@@ -422,6 +422,27 @@ TEST(Plan, ForgetsEverythingItKnowsAboutShapesWhenTheyAreRenumbered) {
   }
 }
 
+// Removed devices leave gaps, so that there may be as many shapes after as before.
+TEST(Plan, ForgetsShapesEvenIfTheirNumberStaysTheSame) {
+  const auto slice = [](int count, std::string model) {
+    auto made = PerfSlice(0, count);
+    for (device::Device& device : made->devices) device.attributes[4].value = model;
+    if (count > 1) made->devices[1].attributes[2].value = std::string("another family");
+    return made;
+  };
+  Cluster cluster(slice(1, "a"));
+  const auto is_model = [](std::string model) {
+    return StrCat("device.attributes[\"", kTestDriver, "\"].model == \"", model, "\"");
+  };
+  const auto claim = MakeClaim({ExactRequest("r", 1, is_model("b"))});
+  EXPECT_EQ(AsYes(cluster.Allocate(claim)), nullptr);
+  cluster.inventory.SetSlice(slice(2, "b"));
+  EXPECT_EQ(cluster.MustAllocate(claim).results[0].id.device, "basic-device-0");
+  (void)cluster.Allocate(MakeClaim(
+      {ExactRequest("r", 1, StrCat("device.attributes[\"", kTestDriver, "\"].family == \"x\""))}));
+  EXPECT_EQ(cluster.MustAllocate(claim).results[0].id.device, "basic-device-0");
+}
+
 TEST(Plan, ForgetsTaintsAndValuesOfRenumberedShapes) {
   Features features;
   features.device_taints = true;

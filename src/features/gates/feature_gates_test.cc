@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text/text.h"
+
 namespace drakkar {
 namespace {
 
@@ -91,6 +93,50 @@ TEST(FeatureGates, EveryGateHasTheStateOfEachRelease) {
   }
 }
 
+// As registered in Kubernetes too, except for what the table says about NodeDeclaredFeatures. Gates
+// that are not listed depend on none.
+TEST(FeatureGates, EveryGateHasItsDependencies) {
+  const std::map<std::string_view, std::string_view> expected = {
+      {"DRAAdminAccess", "DynamicResourceAllocation"},
+      {"DRAConsumableCapacity", "DynamicResourceAllocation"},
+      {"DRADerivedAttributes", "DynamicResourceAllocation"},
+      {"DRADeviceBindingConditions", "DynamicResourceAllocation DRAResourceClaimDeviceStatus"},
+      {"DRADeviceCompatibilityGroups", "DynamicResourceAllocation DRAPartitionableDevices"},
+      {"DRADeviceTaintRules", "DRADeviceTaints"},
+      {"DRADeviceTaints", "DynamicResourceAllocation"},
+      {"DRAExtendedResource", "DynamicResourceAllocation"},
+      {"DRAFractionalCapacityRange", "DRAConsumableCapacity"},
+      {"DRAListTypeAttributes", "DynamicResourceAllocation"},
+      {"DRANodeAllocatableResources", "DynamicResourceAllocation"},
+      {"DRAOptionalNodePreparation", "DynamicResourceAllocation NodeDeclaredFeatures"},
+      {"DRAPartitionableDevices", "DynamicResourceAllocation"},
+      {"DRAPartitionableDevicesType",
+       "DynamicResourceAllocation DRAPartitionableDevices DRAResourcePoolStatus"},
+      {"DRAPrioritizedList", "DynamicResourceAllocation"},
+      {"DRAResourceClaimGranularStatusAuthorization",
+       "DynamicResourceAllocation DRAResourceClaimDeviceStatus"},
+      {"DRAResourcePoolStatus", "DynamicResourceAllocation"},
+      {"DRASchedulerFilterTimeout", "DynamicResourceAllocation"},
+      {"DRAWorkloadResourceClaims", "DynamicResourceAllocation GenericWorkload"},
+      {"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScaling PodLevelResources"},
+      {"InPlacePodVerticalScalingInitContainers", "InPlacePodVerticalScaling"},
+      {"InPlacePodVerticalScalingMemoryBackedVolumes", "InPlacePodVerticalScaling"},
+      {"ResourceHealthStatus", "DynamicResourceAllocation"},
+      {"ResourceHealthStatusMessage", "ResourceHealthStatus"},
+      {"RestartAllContainersOnContainerExits", "ContainerRestartRules"},
+      {"UserNamespacesHostNetworkSupport", "UserNamespacesSupport"},
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Gate::kCount); ++i) {
+    const GateFacts facts = FactsOf(static_cast<Gate>(i), kOurVersion);
+    std::string needs;
+    for (const std::string_view needed : facts.needs) {
+      needs += StrCat(needs.empty() ? "" : " ", needed);
+    }
+    const auto found = expected.find(facts.name);
+    EXPECT_EQ(needs, found == expected.end() ? std::string_view() : found->second) << facts.name;
+  }
+}
+
 TEST(FeatureGates, ALockedGateAcceptsOnlyItsDefault) {
   EXPECT_TRUE(Make("DRAAdminAccess=true").ok());
   EXPECT_EQ(Make("DRAAdminAccess=false").error().message,
@@ -146,7 +192,13 @@ TEST(FeatureGates, AGateRequiresItsDependencies) {
   auto gates = Make("DRAOptionalNodePreparation=true,NodeDeclaredFeatures=false");
   ASSERT_FALSE(gates.ok());
   EXPECT_NE(gates.error().message.find("NodeDeclaredFeatures"), std::string::npos);
-  EXPECT_FALSE(Make("DRAResourceClaimDeviceStatus=false").ok());
+  EXPECT_EQ(Make("DRAResourceClaimDeviceStatus=false,"
+                 "DRAResourceClaimGranularStatusAuthorization=false")
+                .error()
+                .message,
+            "feature gate DRADeviceBindingConditions is on, but depends on "
+            "DRAResourceClaimDeviceStatus, which is off; turn DRADeviceBindingConditions off too, "
+            "or DRAResourceClaimDeviceStatus on");
   EXPECT_TRUE(Make("DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,"
                    "DRAResourceClaimGranularStatusAuthorization=false")
                   .ok());
