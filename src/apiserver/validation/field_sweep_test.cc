@@ -1,0 +1,240 @@
+// Every field of the objects in testdata, changed in every small way, against what the server says
+// about it. The expectations are in testdata/*.expected. After an intended change of the rules, run
+// this test with DRAKKAR_UPDATE_EXPECTED=1, read the difference, and check it against Kubernetes.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "api/codec/yaml_reader.h"
+#include "api/json/writer.h"
+#include "apiserver/testing/core_fixture.h"
+#include "apiserver/testing/field_sweep.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr char kFolder[] = "src/apiserver/validation/testdata/";
+constexpr std::size_t kShownErrors = 2;
+constexpr std::size_t kShownBytes = 90;
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+// Without long runs of one character, and not longer than a line.
+std::string Shortened(std::string_view text) {
+  std::string out;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = !out.empty() && c == out.back() ? run + 1 : 0;
+    if (run < 8) out += c == '\n' ? ' ' : c;
+  }
+  if (out.size() > kShownBytes) out = out.substr(0, kShownBytes) + "...";
+  return out;
+}
+
+std::string Judgement(const Response& response) {
+  if (!response.failure) return "";
+  const auto& causes = response.failure->causes;
+  if (causes.empty()) return Shortened(response.failure->message);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShownErrors, causes.size()); ++i) {
+    text += StrCat(i > 0 ? "; " : "", causes[i].field, ": ", Shortened(causes[i].message));
+  }
+  if (causes.size() > kShownErrors) text += StrCat("; and ", causes.size() - kShownErrors, " more");
+  return text;
+}
+
+void AddLeaves(api::Value value, const std::string& path, std::set<std::string>& leaves) {
+  if (path == "metadata.managedFields" || path == "metadata.uid" ||
+      path == "metadata.creationTimestamp" || path == "metadata.resourceVersion") {
+    return;
+  }
+  if (value.is_object()) {
+    if (value.members().empty()) leaves.insert(path + "={}");
+    for (const auto& [key, name, member] : value.members()) {
+      AddLeaves(member, path.empty() ? std::string(name) : StrCat(path, ".", name), leaves);
+    }
+  } else if (value.is_array()) {
+    if (value.empty()) leaves.insert(path + "=[]");
+    std::size_t index = 0;
+    for (const api::Value item : value.elements()) {
+      AddLeaves(item, StrCat(path, "[", index++, "]"), leaves);
+    }
+  } else {
+    leaves.insert(StrCat(path, "=", Shortened(api::WriteJson(value))));
+  }
+}
+
+std::set<std::string> Leaves(api::Value value) {
+  std::set<std::string> leaves;
+  AddLeaves(value, "", leaves);
+  return leaves;
+}
+
+// "-PATH=VALUE" for what is missing and "+PATH=VALUE" for what is new.
+std::string Difference(const std::set<std::string>& before, const std::set<std::string>& after) {
+  std::string text;
+  for (const std::string& leaf : before) {
+    if (!after.contains(leaf)) text += StrCat(text.empty() ? "" : " ", "-", leaf);
+  }
+  for (const std::string& leaf : after) {
+    if (!before.contains(leaf)) text += StrCat(text.empty() ? "" : " ", "+", leaf);
+  }
+  return text;
+}
+
+// How many of the lines are in `known`, and the others; a judgement that many changes share is
+// listed once, with their number.
+std::string NewLines(const std::string& lines, const std::string& known) {
+  constexpr std::size_t kMany = 5;
+  const std::vector<std::string_view> before = Split(known, '\n');
+  const std::set<std::string_view> expected(before.begin(), before.end());
+  std::size_t same = 0;
+  std::map<std::string_view, std::vector<std::string_view>> by_judgement;
+  for (const std::string_view line : Split(lines, '\n')) {
+    if (line.empty()) continue;
+    if (expected.contains(line)) {
+      ++same;
+    } else {
+      by_judgement[line.substr(line.find(": ") + 2)].push_back(line);
+    }
+  }
+  std::string text = StrCat("(", same, " as above)\n");
+  for (const auto& [judgement, sharing] : by_judgement) {
+    if (sharing.size() >= kMany) {
+      text += StrCat("(", sharing.size(), " changes): ", judgement, "\n");
+    } else {
+      for (const std::string_view line : sharing) text += StrCat(line, "\n");
+    }
+  }
+  return text;
+}
+
+class FieldSweepTest : public CoreFixture, public ::testing::WithParamInterface<const char*> {
+ protected:
+  FieldSweepTest() {
+    gates_ = EveryGate();
+    StartCore(nullptr);
+  }
+  static FeatureGates EveryGate() {
+    FeatureGates gates;
+    for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) {
+      gates = gates.With(static_cast<Gate>(i), true);
+    }
+    return gates;
+  }
+  Response Send(const JsonNode& document, Verb verb, const std::string& subresource, bool dry_run) {
+    Request request = RequestFor(verb, document.Json(), AdminUser());
+    request.subresource = subresource;
+    request.dry_run = dry_run;
+    return Handle(std::move(request));
+  }
+  std::string Sweep(JsonNode& document, Verb verb, const std::string& subresource,
+                    const std::vector<std::string>& roots) {
+    FieldSweep sweep(document, [&] { return Judgement(Send(document, verb, subresource, true)); });
+    return sweep.Run(roots);
+  }
+  // What turning off each gate changes.
+  std::string Gates(const JsonNode& document, Verb verb, const std::string& subresource) {
+    std::string text;
+    const std::set<std::string> with = Leaves(Object(Send(document, verb, subresource, true)));
+    for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) {
+      gates_ = EveryGate().With(static_cast<Gate>(i), false);
+      const Response response = Send(document, verb, subresource, true);
+      const std::string change =
+          response.failure ? Judgement(response) : Difference(with, Leaves(Object(response)));
+      if (!change.empty()) {
+        text += StrCat("without ", GateName(static_cast<Gate>(i)), ": ", change, "\n");
+      }
+    }
+    gates_ = EveryGate();
+    return text;
+  }
+  static api::Value Object(const Response& response) {
+    return response.object == nullptr ? api::Value() : response.object->root();
+  }
+  std::string Describe(api::Value given) {
+    JsonNode document = JsonNode::From(given);
+    JsonNode plain = document;
+    std::erase_if(plain.members, [](const auto& member) { return member.first == "status"; });
+    const std::string on_create =
+        Sweep(plain, Verb::kCreate, "", {"metadata", "spec"}) + RestOf(plain, Verb::kCreate);
+    std::string text = StrCat("== ", given["kind"].str(), " ", given["metadata"]["name"].str(),
+                              "\n-- create\n", on_create);
+    text += StrCat("-- gates\n", Gates(plain, Verb::kCreate, ""));
+    const Response created = Send(plain, Verb::kCreate, "", false);
+    EXPECT_FALSE(created.failure.has_value()) << Judgement(created);
+    text += StrCat("-- defaults\n", Difference(Leaves(given), Leaves(Object(created))), "\n");
+    const std::string on_update =
+        Sweep(plain, Verb::kUpdate, "",
+              {"metadata.labels", "metadata.annotations", "metadata.finalizers",
+               "metadata.ownerReferences", "spec"}) +
+        RestOf(plain, Verb::kUpdate);
+    text += StrCat("-- update\n", NewLines(on_update, on_create), "-- update gates\n",
+                   Gates(plain, Verb::kUpdate, ""));
+    const bool has_status = plain.members.size() != document.members.size();
+    if (!has_status) return text;
+    const std::string first = Sweep(document, Verb::kUpdate, "status", {"status"});
+    text += StrCat("-- first status\n", first, "-- status gates\n",
+                   Gates(document, Verb::kUpdate, "status"));
+    const Response updated = Send(document, Verb::kUpdate, "status", false);
+    EXPECT_FALSE(updated.failure.has_value()) << Judgement(updated);
+    text +=
+        StrCat("-- status\n", NewLines(Sweep(document, Verb::kUpdate, "status", {"status"}), first),
+               "-- later status gates\n", Gates(document, Verb::kUpdate, "status"));
+    return text;
+  }
+  // Kinds without a spec have their fields at the top.
+  std::string RestOf(JsonNode& plain, Verb verb) {
+    std::vector<std::string> roots;
+    for (const auto& [name, member] : plain.members) {
+      if (name != "apiVersion" && name != "kind" && name != "metadata" && name != "spec") {
+        roots.push_back(name);
+      }
+    }
+    return roots.empty() ? "" : Sweep(plain, verb, "", roots);
+  }
+};
+
+TEST_P(FieldSweepTest, EveryChangeIsJudgedAsExpected) {
+  const std::string path = StrCat(kFolder, GetParam());
+  const auto documents = api::ParseYaml(ReadText(path + ".yaml"));
+  ASSERT_TRUE(documents.ok()) << documents.error().message;
+  ASSERT_FALSE(documents->empty()) << path;
+  std::string found;
+  for (const api::TreePtr& document : *documents) found += Describe(document->root());
+  const std::string expected = ReadText(path + ".expected");
+  if (std::getenv("DRAKKAR_UPDATE_EXPECTED") != nullptr) {
+    std::ofstream(path + ".expected") << found;
+    return;
+  }
+  if (found == expected) return;
+  const std::vector<std::string_view> before = Split(expected, '\n');
+  const std::vector<std::string_view> after = Split(found, '\n');
+  const std::set<std::string_view> known(before.begin(), before.end());
+  const std::set<std::string_view> now(after.begin(), after.end());
+  std::string difference;
+  for (const std::string_view line : before) {
+    if (!now.contains(line) && difference.size() < 4'000) difference += StrCat("-", line, "\n");
+  }
+  for (const std::string_view line : after) {
+    if (!known.contains(line) && difference.size() < 8'000) difference += StrCat("+", line, "\n");
+  }
+  ADD_FAILURE() << path << ".expected differs:\n" << difference;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FieldSweepTest,
+                         ::testing::Values("claims", "slices", "classes", "pods", "jobs",
+                                           "workloads", "cluster"),
+                         [](const auto& each) { return std::string(each.param); });
+
+}  // namespace
+}  // namespace drakkar::apiserver
