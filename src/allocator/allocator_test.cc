@@ -247,6 +247,29 @@ TEST(SkipNodeOperations, TheReasonNamesTheFirstSliceOfThePoolThatSkips) {
             "feature gate is disabled");
 }
 
+TEST(Allocator, ADeviceOfAnyPoolMayHaveToBeWaitedFor) {
+  for (const int waits : {0, 1}) {
+    Features features;
+    features.device_binding_and_status = true;
+    Cluster cluster(0, features);
+    for (int i = 0; i < 2; ++i) {
+      auto slice = PerfSlice(0, 1);
+      slice->name = StrCat("slice-", i);
+      slice->pool = StrCat("pool-", i);
+      if (i == waits) slice->devices[0].binding_conditions = {"Ready"};
+      cluster.inventory.SetSlice(slice);
+    }
+    cluster.allocator.SetNode({NodeName(0), {}, {}});
+    for (const int count : {1, 2}) {
+      Allocator::Verdicts verdicts;
+      cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", count)})), {},
+                               verdicts);
+      ASSERT_EQ(verdicts.distinct.size(), 1u);
+      EXPECT_EQ(verdicts.distinct[0].waits, count == 2) << waits;
+    }
+  }
+}
+
 TEST(Allocator, ANodeThatWasNeverKnownCanBeRemoved) {
   Cluster cluster(1);
   cluster.allocator.RemoveNode("never seen");

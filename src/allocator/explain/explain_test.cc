@@ -171,6 +171,30 @@ TEST(Explain, CountsHeldDevicesOfEachRequest) {
   EXPECT_EQ(explanation.claims[0].requests[1].held[0].device, "basic-device-1");
 }
 
+TEST(ClosestMiss, ARequestWithExactlyEnoughDevicesLacksNone) {
+  Cluster cluster(PerfSlice(0, 4));
+  for (const char* device : {"basic-device-0", "basic-device-1"}) {
+    cluster.allocated.AddExclusive({kTestDriver, NodeName(0), device});
+  }
+  const auto claim = MakeClaim({ExactRequest("a", 2), ExactRequest("b", 1)});
+  claim->requests[1].exactly->selectors = {
+      {StrCat("device.attributes[\"", kTestDriver, "\"].pciAddress == \"0000:01:00.0\"")}};
+  EXPECT_EQ(ClosestTo(cluster, claim), Texts{StrCat("in-use: the claim that holds ", kTestDriver,
+                                                    "/", NodeName(0), "/basic-device-1")})
+      << "not the one that holds basic-device-0, which b cannot use";
+}
+
+TEST(Explain, NamesHeldDevicesUpToABoundAndCountsThemAll) {
+  const int count = static_cast<int>(RequestExplanation::kMaxHeld) + 1;
+  Cluster cluster(PerfSlice(0, count));
+  for (int i = 0; i < count; ++i) {
+    cluster.allocated.AddExclusive({kTestDriver, NodeName(0), StrCat("basic-device-", i)});
+  }
+  const Explanation explanation = cluster.Explain(MakeClaim({ExactRequest("a", 1)}));
+  EXPECT_EQ(explanation.claims[0].requests[0].held_count, RequestExplanation::kMaxHeld + 1);
+  EXPECT_EQ(explanation.claims[0].requests[0].held.size(), RequestExplanation::kMaxHeld);
+}
+
 TEST(ClosestMiss, OfAConstraintNamesEveryConstraint) {
   Cluster cluster(1);
   auto claim = MakeClaim({ExactRequest("a", 2)});

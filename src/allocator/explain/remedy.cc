@@ -48,7 +48,10 @@ std::string InUseText(const Refused& refused) {
     return StrCat(refused.path, ".count: ", explained.wanted, " with ", explained.candidates,
                   " free");
   }
-  return StrCat("the claim that holds ", refused.device.id().ToString());
+  // The first device in use may be one that would not do even if it were free.
+  const device::DeviceId held =
+      explained.held.empty() ? refused.device.id() : explained.held.front();
+  return StrCat("the claim that holds ", held.ToString());
 }
 
 std::string RemedyFor(Rule rule, const Refused& refused) {

@@ -41,6 +41,12 @@ TEST(CapacityPolicy, ARangeRoundsUpToItsSteps) {
   EXPECT_EQ(Ask(capacity, "9").kind, CapacityNeed::Kind::kRefused);  // 11 is past the maximum
 }
 
+TEST(CapacityPolicy, TheFinestStepIsOneMilliUnit) {
+  const device::Capacity capacity = Ranged("10", "2", "8", "1m");
+  EXPECT_EQ(Ask(capacity, "2005m", true).amounts[0], Q("2005m"));
+  EXPECT_EQ(Ask(capacity, "2005m", true).kind, CapacityNeed::Kind::kFits);
+}
+
 TEST(CapacityPolicy, AStepOfZeroIsNoStep) {
   const device::Capacity capacity = Ranged("10", "2", "8", "0");
   EXPECT_EQ(Ask(capacity, "1").amounts[0], Q("2"));
