@@ -8,6 +8,7 @@
 #include "client/informer.h"
 #include "controllers/cron_job/controller.h"
 #include "controllers/deployment/controller.h"
+#include "controllers/device_taint_eviction/controller.h"
 #include "controllers/garbage_collector/controller.h"
 #include "controllers/job/controller.h"
 #include "controllers/namespace/controller.h"
@@ -54,6 +55,12 @@ struct Controllers::Impl {
                All("resource.k8s.io", "ResourceClaim")),
         templates(options.loop, options.random, options.client,
                   All("resource.k8s.io", "ResourceClaimTemplate")),
+        slices(options.loop, options.random, options.client,
+               All("resource.k8s.io", "ResourceSlice")),
+        taint_rules(
+            options.loop, options.random, options.client,
+            {.collection = {api::FindKind("resource.k8s.io", "v1", "DeviceTaintRule"), "", "", ""},
+             .may_be_missing = true}),
         deployments(options.loop, options.random, options.client, All("apps", "Deployment")),
         replica_sets(options.loop, options.random, options.client, All("apps", "ReplicaSet")),
         replication_controllers(options.loop, options.random, options.client,
@@ -87,6 +94,19 @@ struct Controllers::Impl {
     if (Runs("serviceaccount-controller")) {
       service_account.emplace(options.loop, options.random, options.client, namespaces, accounts,
                               authorities, options.ca_pem);
+    }
+    if (Runs("device-taint-eviction-controller")) {
+      Actor& actor = As("device-taint-eviction-controller", "device-taint-eviction");
+      device_taint_eviction.emplace(
+          DeviceTaintEvictionController::Options{.loop = options.loop,
+                                                 .random = options.random,
+                                                 .client = actor.client,
+                                                 .events = actor.events,
+                                                 .metrics = options.metrics,
+                                                 .pods = pods,
+                                                 .claims = claims,
+                                                 .slices = slices,
+                                                 .rules = taint_rules});
     }
     if (Runs("replicaset-controller")) {
       Actor& actor = As("replicaset-controller", "replicaset-controller");
@@ -164,14 +184,16 @@ struct Controllers::Impl {
 
   // In the order in which they are started: owners before their dependents.
   std::vector<client::Informer*> Informers() {
-    return {&nodes,  &accounts,    &authorities,  &namespaces, &templates,
-            &claims, &deployments, &replica_sets, &cron_jobs,  &replication_controllers,
-            &jobs,   &pods};
+    return {&nodes,       &accounts,     &authorities, &namespaces,
+            &templates,   &slices,       &taint_rules, &claims,
+            &deployments, &replica_sets, &cron_jobs,   &replication_controllers,
+            &jobs,        &pods};
   }
 
   const Options options;
   // Informers and indexes come first, so that they outlive the controllers that use them.
-  client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates;
+  client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates, slices,
+      taint_rules;
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
   OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner;
   std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
@@ -179,6 +201,7 @@ struct Controllers::Impl {
   std::optional<PodGarbageCollector> pod_gc;
   std::optional<NamespaceController> name_space;
   std::optional<ServiceAccountController> service_account;
+  std::optional<DeviceTaintEvictionController> device_taint_eviction;
   std::optional<ReplicaSetController> replica_set;
   std::optional<DeploymentController> deployment;
   std::optional<ReplicaSetController> replication_controller;

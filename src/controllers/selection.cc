@@ -20,6 +20,7 @@ constexpr ControllerName kControllers[] = {
     {"job-controller", "job", "job-controller"},
     {"cronjob-controller", "cronjob", "cronjob-controller"},
     {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller"},
+    {"device-taint-eviction-controller", "", "device-taint-eviction-controller"},
     // Controllers that only kube-controller-manager has.
     {"serviceaccount-token-controller", "serviceaccount-token", ""},
     {"endpoints-controller", "endpoint", ""},
@@ -40,7 +41,6 @@ constexpr ControllerName kControllers[] = {
     {"node-ipam-controller", "nodeipam", ""},
     {"node-lifecycle-controller", "nodelifecycle", ""},
     {"taint-eviction-controller", "", ""},
-    {"device-taint-eviction-controller", "", ""},
     {"service-lb-controller", "service", ""},
     {"node-route-controller", "route", ""},
     {"cloud-node-lifecycle-controller", "cloud-node-lifecycle", ""},

@@ -14,19 +14,8 @@ bool HasNoExecute(Value taints) {
   return false;
 }
 
-bool IsNoExecuteRule(Value rule) {
-  return rule["spec"]["taint"]["effect"].str() == "NoExecute";
-}
-
 bool IsNoExecuteNode(Value node) {
   return HasNoExecute(node["spec"]["taints"]);
-}
-
-bool IsNoExecuteSlice(Value slice) {
-  for (Value device : slice["spec"]["devices"].elements()) {
-    if (HasNoExecute(device["taints"])) return true;
-  }
-  return false;
 }
 
 bool Preempts(Value priority_class) {
@@ -72,12 +61,6 @@ constexpr std::array kTable = {
                "the LimitRange is stored, but nothing applies its defaults or enforces its limits"},
     Unattended{"", "ResourceQuota", nullptr,
                "the ResourceQuota is stored, but nothing enforces it"},
-    Unattended{kResource, "ResourceSlice", IsNoExecuteSlice,
-               "NoExecute taints of devices keep new pods away, but nothing evicts the pods that "
-               "use them; an attached kube-controller-manager does"},
-    Unattended{kResource, "DeviceTaintRule", IsNoExecuteRule,
-               "the effect NoExecute keeps new pods away, but nothing evicts the pods that use the "
-               "devices; an attached kube-controller-manager does"},
     Unattended{kResource, "ResourcePoolStatusRequest", nullptr,
                "the ResourcePoolStatusRequest is stored, but nothing answers it; an attached "
                "kube-controller-manager does"},

@@ -25,10 +25,11 @@ constexpr std::string_view kStatefulSet = R"({"apiVersion":"apps/v1","kind":"Sta
     "template":{"metadata":{"labels":{"a":"b"}},
     "spec":{"containers":[{"name":"c","image":"i"}]}}}})";
 
-std::string Rule(std::string_view name, std::string_view effect) {
-  return StrCat(R"({"apiVersion":"resource.k8s.io/v1beta2","kind":"DeviceTaintRule",
-      "metadata":{"name":")",
-                name, R"("},"spec":{"taint":{"key":"k","effect":")", effect, "\"}}}");
+std::string TaintedNode(std::string_view name, std::string_view effect,
+                        std::string_view label = "a") {
+  return StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", name,
+                R"(","labels":{"l":")", label, R"("}},"spec":{"taints":[{"key":"k","effect":")",
+                effect, R"("}]}})");
 }
 
 TEST_F(UnattendedTest, CreatingWhatNothingActsOnWarns) {
@@ -51,11 +52,7 @@ TEST_F(UnattendedTest, CreatingAnAttendedKindDoesNotWarn) {
   EXPECT_TRUE(WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
       "spec":{"containers":[{"name":"c","image":"i"}]}})")
                   .empty());
-  EXPECT_TRUE(WarningsOf(Rule("schedule", "NoSchedule")).empty());
-}
-
-TEST_F(UnattendedTest, ATaintRuleThatShouldEvictWarns) {
-  EXPECT_EQ(WarningsOf(Rule("execute", "NoExecute")).size(), 1u);
+  EXPECT_TRUE(WarningsOf(TaintedNode("n", "NoSchedule")).empty());
 }
 
 TEST_F(UnattendedTest, APodWithARuntimeClassWarns) {
@@ -75,13 +72,14 @@ TEST_F(UnattendedTest, APodWithAUserNamespaceWarns) {
 }
 
 TEST_F(UnattendedTest, AnUpdateWarnsOnlyAboutWhatItAdds) {
-  Create(Rule("r", "NoSchedule"));
-  const auto update = [&](std::string_view effect) {
-    return Handle(RequestFor(Verb::kUpdate, Rule("r", effect), AdminUser())).warnings.size();
+  Create(TaintedNode("n", "NoSchedule"));
+  const auto update = [&](std::string_view effect, std::string_view label) {
+    return Handle(RequestFor(Verb::kUpdate, TaintedNode("n", effect, label), AdminUser()))
+        .warnings.size();
   };
-  EXPECT_EQ(update("NoExecute"), 1u);
-  EXPECT_EQ(update("NoExecute"), 0u) << "said already";
-  EXPECT_EQ(update("NoSchedule"), 0u);
+  EXPECT_EQ(update("NoExecute", "a"), 1u);
+  EXPECT_EQ(update("NoExecute", "b"), 0u) << "said already";
+  EXPECT_EQ(update("NoSchedule", "b"), 0u);
 }
 
 TEST_F(UnattendedTest, EveryLineOfTheTableNamesAStoredKind) {

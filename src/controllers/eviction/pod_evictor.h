@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "client/event_recorder.h"
+#include "client/scoped_client.h"
+#include "client/work_queue.h"
+
+namespace drakkar::controllers {
+
+// Deletes pods because of a taint, and says so: an event, the condition DisruptionTarget (which a
+// Job's podFailurePolicy and other owners read), then the deletion of exactly that pod. Loop-bound.
+class PodEvictor {
+ public:
+  struct Options {
+    EventLoop& loop;
+    client::Client& client;
+    client::EventRecorder& events;
+    std::string event_reason;
+    std::string condition_reason;
+    std::string condition_message;
+  };
+  explicit PodEvictor(Options options) : options_(std::move(options)), client_(options_.client) {}
+
+  // A pod that was deleted or replaced meanwhile counts as evicted.
+  void Evict(const api::ObjectPtr& pod, client::WorkQueue::Done done);
+  // Says that a pod that was to be evicted later stays.
+  void Cancel(const api::ObjectPtr& pod);
+
+ private:
+  void Delete(const api::ObjectPtr& pod, client::WorkQueue::Done done);
+
+  const Options options_;
+  client::ScopedClient client_;
+};
+
+}  // namespace drakkar::controllers
