@@ -95,6 +95,13 @@ TEST(RefusalNotices, RepeatedRejectionsAreReportedOnceAndInTimeWithTheLatestMess
   EXPECT_EQ(notices.size(), 0u);
   loop.Advance(10 * step);
   EXPECT_EQ(told.size(), 2u);
+  notices.Put(pod("a"), "5");
+  notices.Drop("a");
+  notices.Put(pod("a"), "6");
+  loop.Advance(RefusalNotices::kDelay - Duration(1));
+  EXPECT_EQ(told.size(), 2u) << "a notice after a dropped one has its own delay";
+  loop.Advance(Duration(1));
+  EXPECT_EQ(told.back(), "a: 6");
 }
 
 }  // namespace

@@ -327,9 +327,9 @@ void DynamicResources::Prefer(Cycle& cycle, NodeSet& nodes) {
   const PodDevices& state = StateOf(cycle);
   for (const ClaimItem& item : state.items) {
     if (item.to_allocate) continue;
-    const CachedClaim* claim = context_.claims.Find(item.key);
+    const CachedClaim& claim = *context_.claims.Find(item.key);
     // Its devices are being attached to the node that the pod is nominated for.
-    if (claim != nullptr && EvaluateBinding(*claim).kind == BindingState::Kind::kWaiting) return;
+    if (EvaluateBinding(claim).kind == BindingState::Kind::kWaiting) return;
   }
   if (verdicts_.PreferReady(nodes)) {
     retries_.PreferUntried(cycle.pod->uid, context_.nodes, nodes);

@@ -125,6 +125,17 @@ TEST_F(RetryPolicyTest, PreferUntriedConsidersOnlyTheGivenNodes) {
   EXPECT_THAT(Names(nodes), ElementsAre("n2"));
 }
 
+TEST_F(RetryPolicyTest, TheNodeThatFailedLongestAgoMustBeOneOfTheGivenNodes) {
+  policy_.NoteNode("p", "gone");
+  policy_.NoteNode("p", "n1");
+  policy_.NoteNode("p", "n3");
+  policy_.NoteNode("p", "n2");
+  NodeSet nodes = nodes_.known();
+  nodes.Remove(nodes_.Find("n1"));
+  policy_.PreferUntried("p", nodes_, nodes);
+  EXPECT_THAT(Names(nodes), ElementsAre("n3"));
+}
+
 TEST_F(RetryPolicyTest, IfNothingFitsThePodIsRetriedLaterAndKeepsItsClaims) {
   policy_.NoteDevice("p", Device(0));
   const auto decision = Decide({}, /*is_news=*/true);

@@ -550,6 +550,69 @@ TEST_F(DynamicResourcesSteps, AWaitForAnAllocatedClaimIsRememberedAndEndsWithIts
   EXPECT_EQ(answer, "ok");
 }
 
+TEST_F(DynamicResourcesSteps, AnAllocationThatIsGoneAfterTheWriteEndsTheAttempt) {
+  LossyClient client(world_.loop);
+  const PluginContext context = ContextWith(world_, client);
+  AddNode("a");
+  const auto bind = [&](std::function<void(api::Draft&)> loses) {
+    DynamicResources plugin(context, {});
+    plugin.Register({.name = "DynamicResources", .points = PointsOf<DynamicResources>()});
+    world_.claims.Remove(MakeClaim("c", {}));
+    SetClaim("c", {.metadata = R"(,"finalizers":["resource.kubernetes.io/delete-protection"])"});
+    auto allocation = std::make_shared<device::AllocationResult>();
+    allocation->results.emplace_back().id = {"d.example.com", "a", "x"};
+    auto state = std::make_unique<PodDevices>();
+    state->items.push_back({.key = "d/c", .uid = "c", .to_allocate = true, .chosen = allocation});
+    auto cycle = std::make_shared<Cycle>();
+    cycle->pod = Pod({"c"});
+    cycle->node_name = "a";
+    cycle->states[0] = std::move(state);
+    client.loses = std::move(loses);
+    std::string answer = "none";
+    plugin.PreBind(cycle, [&](Status status) { answer = status.ok() ? "ok" : status.Message(); });
+    world_.loop.RunUntilIdle();
+    return answer;
+  };
+  EXPECT_EQ(bind([](api::Draft& claim) { claim["status"].Remove("allocation"); }),
+            "claim d/c got deallocated elsewhere in the meantime");
+  EXPECT_EQ(bind([&](api::Draft&) { world_.claims.Remove(MakeClaim("c", {})); }),
+            "claim d/c got deleted in the meantime");
+}
+
+TEST_F(DynamicResourcesSteps, ATaintRuleCountsUntilItIsRemoved) {
+  AddNode("a");
+  AddSlice("a", 1);
+  SetClaim("c");
+  EXPECT_EQ(Filter(Pod({"c"})), "a|");
+  const api::ObjectPtr rule = Parse(R"({"metadata":{"name":"rule"},"spec":{"deviceSelector":{
+      "driver":"d.example.com"},"taint":{"key":"k","effect":"NoSchedule"}}})");
+  world_.devices.SetTaintRule(rule);
+  EXPECT_EQ(Filter(Pod({"c"})), "|1 cannot allocate all claims");
+  world_.devices.RemoveTaintRule(rule);
+  EXPECT_EQ(Filter(Pod({"c"})), "a|");
+}
+
+TEST_F(DynamicResourcesSteps, ANodeThatDoesNotFitIsNotReadyEither) {
+  AddNode("none");
+  AddNode("waits");
+  AddSlice("waits", 1, R"(,"bindingConditions":["A"])");
+  SetClaim("c");
+  NodeVerdicts verdicts(world_.nodes, world_.devices);
+  const auto search = [&] {
+    const std::shared_ptr<const device::Claim> spec = world_.claims.Find("d/c")->spec;
+    verdicts.Search(world_.devices.allocator().Prepare(
+                        std::span(&spec, 1),
+                        [&](std::string_view name) { return world_.devices.FindClass(name); }),
+                    {});
+    return std::pair(verdicts.AnyFits(world_.nodes.known()),
+                     verdicts.AnyFitsReady(world_.nodes.known()));
+  };
+  EXPECT_EQ(search(), std::pair(true, false));
+  AddNode("ready");
+  AddSlice("ready", 1);
+  EXPECT_EQ(search(), std::pair(true, true));
+}
+
 // A scheduler of a release without binding conditions uses such devices like any other.
 TEST(DynamicResourcesOfAnOldRelease, IgnoresBindingConditionsOfEveryDevice) {
   TestContext world(
