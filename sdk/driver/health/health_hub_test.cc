@@ -89,6 +89,33 @@ TEST_F(HealthHubTest, AFlappingDeviceIsReportedLessOftenButNeverLate) {
   EXPECT_EQ(stream_.reports.back().front().health, State::kUnhealthy);
 }
 
+TEST_F(HealthHubTest, TheLastChangeOfABurstIsSentWithoutAnother) {
+  Watch();
+  std::size_t sent = 0;
+  State last = State::kHealthy;
+  do {  // until a report is held back
+    sent = stream_.reports.size();
+    last = last == State::kHealthy ? State::kUnhealthy : State::kHealthy;
+    Report("a", last);
+    loop_.RunUntilIdle();
+  } while (stream_.reports.size() > sent);
+  loop_.Advance(std::chrono::milliseconds(100));
+  ASSERT_EQ(stream_.reports.size(), sent + 1);
+  EXPECT_EQ(stream_.reports.back().front().health, last);
+}
+
+TEST_F(HealthHubTest, AReportHasOnlyWhatChangedSinceTheLastOne) {
+  Watch();
+  stream_.reports.clear();
+  Report("a", State::kHealthy);
+  loop_.RunUntilIdle();
+  Report("b", State::kHealthy);
+  loop_.RunUntilIdle();
+  ASSERT_EQ(stream_.reports.size(), 2u);
+  EXPECT_THAT(stream_.Names(0), ElementsAre("a"));
+  EXPECT_THAT(stream_.Names(1), ElementsAre("b"));
+}
+
 TEST_F(HealthHubTest, ReportsWhenADeviceBecomesUnhealthyOrRecovers) {
   EXPECT_FALSE(Report("a", State::kHealthy));
   EXPECT_TRUE(Report("a", State::kUnhealthy));

@@ -35,6 +35,18 @@ TEST(InCluster, AccessUsesTheServiceAccount) {
                   .message,
               HasSubstr("--kubeconfig is required outside of a pod"));
   EXPECT_FALSE(LoadInClusterAccess(files, environment, "/elsewhere").ok());
+  for (const char* lacking : {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}) {
+    for (const char* value : {static_cast<const char*>(nullptr), ""}) {
+      const auto incomplete = [&](const char* name) -> const char* {
+        return std::string(name) == lacking ? value : "1";
+      };
+      EXPECT_FALSE(LoadInClusterAccess(files, incomplete, "/sa").ok()) << lacking;
+    }
+  }
+  const auto ipv6 = [](const char* name) -> const char* {
+    return std::string(name) == "KUBERNETES_SERVICE_HOST" ? "fd00::1" : "443";
+  };
+  EXPECT_EQ(LoadInClusterAccess(files, ipv6, "/sa")->server, "https://[fd00::1]:443");
 }
 
 TEST(ListenAddress, NeedsAPort) {

@@ -1,8 +1,12 @@
 // Device metadata through the whole driver: the node's calls, the flag, restarts, leftovers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "api/metadata/document.h"
+#include "base/env/file_system.h"
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
@@ -352,6 +356,34 @@ TEST_F(MetadataDriverTest, UndecidedLeftoversAreCheckedAgainWithoutARestart) {
   EXPECT_THAT(*files_.ListDirectory("/cdi"), IsEmpty());
 }
 
+TEST_F(MetadataDriverTest, ALeftoverThatIsPreparedAgainIsNoLongerChecked) {
+  Start();
+  Prepare();
+  client_.reachable = false;
+  Start();  // undecided
+  client_.reachable = true;
+  EXPECT_EQ(Prepare().error, "");
+  client_.Put("a", "uid-a", false);
+  loop_.Advance(std::chrono::minutes(20));
+  EXPECT_EQ(Generation(), 1) << "the node unprepares it";
+}
+
+TEST_F(MetadataDriverTest, ALeftoverThatCannotBeRemovedIsReported) {
+  Start();
+  Prepare();
+  client_.Remove("a");
+  driver_.reset();
+  client_.slow = true;
+  Start();
+  ASSERT_TRUE(files_.RemoveTree("/cdi").ok());
+  ASSERT_TRUE(files_.WriteFile("/cdi", "not a directory", 0644).ok());
+  client_.slow = false;
+  client_.Release();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(plugin_.errors,
+              ::testing::Contains(HasSubstr("remove device metadata of claim ns/a")));
+}
+
 TEST_F(MetadataDriverTest, LeftoversWithoutAReadableUidAreRemovedWithTheirSpecs) {
   const std::string record = "/kubelet/plugins/d.example.com/dra-device-metadata-records/ns_a";
   const auto restart_with = [&](auto change) {
@@ -408,6 +440,45 @@ TEST_F(MetadataDriverTest, PreparedRequestsNameTheirPodsEvenAfterARestart) {
   EXPECT_FALSE(requests->front().has_metadata);
   ASSERT_TRUE(Update("x").ok());
   EXPECT_TRUE(driver_->PreparedRequests()->front().has_metadata);
+}
+
+TEST_F(MetadataDriverTest, AnUpdateInterruptedByACrashIsCompletedWhenTheDriverStarts) {
+  constexpr char kContainerFile[] =
+      "/kubelet/plugins/d.example.com/dra-device-metadata/ns_a/gpu/d.example.com-metadata.json";
+  Start();
+  Prepare();
+  const std::string before = *files_.ReadFile(kContainerFile);
+  ASSERT_TRUE(Update("y").ok());
+  ASSERT_NE(*files_.ReadFile(kContainerFile), before);
+  driver_.reset();
+  // As if it had been killed before the containers' file was replaced.
+  ASSERT_TRUE(files_.WriteFile(kContainerFile, before, 0644).ok());
+  // With the flag off, too: containers that run have the file.
+  Start(false);
+  EXPECT_EQ(*files_.ReadFile(kContainerFile), *files_.ReadFile(kFile));
+  EXPECT_EQ(Generation(), 2);
+  EXPECT_THAT(plugin_.errors, IsEmpty());
+}
+
+TEST_F(MetadataDriverTest, OnlyInstancesOfARollingUpdateLockTheirFiles) {
+  const std::string directory = StrCat(::testing::TempDir(), "drakkar-driver-locks-", ::getpid());
+  const auto locks = [&](const std::string& uid) {
+    EXPECT_TRUE(RealFileSystem().MakeDirectories(directory, 0700).ok());
+    DriverOptions options = Options();
+    options.device_metadata = true;
+    options.serialize = true;
+    options.plugin_directory = directory;
+    options.rolling_update_uid = uid;
+    StartDriver(std::move(options));
+    EXPECT_EQ(Prepare().error, "");
+    driver_.reset();
+    std::vector<std::string> names = *RealFileSystem().ListDirectory(directory);
+    std::ranges::sort(names);
+    EXPECT_TRUE(RealFileSystem().RemoveTree(directory).ok());
+    return names;
+  };
+  EXPECT_THAT(locks(""), IsEmpty());
+  EXPECT_THAT(locks("pod-1"), ElementsAre("metadata.lock", "serialize.lock"));
 }
 
 TEST_F(MetadataDriverTest, ADriverNameThatIsNotACdiVendorIsRejectedAtStart) {

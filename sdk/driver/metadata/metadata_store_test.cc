@@ -594,12 +594,22 @@ TEST_F(MetadataStoreTest, InvalidNamesDoNotBecomePaths) {
                R"(","uid":")", uid, R"("},"status":{"allocation":{"devices":{"results":[)",
                ResultJson(request, "gpu-0"), "]}}}}")));
   };
-  for (const auto& bad : {claim("../ns", "c", "u", "gpu"), claim("ns", "..", "u", "gpu"),
-                          claim("ns", "a/b", "u", "gpu"), claim("ns", "c", "../u", "gpu"),
-                          claim("ns", "c", "u", ".."), claim("ns", "c", "u", "")}) {
+  for (const auto& bad :
+       {claim("../ns", "c", "u", "gpu"), claim("ns", "..", "u", "gpu"),
+        claim("ns", "a/b", "u", "gpu"), claim("ns", "c", "../u", "gpu"),
+        claim("ns", "c", "u", ".."), claim("ns", "c", "u", ""), claim("ns", "c", "-u", "gpu"),
+        claim("ns", "c", "u.1", "gpu"), claim("ns", "c", "u_1", "gpu"),
+        claim("ns", "c", std::string(129, 'u'), "gpu")}) {
     devices_.clear();
     EXPECT_FALSE(store_->Prepare(bad, devices_).ok());
   }
+  for (const char* uid : {"a", "z", "A", "Z", "0", "9", "a-z"}) {
+    EXPECT_TRUE(CheckClaimNames("ns", "c", uid).ok()) << uid;
+  }
+  for (const char* uid : {"`", "{", "@", "[", "/", ":", "."}) {
+    EXPECT_FALSE(CheckClaimNames("ns", "c", uid).ok()) << uid;
+  }
+  EXPECT_TRUE(CheckClaimNames("ns", "c", std::string(128, 'u')).ok());
   EXPECT_TRUE(store_->Remove({"..", "u", "c"}).ok());
   EXPECT_FALSE(store_->Update({"..", "c", "u", "gpu"}, {}).ok());
   ExpectClean();
@@ -816,6 +826,48 @@ TEST_F(MetadataStoreTest, APartialRecordCountsAsAbsent) {
   EXPECT_EQ(files_.Stat(kRecord)->mode, 0600u);
   ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
   ExpectClean();
+}
+
+TEST_F(MetadataStoreTest, ARecordMustBeCompleteAndOfItsClaim) {
+  for (const char* text : {R"({"name":"c","uid":"u1","requests":{}})",
+                           R"({"namespace":"ns","uid":"u1","requests":{}})",
+                           R"({"namespace":"ns","name":"c","requests":{}})",
+                           R"({"namespace":"ns","name":"c","uid":"u1"})"}) {
+    EXPECT_FALSE(ReadClaimRecord(text).ok()) << text;
+  }
+  // A file of another claim under this claim's name.
+  for (const char* text : {R"({"namespace":"ns","name":"other","uid":"u1","requests":{}})",
+                           R"({"namespace":"other","name":"c","uid":"u1","requests":{}})"}) {
+    ASSERT_TRUE(PrepareOne("a").ok());
+    ASSERT_TRUE(files_.WriteFile(kRecord, text, 0600).ok());
+    EXPECT_FALSE(UpdateOne("b").ok()) << text;
+  }
+}
+
+TEST_F(MetadataStoreTest, DevicesThatAreReturnedInAnyOrderKeepTheirOwnMetadata) {
+  devices_ = {Prepared("gpu", "gpu-1", "one"), Prepared("gpu", "gpu-0", "zero")};
+  ASSERT_TRUE(
+      store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("gpu", "gpu-1")}), devices_)
+          .ok());
+  const metadata::DeviceMetadata read = Read();
+  const auto& devices = read.requests.at(0).devices;
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0].name, "gpu-0");
+  EXPECT_TRUE(devices[0].attributes.at("model") == metadata::AttributeValue(std::string("zero")));
+  EXPECT_EQ(devices[1].name, "gpu-1");
+  EXPECT_TRUE(devices[1].attributes.at("model") == metadata::AttributeValue(std::string("one")));
+}
+
+TEST_F(MetadataStoreTest, ADeferredPrepareAfterAnUpdateKeepsTheUpdate) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(UpdateOne("b").ok());
+  for (int i = 0; i < 2; ++i) {
+    devices_ = {Prepared("gpu", "gpu-0", std::nullopt)};
+    ASSERT_TRUE(store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}), devices_).ok());
+    EXPECT_EQ(Model(), "b");
+  }
+  ASSERT_TRUE(PrepareOne("a").ok());
+  EXPECT_EQ(Model(), "b") << "what prepare returned first is still known";
 }
 
 TEST_F(MetadataStoreTest, FilesOfAnotherLibraryAreTakenOver) {

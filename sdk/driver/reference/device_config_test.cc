@@ -120,6 +120,11 @@ TEST(DeviceConfig, ErrorsIncludeFieldAndPosition) {
        "line 3, column 5"},
       {"attributes:\n  a: 12345678901234567890123456789012345678901234567890123456789012345x\n",
        "must not exceed 64 bytes", "line 2, column 3"},
+      {"attributes:\n  a23456789012345678901234567890123: x\n", "at most 32 characters",
+       "line 2, column 3"},
+      {"attributes:\n  4you: x\n", "a name must start with", "line 2, column 3"},
+      {"attributes:\n  Not_A_Name/a: x\n", "must be a DNS name", "line 2, column 3"},
+      {"attributes:\n  example.com/: x\n", "a name must start with", "line 2, column 3"},
       {"a: [\n", "", "line "},
       {"count: 1\n---\ncount: 2\n", "one document", "line 2, column 1"},
   };

@@ -30,7 +30,10 @@ constexpr char kSpecDirectory[] = "/cdi";
 // A node, a server and the driver on one loop.
 class ReferenceDriverTest : public ::testing::Test {
  protected:
-  ReferenceDriverTest() : server_(loop_), client_(server_.NewClient("driver")), transport_(loop_) {
+  ReferenceDriverTest()
+      : server_(loop_, FeatureGates().With(Gate::kDRAOptionalNodePreparation, true)),
+        client_(server_.NewClient("driver")),
+        transport_(loop_) {
     server_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-1"}})");
   }
   ~ReferenceDriverTest() override { driver_.reset(); }
@@ -164,6 +167,13 @@ TEST_F(ReferenceDriverTest, RegistersWithANode) {
   loop_.RunUntilIdle();
   EXPECT_TRUE(driver_->driver()->registration_status()->plugin_registered);
   EXPECT_EQ(Slices().size(), 1u);
+}
+
+TEST_F(ReferenceDriverTest, PublishesWhichOperationsTheNodeSkips) {
+  Start("skipNodeOperations: [NodeUnprepareResources]\n");
+  const auto slices = Slices();
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ((*slices.front())["spec"]["skipNodeOperations"].at(0).str(), "NodeUnprepareResources");
 }
 
 TEST_F(ReferenceDriverTest, PublishesOnePoolNamedAfterTheNode) {

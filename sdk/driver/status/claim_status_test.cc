@@ -91,6 +91,12 @@ TEST(ClaimStatus, RejectsWhatTheServerWouldReject) {
                         .device_name = "a",
                         .network = DeviceNetworkData{"eth1", {"192.0.2.5"}, ""}}}),
               HasSubstr("IP address \"192.0.2.5\" must be a valid address in CIDR form"));
+  for (const std::size_t count : {std::size_t{16}, std::size_t{17}}) {
+    DeviceNetworkData network;
+    for (std::size_t i = 0; i < count; ++i) network.ips.push_back(StrCat("192.0.2.", i, "/24"));
+    const std::string error = ErrorOf({{.pool_name = "p", .device_name = "a", .network = network}});
+    EXPECT_EQ(error.find("more than 16 addresses") != std::string::npos, count == 17u) << error;
+  }
 }
 
 // Records the patch; claims come from the fixture.
