@@ -89,6 +89,15 @@ TEST(AllocationConfig, OfTheClaimAppliesIfItNamesARequestOrNone) {
       << "b/y was not chosen, and no request has the name elsewhere";
 }
 
+TEST(AllocationConfig, IsThatOfTheChosenAlternative) {
+  Cluster cluster(1, Prioritized());
+  auto claim = MakeClaim({FirstAvailable("b", {"x", "y"})});
+  claim->requests[0].first_available[0].count = 11;
+  claim->config = {{{"b/x"}, device::OpaqueConfig{"d", "1"}},
+                   {{"b/y"}, device::OpaqueConfig{"d", "2"}}};
+  EXPECT_EQ(ConfigOf(cluster.MustAllocate(claim)), std::vector<std::string>{"claim all: 2"});
+}
+
 TEST(AllocationResult, NamesTheAlternativeThatWasChosen) {
   Cluster cluster(1, Prioritized());
   auto claim = MakeClaim({FirstAvailable("b", {"x", "y"})});

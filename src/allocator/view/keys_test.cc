@@ -379,6 +379,34 @@ TEST(PoolView, ACounterThatIsOverdrawnBlocksDevicesThatDoNotUseIt) {
   }
 }
 
+TEST(PoolView, ACounterThatIsUsedUpExactlyBlocksNoOtherDevice) {
+  auto slice = CounterSlice();
+  slice->devices[2].consumes_counters = {{"set", {{"b", Amount("1")}}, {}}};
+  Cluster cluster(slice, Partitionable());
+  cluster.inventory.SetSlice(CounterTotals(0, "1", "10"));
+  cluster.allocated.AddExclusive({kTestDriver, NodeName(0), "basic-device-0"});
+  EXPECT_EQ(cluster.MustAllocate(MakeClaim({ExactRequest("r", 1)})).results[0].id.device,
+            "basic-device-2");
+}
+
+TEST(PoolView, APoolWithSlicesOfSeveralNodesShowsEachNodeWhatIsHeld) {
+  Cluster cluster(0);
+  for (int i = 0; i < 2; ++i) {
+    auto slice = PerfSlice(i, 1);
+    slice->pool = "pool";
+    slice->slice_count = 2;
+    slice->devices[0].name = StrCat("dev-", i);
+    cluster.inventory.SetSlice(slice);
+    cluster.allocator.SetNode({NodeName(i), {}, {}});
+  }
+  const auto claim = MakeClaim({ExactRequest("r", 1)});
+  for (const int node : {0, 1}) {
+    EXPECT_NE(AsYes(cluster.Allocate(claim, node)), nullptr) << node;
+    cluster.allocated.AddExclusive({kTestDriver, "pool", StrCat("dev-", node)});
+    EXPECT_EQ(AsYes(cluster.Allocate(claim, node)), nullptr) << node;
+  }
+}
+
 // A selector that reads another attribute renumbers all shapes. What a plan knows about the old
 // numbers is void.
 TEST(Plan, ForgetsEverythingItKnowsAboutShapesWhenTheyAreRenumbered) {
