@@ -12,6 +12,7 @@
 #include "cmd/drakkar/dashboard.h"
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
+#include "cmd/drakkar/registry_flags.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::cmd {
@@ -240,6 +241,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<PodNetworkOptions> network = PodNetworkOptions{.shares_host = true};
   if (arguments.Bool("node")) network = ReadPodNetwork(arguments, RealFileSystem(), data_dir);
   if (!network.ok()) return Fail(console, network.error());
+  Result<node::RegistrySettings> registries = ReadRegistrySettings(arguments, RealFileSystem());
+  if (!registries.ok()) return Fail(console, registries.error());
   const std::string pod_gateway = network->built_in ? network->built_in->gateway : "";
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
@@ -291,6 +294,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .api_host = arguments.Text("address"),
                                   .api_port = std::to_string(*port),
                                   .network = std::move(*network),
+                                  .registries = std::move(*registries),
                                   .pod_api_host = pod_gateway,
                                   .client_ca_pem = server->pki().ca().certificate_pem,
                                   .serving = std::move(*serving),
@@ -436,6 +440,8 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<PodNetworkOptions> network = ReadPodNetwork(arguments, files, data_dir);
   if (!network.ok()) return Fail(console, network.error());
+  Result<node::RegistrySettings> registries = ReadRegistrySettings(arguments, files);
+  if (!registries.ok()) return Fail(console, registries.error());
   if (!settings->cluster_dns.empty() && arguments.Text("cluster-dns").empty()) {
     network->dns.cluster_dns = settings->cluster_dns;
   }
@@ -463,6 +469,8 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .api_host = url->host,
        .api_port = std::to_string(url->port),
        .network = std::move(*network),
+       .registries = std::move(*registries),
+       .image_collection = settings->image_collection,
        .client_ca_pem = *ca,
        .serving = {*certificate, *key},
        .low_latency = arguments.Bool("low-latency")}));
@@ -591,7 +599,7 @@ void AddDaemonCommands(cli::App& app) {
                      MetadataFlag(),
                      SkipFormFlag(),
                      LowLatencyFlag()},
-                    And(PodNetworkFlags(), EventFlags())),
+                    And(And(PodNetworkFlags(), RegistryFlags()), EventFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -655,7 +663,7 @@ void AddDaemonCommands(cli::App& app) {
                           SeccompDefaultFlag(),
                           RootDirectoryFlag(),
                           LowLatencyFlag()},
-                         And(PodNetworkFlags(), KubeletConfigFlags())),
+                         And(And(PodNetworkFlags(), RegistryFlags()), KubeletConfigFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});

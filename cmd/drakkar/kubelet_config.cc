@@ -1,6 +1,7 @@
 #include "cmd/drakkar/kubelet_config.h"
 
 #include "api/codec/yaml_reader.h"
+#include "api/meta/time.h"
 #include "base/text/text.h"
 #include "cmd/drakkar/kubelet_fields.h"
 #include "features/gates/feature_gates.h"
@@ -65,6 +66,20 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
     settings.cluster_dns.emplace_back(address.str());
   }
   settings.cluster_domain = root.Entry("clusterDomain").str();
+  node::ImageCollection& images = settings.image_collection;
+  images.high_percent =
+      static_cast<int>(root.Entry("imageGCHighThresholdPercent").integer(images.high_percent));
+  images.low_percent =
+      static_cast<int>(root.Entry("imageGCLowThresholdPercent").integer(images.low_percent));
+  if (images.low_percent < 0 || images.high_percent > 100 ||
+      images.low_percent >= images.high_percent) {
+    return InvalidArgument(StrCat(path,
+                                  ": imageGCLowThresholdPercent must be below "
+                                  "imageGCHighThresholdPercent, and both between 0 and 100"));
+  }
+  if (const std::string_view age = root.Entry("imageMinimumGCAge").str(); !age.empty()) {
+    ASSIGN_OR_RETURN(images.min_age, api::ParseDuration(age));
+  }
   settings.resolv_conf = root.Entry("resolvConf").str();
   std::vector<std::string> unknown;
   settings.feature_gates = KnownGates(settings.feature_gates, unknown);

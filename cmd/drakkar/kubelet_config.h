@@ -6,6 +6,7 @@
 #include "base/env/file_system.h"
 #include "cli/command.h"
 #include "node/admission/node_features.h"
+#include "node/runtime/images/image_collector.h"
 
 namespace drakkar::cmd {
 
@@ -17,6 +18,7 @@ struct KubeletSettings {
   std::vector<std::string> cluster_dns;
   std::string cluster_domain;
   std::string resolv_conf;
+  node::ImageCollection image_collection;
   node::NodeFeatureOptions features;
 };
 

@@ -35,7 +35,10 @@ NodeNetwork::NodeNetwork(UvLoop& loop, FileWatcher& watcher, const PodNetworkOpt
     };
   }
   network_ = std::make_unique<node::CniNetwork>(std::move(cni));
-  network_->Start();
+}
+
+void NodeNetwork::Start() {
+  if (network_ != nullptr) network_->Start();
 }
 
 }  // namespace drakkar::cmd

@@ -20,6 +20,9 @@ class NodeNetwork {
   NodeNetwork(UvLoop& loop, FileWatcher& watcher, const PodNetworkOptions& options,
               const std::string& data_dir);
 
+  // Lets pods join. Without it networks can only be torn down.
+  void Start();
+
   // Null if pods share the host's network.
   node::PodNetwork* network() const { return network_.get(); }
   // Null without a built-in network.

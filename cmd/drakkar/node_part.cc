@@ -25,6 +25,7 @@
 #include "node/probes/loop_prober.h"
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
+#include "node/runtime/registry/image_puller.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -50,6 +51,21 @@ class NodeState {
         workers_(kWorkers, kMaxQueuedWork),
         sync_workers_(kSyncWorkers, kMaxQueuedWork),
         images_(RealFileSystem(), RealRandom(), ImageDirectory(options.data_dir)),
+        registries_(loop, options.registries),
+        puller_({.loop = loop,
+                 .files = RealFileSystem(),
+                 .workers = workers_,
+                 .images = images_,
+                 .directory = DownloadDirectory(options.data_dir),
+                 .endpoints =
+                     [this](const std::string& host) { return registries_.EndpointsOf(host); }}),
+        collector_({.loop = loop,
+                    .workers = workers_,
+                    .images = images_,
+                    .directory = options.data_dir,
+                    .settings = options.image_collection,
+                    .log = [](const std::string& line) { kLog.Info(line); },
+                    .on_full = [](const std::string& line) { kLog.Warning(line); }}),
         client_(options.clients(loop, "system:node:" + options.node_name, {"system:nodes"},
                                 storage::Mark::kDurable)),
         reviewer_(loop, *client_, client::AccessReviewer::Nobody::kIsRefused),
@@ -100,6 +116,9 @@ class NodeState {
                                        ": stop it, or choose another --data-dir"));
     }
     RETURN_IF_ERROR(images_.Open());
+    RETURN_IF_ERROR(node::ImagePuller::RemoveOldDownloads(
+        files, DownloadDirectory(options_.data_dir), loop_.clock().Now()));
+    collector_.Start();
     Result<std::unique_ptr<FileWatcher>> watcher = MakeFileWatcher(loop_);
     if (!watcher.ok()) return watcher.error();
     watcher_ = std::move(*watcher);
@@ -108,11 +127,17 @@ class NodeState {
       log_watcher_ = std::move(*logs);
     }
     network_ = std::make_unique<NodeNetwork>(loop_, *watcher_, options_.network, options_.data_dir);
-    runtime_ = node::MakeOciRuntime(loop_, workers_, files, RealRandom(), images_,
-                                    {.root = JoinPath(options_.data_dir, "runtime"),
-                                     .runtime = options_.runtime,
-                                     .network = network_->network(),
-                                     .log = [](const std::string& line) { kLog.Info(line); }});
+    network_->Start();
+    runtime_ = node::MakeOciRuntime(
+        loop_, workers_, files, RealRandom(), images_,
+        {.root = JoinPath(options_.data_dir, "runtime"),
+         .runtime = options_.runtime,
+         .network = network_->network(),
+         .log = [](const std::string& line) { kLog.Info(line); },
+         .pull =
+             [this](node::PullRequest request, node::RuntimeCallback<node::Image> done) {
+               Pull(std::move(request), std::move(done));
+             }});
     nri_ = std::make_unique<node::NriServer>(
         node::NriServer::Options{.loop = loop_,
                                  .socket_path = NriSocketPath(options_.data_dir),
@@ -175,6 +200,16 @@ class NodeState {
     return Ok();
   }
 
+  // The pod's credentials first, then the node's own.
+  void Pull(node::PullRequest request, node::RuntimeCallback<node::Image> done) {
+    if (auto reference = node::ParseImageReference(request.image); reference.ok()) {
+      for (auto& credential : registries_.CredentialsOf(reference->host)) {
+        request.credentials.push_back(std::move(credential));
+      }
+    }
+    puller_.Pull(std::move(request), nullptr, std::move(done));
+  }
+
   Result<void> Listen() {
     net::TlsServerOptions tls;
     tls.certificate_pem = options_.serving.certificate_pem;
@@ -211,6 +246,9 @@ class NodeState {
   WorkerPool workers_;
   WorkerPool sync_workers_;
   node::ImageStore images_;
+  node::Registries registries_;
+  node::ImagePuller puller_;
+  node::ImageCollector collector_;
   std::unique_ptr<client::Client> client_;
   client::AccessReviewer reviewer_;
   std::unique_ptr<node::BlockingWork> blocking_;
@@ -340,6 +378,9 @@ class DriverPart final : public Part {
 
 std::string ImageDirectory(const std::string& data_dir) {
   return JoinPath(data_dir, "images");
+}
+std::string DownloadDirectory(const std::string& data_dir) {
+  return JoinPath(ImageDirectory(data_dir), "downloads");
 }
 std::string DefaultRootDirectory(const std::string& data_dir) {
   return JoinPath(data_dir, "kubelet");

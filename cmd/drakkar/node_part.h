@@ -7,6 +7,8 @@
 #include "cmd/drakkar/pod_network_flags.h"
 #include "net/tls/certificates.h"
 #include "node/admission/node_features.h"
+#include "node/runtime/images/image_collector.h"
+#include "node/runtime/registry/registries.h"
 
 namespace drakkar::cmd {
 
@@ -27,6 +29,8 @@ struct NodeOptions {
   std::string api_host;            // passed to containers
   std::string api_port;
   PodNetworkOptions network;
+  node::RegistrySettings registries;
+  node::ImageCollection image_collection;
   std::string pod_api_host;   // the same for pods with a network of their own; empty: api_host
   std::string client_ca_pem;  // CA for clients of the node's port
   net::CertificateAndKey serving;
@@ -35,6 +39,7 @@ struct NodeOptions {
 
 // Directories of a node below its data directory and its root directory.
 std::string ImageDirectory(const std::string& data_dir);
+std::string DownloadDirectory(const std::string& data_dir);
 std::string DefaultRootDirectory(const std::string& data_dir);
 std::string RegistryDirectory(const std::string& root_dir);
 std::string CdiDirectory(const std::string& data_dir);

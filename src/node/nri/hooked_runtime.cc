@@ -136,6 +136,10 @@ class HookedRuntime final : public Runtime {
     return beneath_->ImageStatus(name);
   }
   std::vector<Image> ListImages() const override { return beneath_->ListImages(); }
+  void PullImage(PullRequest request, RuntimeCallback<Image> done) override {
+    beneath_->PullImage(std::move(request), std::move(done));
+  }
+  bool IsImported(const std::string& name) const override { return beneath_->IsImported(name); }
 
  private:
   using Event = rpc::NriEvent;

@@ -61,9 +61,22 @@ Names ListVolumeNames(Value spec) {
   return names;
 }
 
+Names ListImageNames(Value spec) {
+  Names names;
+  for (Value secret : spec["imagePullSecrets"].elements()) Add(names.secrets, secret["name"]);
+  return names;
+}
+
 Names ListNames(Value pod, SourceUse use) {
-  return use == SourceUse::kVolumes ? ListVolumeNames(pod["spec"])
-                                    : ListEnvironmentNames(pod["spec"]);
+  switch (use) {
+    case SourceUse::kVolumes:
+      return ListVolumeNames(pod["spec"]);
+    case SourceUse::kEnvironment:
+      return ListEnvironmentNames(pod["spec"]);
+    case SourceUse::kImages:
+      return ListImageNames(pod["spec"]);
+  }
+  return {};
 }
 
 Result<std::optional<std::string>> Pick(const Result<std::map<std::string, std::string>>& data,

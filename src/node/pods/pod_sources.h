@@ -49,7 +49,7 @@ struct KnownSources {
 
 // What the sources are for. Every pod has a token volume, but few environments need a source, so
 // most containers start without a round trip.
-enum class SourceUse { kVolumes, kEnvironment };
+enum class SourceUse { kVolumes, kEnvironment, kImages };
 
 // Fetches all sources. A missing object is no failure here: the place that uses it decides whether
 // it is required. `done` runs once; it runs inside the call only if nothing has to be fetched.

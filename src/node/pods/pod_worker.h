@@ -101,6 +101,9 @@ class PodWorker {
   static constexpr Duration kResizeRetry = std::chrono::seconds(10);
   static constexpr Duration kLongestRetry = std::chrono::seconds(60);
   static constexpr Backoff::Options kRetryBackoff{.initial = kFirstRetry, .max = kLongestRetry};
+  static constexpr Backoff::Options kPullBackoff{.initial = kFirstCrashBackoff,
+                                                 .max = kLongestCrashBackoff};
+  static constexpr Duration kShowPullError = std::chrono::seconds(3);
   static constexpr Duration kLongestTime = std::chrono::hours(24 * 365);
   static constexpr Duration kLongestHook = std::chrono::hours(24);
   // How stale ConfigMaps, Secrets and tokens in volumes may be.
@@ -148,6 +151,16 @@ class PodWorker {
     Backoff backoff{kRetryBackoff};
   };
 
+  struct ImagePull {
+    std::string image;
+    bool in_flight = false;
+    bool is_fresh = false;  // pulled for the container that starts next
+    MonotonicTime begun{};
+    std::string error;            // of the last one
+    MonotonicTime back_off_at{};  // when to show that the node backs off; zero: shown
+    Backoff backoff{kPullBackoff};
+  };
+
   bool IsDeleted() const { return object_gone_ || (pod_ && pod_->is_being_deleted()); }
   bool IsOverInApi() const;
   void Step();
@@ -179,6 +192,16 @@ class PodWorker {
   void RunSandbox();
   MonotonicTime StartTime(const ContainerFacts& container);
   void StartContainer(const ContainerFacts& container);
+
+  // Images. A pull runs in parallel with everything else.
+  bool HasImage(const ContainerFacts& container);
+  bool IsPulling(const std::string& container) const;
+  void StartPull(const std::string& name, const std::string& image);
+  std::vector<RegistryCredential> ImageCredentials(const PodSources& sources,
+                                                   const std::string& image);
+  void OnPulled(const std::string& name, const std::string& image, Result<Image> pulled);
+  void ShowPullBackOff();
+
   void CreateContainer(const std::string& name, std::uint32_t attempt, const PodSources& sources);
   Result<ContainerConfig> BuildConfig(api::Value spec, std::uint32_t attempt,
                                       const PodSources& sources);
@@ -307,6 +330,7 @@ class PodWorker {
   std::map<std::string, ContainerAttempt> attempts_;  // by container id
   std::map<std::string, CrashBackoff> crash_;
   std::map<std::string, ContainerRetry> container_retry_;
+  std::map<std::string, ImagePull> pulls_;  // by container name
   std::map<std::string, WaitingReason> waiting_;
   std::map<std::string, std::unique_ptr<ContainerProbes>>
       probes_;  // by container name, while it runs

@@ -50,9 +50,16 @@ void PodWorker::StepRun(const PodPlan& plan) {
   // listed.
   if (context_.services != nullptr && !context_.services->has_synced()) return;
   std::optional<MonotonicTime> earliest;
+  ShowPullBackOff();
   for (const ContainerFacts* container : plan.start) {
+    if (IsPulling(container->name)) continue;
     const MonotonicTime when = StartTime(*container);
-    if (when <= Tick()) return StartContainer(*container);
+    if (when <= Tick()) {
+      StartContainer(*container);
+      // The images of several containers are pulled at once.
+      if (IsPulling(container->name)) continue;
+      return;
+    }
     if (!earliest || when < *earliest) earliest = when;
   }
   if (earliest) ArmTimer(*earliest);
@@ -310,17 +317,7 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
   if (container.current && container.current->state == ContainerState::kCreated) {
     return StartCreated(name, container.current->id);
   }
-  if (auto image = context_.runtime.ImageStatus(std::string(container.spec["image"].str()));
-      !image.ok()) {
-    const bool never = container.spec["imagePullPolicy"].str() == "Never";
-    const bool known = waiting_.contains(name);
-    return FailContainer(name,
-                         image.error().code != ErrorCode::kNotFound ? "ImageInspectError"
-                         : never                                    ? "ErrImageNeverPull"
-                         : known                                    ? "ImagePullBackOff"
-                                                                    : "ErrImagePull",
-                         image.error().message);
-  }
+  if (!HasImage(container)) return;
   const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
   if (!NeedsSources(root(), SourceUse::kEnvironment))
     return CreateContainer(name, attempt, PodSources{});
@@ -427,6 +424,7 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
     } else {
       waiting_.erase(name);
       container_retry_.erase(name);
+      pulls_.erase(name);
       context_.events.Normal(pod_, "Started", StrCat("Started container ", name));
       RemoveStale();
       RunPostStart(name, id);

@@ -118,6 +118,19 @@ struct Image {
   std::uint64_t size_bytes = 0;    // unpacked
 };
 
+// For one registry. Never logged.
+struct RegistryCredential {
+  std::string username;
+  std::string password;
+
+  bool operator==(const RegistryCredential&) const = default;
+};
+
+struct PullRequest {
+  std::string image;                            // a name
+  std::vector<RegistryCredential> credentials;  // tried in order; none: anonymously
+};
+
 // The container runtime, modelled on CRI: a pod is a sandbox with containers in it.
 //
 // Guarantees, verified by the contract test for every implementation: a runtime opened on the same
@@ -184,6 +197,12 @@ class Runtime {
   // Looks up a name or id. kNotFound says how to import the image.
   virtual Result<Image> ImageStatus(const std::string& name) const = 0;
   virtual std::vector<Image> ListImages() const = 0;
+  // Fetches an image from its registry and stores it under the name. Concurrent pulls of one image
+  // with the same credentials share their work.
+  virtual void PullImage(PullRequest request, RuntimeCallback<Image> done) = 0;
+  // Whether the image of that name was imported here by somebody, so that no registry has a newer
+  // one.
+  virtual bool IsImported(const std::string& name) const = 0;
 };
 
 }  // namespace drakkar::node

@@ -315,6 +315,25 @@ class HollowRuntime final : public Runtime {
         " is not present on this node; import it with: drakkar image import FILE --name ", name));
   }
   std::vector<Image> ListImages() const override { return machine_.images; }
+  void PullImage(PullRequest request, RuntimeCallback<Image> done) override {
+    machine_.pulls.push_back(request);
+    if (auto error = Refuse("PullImage")) return Answer(std::move(done), Result<Image>(*error));
+    const auto name = NormalizeImageName(request.image);
+    if (!name.ok()) return Answer(std::move(done), Result<Image>(name.error()));
+    const auto found = machine_.registry.find(*name);
+    if (found == machine_.registry.end()) {
+      return Answer(std::move(done), Result<Image>(NotFound("not found")));
+    }
+    std::erase_if(machine_.images, [&](const Image& image) {
+      return std::ranges::find(image.names, *name) != image.names.end();
+    });
+    machine_.images.push_back(found->second);
+    Answer(std::move(done), Result<Image>(found->second));
+  }
+  bool IsImported(const std::string& name) const override {
+    const auto full = NormalizeImageName(name);
+    return full.ok() && !machine_.registry.contains(*full) && ImageStatus(name).ok();
+  }
 
  private:
   std::optional<Error> Fault(const std::string& method) {

@@ -39,6 +39,8 @@ struct HollowContainer {
 // the other; containers keep running, and exit, while none is open.
 struct HollowMachine {
   std::vector<Image> images;
+  std::map<std::string, Image> registry;  // what can be pulled, by full name
+  std::vector<PullRequest> pulls;         // all that were asked for
   features::RuntimeFeatures features;
   // Empty: every container runs until stopped.
   std::function<HollowProgram(const ContainerConfig&)> program_of;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -43,6 +44,9 @@ class StringSource final : public ByteSource {
   std::string_view bytes_;
 };
 
+// 128 MiB; the default of the zstd program for large windows.
+constexpr int kMaxZstdWindowLog = 27;
+
 class Decompressor final : public ByteSource {
  public:
   explicit Decompressor(ByteSource& inner) : inner_(inner) {}
@@ -53,11 +57,12 @@ class Decompressor final : public ByteSource {
   Result<std::size_t> Read(char* buffer, std::size_t size) override {
     if (mode_ == Mode::kUnknown) RETURN_IF_ERROR(Detect());
     if (mode_ == Mode::kPlain) return ReadPlain(buffer, size);
+    if (mode_ == Mode::kZstd) return ReadZstd(buffer, size);
     return Inflate(buffer, size);
   }
 
  private:
-  enum class Mode { kUnknown, kPlain, kGzip };
+  enum class Mode { kUnknown, kPlain, kGzip, kZstd };
 
   Result<void> Fill() {
     ASSIGN_OR_RETURN(const std::size_t got, inner_.Read(input_, sizeof(input_)));
@@ -77,10 +82,12 @@ class Decompressor final : public ByteSource {
     }
     const std::string_view head(input_, std::min<std::size_t>(available_, 4));
     if (head == "\x28\xb5\x2f\xfd") {
-      return Error{ErrorCode::kUnimplemented,
-                   "zstd compression is not supported; use gzip or no compression"};
-    }
-    if (head.starts_with("\x1f\x8b")) {
+      mode_ = Mode::kZstd;
+      zstd_.reset(::ZSTD_createDCtx());
+      if (zstd_ == nullptr) return Internal("start zstd");
+      // A larger window would be memory that a hostile archive chooses.
+      ::ZSTD_DCtx_setParameter(zstd_.get(), ZSTD_d_windowLogMax, kMaxZstdWindowLog);
+    } else if (head.starts_with("\x1f\x8b")) {
       mode_ = Mode::kGzip;
       if (::inflateInit2(&stream_, 15 + 16) != Z_OK) return Internal("start zlib");
     } else {
@@ -96,6 +103,27 @@ class Decompressor final : public ByteSource {
     next_ += take;
     available_ -= take;
     return take;
+  }
+
+  Result<std::size_t> ReadZstd(char* buffer, std::size_t size) {
+    ZSTD_outBuffer out{buffer, size, 0};
+    while (out.pos == 0) {
+      if (available_ == 0 && !input_ended_) RETURN_IF_ERROR(Fill());
+      if (available_ == 0) {
+        if (between_members_) return std::size_t{0};
+        return Error{ErrorCode::kDataLoss, "zstd data ends too early"};
+      }
+      ZSTD_inBuffer in{input_ + next_, available_, 0};
+      const std::size_t left = ::ZSTD_decompressStream(zstd_.get(), &out, &in);
+      if (::ZSTD_isError(left) != 0) {
+        return Error{ErrorCode::kDataLoss,
+                     StrCat("zstd data is damaged: ", ::ZSTD_getErrorName(left))};
+      }
+      next_ += in.pos;
+      available_ -= in.pos;
+      between_members_ = left == 0;
+    }
+    return out.pos;
   }
 
   Result<std::size_t> Inflate(char* buffer, std::size_t size) {
@@ -141,6 +169,10 @@ class Decompressor final : public ByteSource {
   ByteSource& inner_;
   Mode mode_ = Mode::kUnknown;
   z_stream stream_{};
+  struct FreeZstd {
+    void operator()(ZSTD_DCtx* context) const { ::ZSTD_freeDCtx(context); }
+  };
+  std::unique_ptr<ZSTD_DCtx, FreeZstd> zstd_;
   char input_[65536];
   std::size_t next_ = 0;
   std::size_t available_ = 0;

@@ -37,8 +37,8 @@ class HashingSource final : public ByteSource {
   std::uint64_t bytes_ = 0;
 };
 
-// Decompresses gzip (including multiple members), or passes the stream through if it does not start
-// with the gzip magic. zstd is refused with an error.
+// Decompresses gzip (including multiple members) and zstd, or passes the stream through if it
+// starts like neither.
 std::unique_ptr<ByteSource> MakeDecompressor(ByteSource& inner);
 
 }  // namespace drakkar::node

@@ -23,17 +23,30 @@ namespace {
 constexpr std::string_view kDigestPrefix = "sha256:";
 constexpr std::size_t kMinShortId = 12;
 
-// Reads an archive's names only, to tell an image layout from a root file system.
-Result<bool> IsLayoutArchive(const std::string& path) {
+enum class ArchiveKind { kRootfs, kLayout, kDocker };
+
+// Reads an archive's names only, to tell images from a root file system. Newer versions of Docker
+// write both formats into one archive.
+Result<ArchiveKind> KindOfArchive(const std::string& path) {
   ASSIGN_OR_RETURN(auto file, OpenFileSource(path));
   auto plain = MakeDecompressor(*file);
   TarReader reader(*plain);
+  bool has_manifest = false, has_configuration = false;
   while (true) {
     ASSIGN_OR_RETURN(auto entry, reader.Next());
-    if (!entry) return false;
+    if (!entry) break;
     auto clean = CleanTarPath(entry->path);
-    if (clean.ok() && *clean == "oci-layout") return true;
+    if (!clean.ok()) continue;
+    if (*clean == "oci-layout") return ArchiveKind::kLayout;
+    if (*clean == "manifest.json") has_manifest = true;
+    // The configuration is named by its digest; a root file system has no such file at its top.
+    constexpr std::size_t kNameBytes = 64 + sizeof(".json") - 1;
+    if (clean->size() == kNameBytes && clean->ends_with(".json") &&
+        clean->find('/') == std::string::npos) {
+      has_configuration = true;
+    }
   }
+  return has_manifest && has_configuration ? ArchiveKind::kDocker : ArchiveKind::kRootfs;
 }
 
 Error NotPresent(std::string_view name_or_id) {
@@ -122,21 +135,26 @@ Result<void> ImageStore::Open() {
 Result<void> ImageStore::RemoveLeftovers() {
   ASSIGN_OR_RETURN(const auto names, files_.ListDirectory(directory_));
   for (const std::string& name : names) {
-    const bool is_leftover = name.starts_with("tmp-") || name.starts_with(".names.json.");
+    const bool is_leftover = name.starts_with("tmp-") || name.starts_with(".names.json.") ||
+                             name.starts_with(".pulled.json.");
     if (is_leftover) RETURN_IF_ERROR(files_.RemoveTree(JoinPath(directory_, name)));
   }
   return Ok();
 }
 
 Result<std::map<std::string, std::string>> ImageStore::ReadNames() const {
+  return ReadMap("names.json");
+}
+
+Result<std::map<std::string, std::string>> ImageStore::ReadMap(const char* file) const {
   std::map<std::string, std::string> names;
-  auto text = files_.ReadFile(JoinPath(directory_, "names.json"));
+  auto text = files_.ReadFile(JoinPath(directory_, file));
   if (!text.ok()) {
     if (text.error().code == ErrorCode::kNotFound) return names;
     return text.error();
   }
   auto json = ParseJson(*text);
-  if (!json.ok()) return json.error().Prefixed(JoinPath(directory_, "names.json"));
+  if (!json.ok()) return json.error().Prefixed(JoinPath(directory_, file));
   for (auto& [name, id] : StringMap((*json)->root())) {
     if (IsSha256Digest(id)) names[name] = id;
   }
@@ -268,6 +286,62 @@ Result<void> ImageStore::Remove(std::string_view name_or_id) {
   return WriteNames(remaining);
 }
 
+Result<bool> ImageStore::IsImported(std::string_view name) const {
+  ASSIGN_OR_RETURN(const std::string normal, NormalizeImageName(name));
+  ASSIGN_OR_RETURN(const auto names, ReadNames());
+  ASSIGN_OR_RETURN(const auto pulled, ReadMap("pulled.json"));
+  return names.contains(normal) && !pulled.contains(normal);
+}
+
+Result<void> ImageStore::NotePulled(const std::string& name, const std::string& digest) {
+  auto pulled = ReadMap("pulled.json");
+  // An unreadable file would block every import; without it, images count as imported.
+  if (!pulled.ok()) pulled = std::map<std::string, std::string>();
+  if (digest.empty() && !pulled->contains(name)) return Ok();
+  if (digest.empty()) {
+    pulled->erase(name);
+  } else {
+    (*pulled)[name] = digest;
+  }
+  api::JsonWriter json;
+  json.BeginObject();
+  for (const auto& [key, value] : *pulled) json.Member(key, value);
+  json.EndObject();
+  return files_.WriteFileAtomically(JoinPath(directory_, "pulled.json"), json.Take(), 0600);
+}
+
+Result<Image> ImageStore::AddName(const std::string& id, const std::string& name,
+                                  const std::string& pulled_digest) {
+  if (!IsSha256Digest(id)) return InvalidArgument(Quote(id) + " is not an image id");
+  ASSIGN_OR_RETURN(const std::string full_name, NormalizeImageName(name));
+  // Without waiting: this runs on a loop, and an import may take minutes.
+  ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/false));
+  ASSIGN_OR_RETURN(auto names, ReadNames());
+  ASSIGN_OR_RETURN(StoredImage stored, Load(id, names));
+  if (names[full_name] != id) {
+    names[full_name] = id;
+    RETURN_IF_ERROR(WriteNames(names));
+    stored.image.names.push_back(full_name);
+  }
+  RETURN_IF_ERROR(NotePulled(full_name, pulled_digest));
+  return std::move(stored.image);
+}
+
+Result<WallTime> ImageStore::LastUsed(const std::string& image_id) const {
+  // Adding and dropping a use changes the directory.
+  ASSIGN_OR_RETURN(const FileInfo info, files_.Stat(JoinPath(ImageDirectory(image_id), "uses")));
+  return WallTime(std::chrono::seconds(info.modified_seconds));
+}
+
+Result<bool> ImageStore::IsUsed(const std::string& image_id) const {
+  auto uses = files_.ListDirectory(JoinPath(ImageDirectory(image_id), "uses"));
+  if (!uses.ok()) {
+    if (uses.error().code == ErrorCode::kNotFound) return false;
+    return std::move(uses).error();
+  }
+  return !uses->empty();
+}
+
 Result<void> ImageStore::AddUse(const std::string& image_id, const std::string& user) {
   return files_.WriteFile(JoinPath(JoinPath(ImageDirectory(image_id), "uses"), user), "", 0600);
 }
@@ -290,7 +364,7 @@ Result<void> ImageStore::DropUse(const std::string& image_id, const std::string&
 Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& options) {
   if (!options.name.empty()) {
     ASSIGN_OR_RETURN(const std::string normal, NormalizeImageName(options.name));
-    if (normal.find('@') != std::string::npos) {
+    if (normal.find('@') != std::string::npos && options.pulled_digest.empty()) {
       return InvalidArgument("--name must have a tag, not a digest");
     }
   }
@@ -310,8 +384,8 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
       }
       return ImportLayout(path, work, options);
     }
-    ASSIGN_OR_RETURN(const bool is_layout, IsLayoutArchive(path));
-    if (!is_layout) return ImportRootfs(path, work, options);
+    ASSIGN_OR_RETURN(const ArchiveKind kind, KindOfArchive(path));
+    if (kind == ArchiveKind::kRootfs) return ImportRootfs(path, work, options);
     const std::string layout = JoinPath(work, "layout");
     RETURN_IF_ERROR(files_.MakeDirectories(layout, 0700));
     ASSIGN_OR_RETURN(auto file, OpenFileSource(path));
@@ -319,11 +393,15 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
     TarReader reader(*plain);
     ASSIGN_OR_RETURN(const UnpackSummary unpacked, UnpackTar(reader, layout, UnpackOptions{}));
     static_cast<void>(unpacked);
+    if (kind == ArchiveKind::kDocker) return ImportDockerArchive(layout, work, options);
     return ImportLayout(layout, work, options);
   }();
   // A published import was renamed; anything else is deleted.
   auto cleaned = files_.RemoveTree(work);
-  if (!imported.ok()) return std::move(imported).error().Prefixed("import " + path);
+  if (!imported.ok()) {
+    if (!options.pulled_digest.empty()) return std::move(imported).error();
+    return std::move(imported).error().Prefixed("import " + path);
+  }
   RETURN_IF_ERROR(std::move(cleaned));
   return imported;
 }
@@ -345,7 +423,56 @@ Result<Image> ImageStore::ImportRootfs(const std::string& path, const std::strin
   ASSIGN_OR_RETURN(const std::string id, hashed.Finish());
   ImageConfig config;
   config.command = {"/bin/sh"};
-  return Publish(work, id, options.name, config, summary.bytes);
+  return Publish(work, id, options.name, config, summary.bytes, options.pulled_digest);
+}
+
+Result<ImageStore::AppliedLayer> ImageStore::ApplyLayer(const std::string& path,
+                                                        const std::string& work,
+                                                        std::uint64_t bytes_before,
+                                                        bool hashes_plain,
+                                                        const ImportOptions& options) {
+  ASSIGN_OR_RETURN(auto file, OpenFileSource(path));
+  HashingSource hashed(*file);
+  auto decompressed = MakeDecompressor(hashed);
+  // A second hash costs as much as the first.
+  HashingSource plain(*decompressed);
+  TarReader reader(hashes_plain ? static_cast<ByteSource&>(plain) : *decompressed);
+  UnpackOptions unpack;
+  unpack.whiteouts = true;
+  if (options.progress) {
+    unpack.progress = [&](std::uint64_t done) { options.progress(bytes_before + done); };
+  }
+  ASSIGN_OR_RETURN(const UnpackSummary summary,
+                   UnpackTar(reader, JoinPath(work, "rootfs"), unpack));
+  AppliedLayer applied;
+  applied.bytes = summary.bytes;
+  if (hashes_plain) {
+    ASSIGN_OR_RETURN(applied.plain_digest, plain.Finish());
+  }
+  ASSIGN_OR_RETURN(applied.digest, hashed.Finish());
+  return applied;
+}
+
+Result<Image> ImageStore::ImportDockerArchive(const std::string& directory, const std::string& work,
+                                              const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const DockerArchiveImage image, ReadDockerArchive(directory, options.name));
+  const std::string name = options.name.empty() ? image.name : options.name;
+  if (name.empty()) return InvalidArgument("the archive has no name; pass one with --name");
+  ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < image.layers.size(); ++i) {
+    // Layers may be links to each other, which must stay inside.
+    ASSIGN_OR_RETURN(const std::string path, ResolveInRoot(directory, image.layers[i]));
+    auto applied = ApplyLayer(path, work, bytes, /*hashes_plain=*/true, options);
+    if (!applied.ok()) return std::move(applied).error().Prefixed("layer " + image.layers[i]);
+    bytes += applied->bytes;
+    if (applied->plain_digest != image.diff_ids[i]) {
+      return Error{ErrorCode::kDataLoss, "layer " + image.layers[i] +
+                                             " is damaged: its content has the digest " +
+                                             applied->plain_digest};
+    }
+  }
+  return Publish(work, image.config_digest, name, config, bytes, options.pulled_digest);
 }
 
 Result<Image> ImageStore::ImportLayout(const std::string& layout, const std::string& work,
@@ -356,30 +483,21 @@ Result<Image> ImageStore::ImportLayout(const std::string& layout, const std::str
   ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));
   std::uint64_t bytes = 0;
   for (const LayoutLayer& layer : image.layers) {
-    ASSIGN_OR_RETURN(auto file, OpenFileSource(layer.path));
-    HashingSource hashed(*file);
-    auto plain = MakeDecompressor(hashed);
-    TarReader reader(*plain);
-    UnpackOptions unpack;
-    unpack.whiteouts = true;
-    if (options.progress) {
-      unpack.progress = [&](std::uint64_t done) { options.progress(bytes + done); };
-    }
-    auto summary = UnpackTar(reader, JoinPath(work, "rootfs"), unpack);
-    if (!summary.ok()) return std::move(summary).error().Prefixed("layer " + layer.digest);
-    bytes += summary->bytes;
-    ASSIGN_OR_RETURN(const std::string digest, hashed.Finish());
+    auto applied = ApplyLayer(layer.path, work, bytes, /*hashes_plain=*/false, options);
+    if (!applied.ok()) return std::move(applied).error().Prefixed("layer " + layer.digest);
+    bytes += applied->bytes;
+    const std::string& digest = applied->digest;
     if (digest != layer.digest) {
       return Error{ErrorCode::kDataLoss,
                    "layer " + layer.digest + " is damaged: its content has the digest " + digest};
     }
   }
-  return Publish(work, image.config_digest, name, config, bytes);
+  return Publish(work, image.config_digest, name, config, bytes, options.pulled_digest);
 }
 
 Result<Image> ImageStore::Publish(const std::string& work, const std::string& id,
                                   const std::string& name, const ImageConfig& config,
-                                  std::uint64_t size_bytes) {
+                                  std::uint64_t size_bytes, const std::string& pulled_digest) {
   ASSIGN_OR_RETURN(const std::string full_name, NormalizeImageName(name));
   RETURN_IF_ERROR(files_.RemoveTree(JoinPath(work, "layout")));
   RETURN_IF_ERROR(
@@ -390,6 +508,7 @@ Result<Image> ImageStore::Publish(const std::string& work, const std::string& id
   }
   ASSIGN_OR_RETURN(auto names, ReadNames());
   names[full_name] = id;
+  RETURN_IF_ERROR(NotePulled(full_name, pulled_digest));
   RETURN_IF_ERROR(WriteNames(names));
   ASSIGN_OR_RETURN(StoredImage stored, Load(id, names));
   return std::move(stored.image);

@@ -35,11 +35,14 @@ struct StoredImage {
 
 struct ImportOptions {
   std::string name;  // empty: the name in the image layout's index
-  std::function<void(std::uint64_t bytes)> progress;
+  // Of an image that was pulled: the digest of its manifest. Empty: somebody imported it.
+  std::string pulled_digest = {};
+  std::function<void(std::uint64_t bytes)> progress = nullptr;
 };
 
 // Images on disk, under one directory:
 //   names.json             full name -> image id
+//   pulled.json            full name -> digest of the manifest, for images from a registry
 //   sha256-<hex>/          image.json, rootfs/ (all layers applied, whiteouts resolved), uses/
 //   tmp-<random>/          an import in progress
 //   lock                   held while writing, because `drakkar image import` may run meanwhile
@@ -56,7 +59,8 @@ class ImageStore {
   // Creates the directory and removes what interrupted imports left behind.
   Result<void> Open();
 
-  // Imports an OCI image layout (directory, tar or tar.gz) or a root file system as tar or tar.gz.
+  // Imports an OCI image layout (directory or archive), the output of `docker save`, or a root file
+  // system. Archives are tar files, plain or compressed with gzip or zstd.
   // Digests are verified. Importing the same image again only adds the name; an existing name moves
   // to the new image.
   Result<Image> Import(const std::string& path, const ImportOptions& options);
@@ -67,6 +71,16 @@ class ImageStore {
   // Removes a name; the image is deleted with its last name. An id removes all names.
   // kFailedPrecondition while a container uses the image. Can be repeated after an error.
   Result<void> Remove(std::string_view name_or_id);
+
+  // Whether somebody imported the image of that name here, instead of pulling it.
+  Result<bool> IsImported(std::string_view name) const;
+  // Gives a name to an image that is here already; kNotFound if it is not.
+  Result<Image> AddName(const std::string& id, const std::string& name,
+                        const std::string& pulled_digest);
+  // When the image was last used by a container or stored.
+  Result<WallTime> LastUsed(const std::string& image_id) const;
+  // Whether a container uses it.
+  Result<bool> IsUsed(const std::string& image_id) const;
 
   // Keeps an image from being removed while `user` (a container id) is built on it.
   Result<void> AddUse(const std::string& image_id, const std::string& user);
@@ -87,10 +101,24 @@ class ImageStore {
                              const std::map<std::string, std::string>& names) const;
   Result<Image> ImportLayout(const std::string& layout, const std::string& work,
                              const ImportOptions& options);
+  Result<Image> ImportDockerArchive(const std::string& directory, const std::string& work,
+                                    const ImportOptions& options);
+  // Applies a layer to the image in `work`; returns the bytes unpacked and the digests.
+  struct AppliedLayer {
+    std::uint64_t bytes = 0;
+    std::string digest;        // of the file
+    std::string plain_digest;  // of its uncompressed content, if asked for
+  };
+  Result<AppliedLayer> ApplyLayer(const std::string& path, const std::string& work,
+                                  std::uint64_t bytes_before, bool hashes_plain,
+                                  const ImportOptions& options);
+  Result<void> NotePulled(const std::string& name, const std::string& digest);
+  Result<std::map<std::string, std::string>> ReadMap(const char* file) const;
   Result<Image> ImportRootfs(const std::string& path, const std::string& work,
                              const ImportOptions& options);
   Result<Image> Publish(const std::string& work, const std::string& id, const std::string& name,
-                        const ImageConfig& config, std::uint64_t size_bytes);
+                        const ImageConfig& config, std::uint64_t size_bytes,
+                        const std::string& pulled_digest);
   std::string ImageDirectory(const std::string& id) const;
 
   FileSystem& files_;

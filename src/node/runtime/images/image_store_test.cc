@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <zstd.h>
+
+#include <algorithm>
 
 #include "base/env/file_system.h"
 #include "base/hash/sha256.h"
@@ -376,6 +379,72 @@ TEST_F(ImageStoreTest, ReadsFilesInsideARootWithoutFollowingLinksOut) {
   EXPECT_EQ(*ReadFileInRoot(directory_ + "/root", "../secret", 100), "container");
   ASSERT_EQ(::mkfifo((directory_ + "/root/fifo").c_str(), 0600), 0);
   EXPECT_FALSE(ReadFileInRoot(directory_ + "/root", "fifo", 100).ok());
+}
+
+// What `docker save` wrote before version 25.
+class DockerArchiveTest : public ImageStoreTest {
+ protected:
+  std::string Archive(const std::string& layer, const std::string& diff_of,
+                      const std::string& layer_path = "l1/layer.tar") {
+    const std::string config =
+        StrCat(R"({"config":{"Cmd":["/bin/x"]},"rootfs":{"diff_ids":["sha256:)", Sha256Hex(diff_of),
+               R"("]}})");
+    const std::string name = Sha256Hex(config) + ".json";
+    TarWriter tar;
+    tar.File("l1/layer.tar", layer);
+    tar.Symlink("l2/layer.tar", "../l1/layer.tar");
+    tar.Symlink("l3/layer.tar", "../../../../etc/passwd");
+    tar.File(name, config);
+    tar.File("manifest.json",
+             StrCat(R"([{"Config":")", name, R"(","RepoTags":["app:1"],"Layers":[")", layer_path,
+                    R"("]}])"));
+    return Put("docker.tar", tar.Finish());
+  }
+  const std::string layer_ = TarWriter().File("etc/motd", "hello").Finish();
+};
+
+TEST_F(DockerArchiveTest, IsImportedAsAnImage) {
+  const auto image = store_->Import(Archive(layer_, layer_), {.name = ""});
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  EXPECT_THAT(image->names, ElementsAre("docker.io/library/app:1"));
+  const auto stored = store_->Find("app:1");
+  ASSERT_TRUE(stored.ok());
+  EXPECT_THAT(stored->config.command, ElementsAre("/bin/x"));
+  EXPECT_EQ(*files_.ReadFile(stored->rootfs + "/etc/motd"), "hello");
+  EXPECT_TRUE(*store_->IsImported("app:1"));
+}
+
+TEST_F(DockerArchiveTest, LayersMayBeLinksToEachOther) {
+  EXPECT_TRUE(store_->Import(Archive(layer_, layer_, "l2/layer.tar"), {.name = ""}).ok());
+}
+
+TEST_F(DockerArchiveTest, DamagedLayersAndLinksOutOfItAreRefused) {
+  const auto damaged = store_->Import(Archive(layer_, "other"), {.name = ""});
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_THAT(damaged.error().message, HasSubstr("is damaged"));
+  EXPECT_FALSE(store_->Import(Archive(layer_, layer_, "l3/layer.tar"), {.name = ""}).ok());
+  EXPECT_FALSE(store_->Import(Archive(layer_, layer_, "../../etc/passwd"), {.name = ""}).ok());
+  EXPECT_THAT(*store_->List(), IsEmpty());
+}
+
+TEST_F(ImageStoreTest, ARootFileSystemWithAManifestFileIsStillOne) {
+  const std::string path = Put("rootfs.tar", TarWriter().File("manifest.json", "{}").Finish());
+  EXPECT_TRUE(store_->Import(path, {.name = "localhost/r:1"}).ok());
+}
+
+TEST_F(ImageStoreTest, ZstdIsUnpackedAndDamagedZstdIsRefused) {
+  const std::string tar = TarWriter().File("etc/motd", std::string(100'000, 'x')).Finish();
+  std::string packed(::ZSTD_compressBound(tar.size()), '\0');
+  packed.resize(::ZSTD_compress(packed.data(), packed.size(), tar.data(), tar.size(), 1));
+  ASSERT_TRUE(store_->Import(Put("r.tar.zst", packed), {.name = "localhost/z:1"}).ok());
+  const auto stored = store_->Find("localhost/z:1");
+  EXPECT_EQ(files_.ReadFile(stored->rootfs + "/etc/motd")->size(), 100'000u);
+  EXPECT_FALSE(store_
+                   ->Import(Put("cut.tar.zst", packed.substr(0, packed.size() / 2)),
+                            {.name = "localhost/y:1"})
+                   .ok());
+  packed[packed.size() / 2] ^= 0x55;
+  EXPECT_FALSE(store_->Import(Put("bad.tar.zst", packed), {.name = "localhost/y:1"}).ok());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "base/hash/sha256.h"
 #include "base/text/text.h"
 #include "node/runtime/images/image_name.h"
+#include "node/runtime/images/unpack.h"
 #include "node/runtime/json.h"
 
 namespace drakkar::node {
@@ -86,6 +87,94 @@ Result<Value> Choose(Value index, const std::string& wanted_name) {
 }
 
 }  // namespace
+
+namespace {
+
+Result<BlobDescriptor> ReadDescriptor(Value json) {
+  BlobDescriptor blob;
+  blob.digest = json["digest"].str();
+  const std::int64_t size = json.Entry("size").integer(-1);
+  if (!IsSha256Digest(blob.digest) || size < 0) {
+    return InvalidArgument(StrCat("the manifest describes ", Quote(blob.digest),
+                                  ", which is not a sha256 digest with a size"));
+  }
+  blob.size_bytes = static_cast<std::uint64_t>(size);
+  return blob;
+}
+
+}  // namespace
+
+Result<ImageManifest> ParseManifest(std::string_view text) {
+  ASSIGN_OR_RETURN(const api::TreePtr tree, ParseJson(text));
+  const Value root = tree->root();
+  ImageManifest manifest;
+  if (root["manifests"].is_array()) {
+    for (const Value descriptor : root["manifests"].elements()) {
+      if (!FitsMachine(descriptor)) continue;
+      ASSIGN_OR_RETURN(const BlobDescriptor blob, ReadDescriptor(descriptor));
+      manifest.next_digest = blob.digest;
+      return manifest;
+    }
+    return InvalidArgument(StrCat("the image has no variant for linux/", kArchitecture));
+  }
+  if (root.Entry("schemaVersion").integer() == 1) {
+    return Error{ErrorCode::kUnimplemented,
+                 "the image has a manifest of schema version 1, which registries gave up in 2017; "
+                 "push it again with a current tool"};
+  }
+  if (!root["config"].is_object() || !root["layers"].is_array()) {
+    return InvalidArgument("the manifest lacks its config or its layers");
+  }
+  if (root["layers"].size() > kMaxImageLayers) {
+    return InvalidArgument(StrCat("more than ", kMaxImageLayers, " layers"));
+  }
+  ASSIGN_OR_RETURN(manifest.config, ReadDescriptor(root["config"]));
+  for (const Value layer : root["layers"].elements()) {
+    if (!layer.Entry("urls").empty()) {
+      return Error{ErrorCode::kUnimplemented,
+                   "the image has layers outside of its registry, which are not supported"};
+    }
+    ASSIGN_OR_RETURN(BlobDescriptor blob, ReadDescriptor(layer));
+    manifest.layers.push_back(std::move(blob));
+  }
+  return manifest;
+}
+
+Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
+                                             const std::string& wanted_name) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   ReadFileInRoot(directory, "manifest.json", kMaxJsonBytes));
+  ASSIGN_OR_RETURN(const api::TreePtr tree, ParseJson(text));
+  std::vector<std::string> names;
+  Value chosen;
+  for (const Value entry : tree->root().elements()) {
+    const std::vector<std::string> tags = Strings(entry.Entry("RepoTags"));
+    for (const std::string& tag : tags) {
+      names.push_back(tag);
+      if (!wanted_name.empty() && SameName(tag, wanted_name)) chosen = entry;
+    }
+  }
+  if (!chosen.has_value()) {
+    if (tree->root().size() != 1) {
+      return InvalidArgument("the archive has several images; choose one with --name: " +
+                             Join(names, ", "));
+    }
+    for (const Value entry : tree->root().elements()) chosen = entry;
+  }
+  DockerArchiveImage image;
+  if (!names.empty()) image.name = names.front();
+  const std::string config(chosen.Entry("Config").str());
+  ASSIGN_OR_RETURN(image.config_json, ReadFileInRoot(directory, config, kMaxJsonBytes));
+  image.config_digest = "sha256:" + Sha256Hex(image.config_json);
+  image.layers = Strings(chosen.Entry("Layers"));
+  ASSIGN_OR_RETURN(const api::TreePtr parsed, ParseJson(image.config_json));
+  image.diff_ids = Strings(parsed->root().Entry("rootfs").Entry("diff_ids"));
+  if (image.layers.size() > kMaxImageLayers || image.layers.size() != image.diff_ids.size()) {
+    return InvalidArgument(StrCat("the archive has ", image.layers.size(),
+                                  " layers, but its configuration names ", image.diff_ids.size()));
+  }
+  return image;
+}
 
 Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
                                   const std::string& wanted_name) {

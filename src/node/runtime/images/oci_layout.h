@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/env/file_system.h"
@@ -19,6 +21,33 @@ struct LayoutImage {
   std::string config_json;          // verified
   std::vector<LayoutLayer> layers;  // lowest first
 };
+
+// A blob as a manifest describes it.
+struct BlobDescriptor {
+  std::string digest;  // sha256
+  std::uint64_t size_bytes = 0;
+};
+
+// A manifest from a registry: either an index, of which the image for this machine is next, or an
+// image.
+struct ImageManifest {
+  std::string next_digest;
+  BlobDescriptor config;
+  std::vector<BlobDescriptor> layers;  // lowest first
+};
+Result<ImageManifest> ParseManifest(std::string_view text);
+
+// What `docker save` wrote before version 25: manifest.json, which names a configuration and layers
+// in the directory. Verified: the layers against the configuration by whoever unpacks them.
+struct DockerArchiveImage {
+  std::string name;  // may be empty
+  std::string config_digest;
+  std::string config_json;
+  std::vector<std::string> layers;    // paths below the directory, lowest first
+  std::vector<std::string> diff_ids;  // digests of the uncompressed layers
+};
+Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
+                                             const std::string& wanted_name);
 
 // More layers than this are refused; real images stay below 128.
 constexpr std::size_t kMaxImageLayers = 512;

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/env/descriptor.h"
+#include "base/env/file_system.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
@@ -351,6 +352,16 @@ Result<std::string> ReadFileInRoot(const std::string& root, const std::string& p
   }
   content.resize(have);
   return content;
+}
+
+Result<std::string> ResolveInRoot(const std::string& root, const std::string& path) {
+  const Descriptor directory(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.ok()) return ErrnoError(errno, "open " + root);
+  const Descriptor file = OpenInRoot(directory.get(), path, O_PATH);
+  struct stat st {};
+  if (!file.ok() || ::fstat(file.get(), &st) != 0) return ErrnoError(errno, "open " + path);
+  if (!S_ISREG(st.st_mode)) return FailedPrecondition(path + " is not a regular file");
+  return RealFileSystem().ReadLink("/proc/self/fd/" + std::to_string(file.get()));
 }
 
 Result<void> CopyTree(const std::string& from, const std::string& to) {

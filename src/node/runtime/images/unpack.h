@@ -31,6 +31,9 @@ Result<UnpackSummary> UnpackTar(TarReader& reader, const std::string& root,
 Result<std::string> ReadFileInRoot(const std::string& root, const std::string& path,
                                    std::size_t max_bytes);
 
+// The path of a regular file inside `root`, with links resolved within it.
+Result<std::string> ResolveInRoot(const std::string& root, const std::string& path);
+
 // Copies a directory tree with owners, modes, links and times, where overlayfs is not possible.
 Result<void> CopyTree(const std::string& from, const std::string& to);
 

@@ -163,6 +163,19 @@ std::vector<Image> OciRuntime::ListImages() const {
   return list.ok() ? *std::move(list) : std::vector<Image>();
 }
 
+void OciRuntime::PullImage(PullRequest request, RuntimeCallback<Image> done) {
+  if (!options_.pull) {
+    return Answer(std::move(done), Result<Image>(Error{ErrorCode::kUnimplemented,
+                                                       "this node does not pull images"}));
+  }
+  options_.pull(std::move(request), std::move(done));
+}
+
+bool OciRuntime::IsImported(const std::string& name) const {
+  const auto imported = images_.IsImported(name);
+  return imported.ok() && *imported;
+}
+
 Result<void> OciRuntime::Prepare() {
   if (is_open_ || builder_) return FailedPrecondition("the runtime is already open");
   if (::geteuid() != 0)

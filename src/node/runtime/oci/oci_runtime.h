@@ -32,6 +32,8 @@ struct OciRuntimeOptions {
   std::string runtime_state;      // empty: <root>/state
   PodNetwork* network = nullptr;  // null: pods share the host's
   std::function<void(const std::string&)> log;  // one sentence each; may be empty
+  // Fetches an image into the store; empty: images can only be imported.
+  std::function<void(PullRequest, RuntimeCallback<Image>)> pull = nullptr;
 };
 
 std::unique_ptr<Runtime> MakeOciRuntime(UvLoop& loop, WorkerPool& workers, FileSystem& files,

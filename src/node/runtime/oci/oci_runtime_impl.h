@@ -62,6 +62,8 @@ class OciRuntime final : public Runtime {
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override;
   Result<Image> ImageStatus(const std::string& name) const override;
   std::vector<Image> ListImages() const override;
+  void PullImage(PullRequest request, RuntimeCallback<Image> done) override;
+  bool IsImported(const std::string& name) const override;
 
  private:
   struct Container {

@@ -1,0 +1,175 @@
+#include "node/pods/pod_worker.h"
+
+#include "base/text/text.h"
+#include "client/event_recorder.h"
+#include "node/runtime/images/image_name.h"
+#include "node/runtime/registry/credentials.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+constexpr Logger kLog("node.pods");
+
+std::string Seconds(Duration duration) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  if (ms < 1000) return StrCat(ms, "ms");
+  std::string fraction = std::to_string(ms % 1000);
+  fraction.insert(0, 3 - fraction.size(), '0');
+  return StrCat(ms / 1000, ".", fraction, "s");
+}
+
+}  // namespace
+
+bool PodWorker::IsPulling(const std::string& container) const {
+  const auto found = pulls_.find(container);
+  return found != pulls_.end() && found->second.in_flight;
+}
+
+// True if the container's image is here and as new as its pull policy asks for. Otherwise a pull
+// was started, or the reason is noted and the next attempt scheduled.
+bool PodWorker::HasImage(const ContainerFacts& container) {
+  const std::string& name = container.name;
+  const std::string image(container.spec["image"].str());
+  const std::string_view policy = container.spec["imagePullPolicy"].str();
+  ImagePull& pull = pulls_[name];
+  if (pull.in_flight) return false;
+  if (pull.image != image) pull = {.image = image};
+  auto present = context_.runtime.ImageStatus(image);
+  if (!present.ok() && present.error().code != ErrorCode::kNotFound) {
+    FailContainer(name, "ImageInspectError", present.error().message);
+    return false;
+  }
+  // Names of the registry "localhost", without a port, are only ever imported.
+  const bool is_local = image.starts_with("localhost/");
+  const bool may_pull = policy != "Never" && !is_local;
+  const bool is_stale =
+      policy == "Always" && !pull.is_fresh && may_pull && !context_.runtime.IsImported(image);
+  if (present.ok() && !is_stale) {
+    if (!pull.is_fresh) {
+      context_.events.Normal(
+          pod_, "Pulled", StrCat("Container image ", Quote(image), " already present on machine"));
+    }
+    return true;
+  }
+  if (policy == "Never") {
+    waiting_[name] = {
+        "ErrImageNeverPull",
+        StrCat("Container image ", Quote(image),
+               " is not present with pull policy of Never; import it with: drakkar image import "
+               "FILE --name ",
+               image)};
+    context_.events.Warning(pod_, "ErrImageNeverPull", waiting_[name].message);
+    context_.events.Warning(pod_, "Failed", "Error: ErrImageNeverPull");
+    ContainerRetry& retry = container_retry_[name];
+    retry.at = Tick() + retry.backoff.Next();
+    StepAgain();
+    return false;
+  }
+  if (is_local) {
+    FailContainer(name, waiting_.contains(name) ? "ImagePullBackOff" : "ErrImagePull",
+                  present.error().message);
+    return false;
+  }
+  StartPull(name, image);
+  return false;
+}
+
+void PodWorker::StartPull(const std::string& name, const std::string& image) {
+  ImagePull& pull = pulls_[name];
+  pull.in_flight = true;
+  pull.begun = Tick();
+  waiting_.erase(name);
+  context_.events.Normal(pod_, "Pulling", StrCat("Pulling image ", Quote(image)));
+  auto ask = [this, name, image](std::vector<RegistryCredential> credentials) {
+    context_.runtime.PullImage({.image = image, .credentials = std::move(credentials)},
+                               lifetime_.Guard([this, name, image](Result<Image> pulled) {
+                                 OnPulled(name, image, std::move(pulled));
+                               }));
+  };
+  if (root()["spec"]["imagePullSecrets"].empty()) return ask({});
+  FetchPodSources(
+      context_.client, pod_, SourceUse::kImages, {tokens_, Now()},
+      lifetime_.Guard([this, ask, image](Result<PodSources> sources) {
+        ask(sources.ok() ? ImageCredentials(*sources, image) : std::vector<RegistryCredential>());
+      }));
+}
+
+std::vector<RegistryCredential> PodWorker::ImageCredentials(const PodSources& sources,
+                                                            const std::string& image) {
+  std::vector<RegistryLogin> logins;
+  std::vector<std::string> unusable;
+  for (Value secret : root()["spec"]["imagePullSecrets"].elements()) {
+    const std::string name(secret["name"].str());
+    const auto data = sources.SecretData(name, /*optional=*/false);
+    bool is_usable = false;
+    for (const auto& [key, is_legacy] :
+         {std::pair(".dockerconfigjson", false), std::pair(".dockercfg", true)}) {
+      if (!data.ok() || !data->contains(key)) continue;
+      auto parsed = ParseDockerConfig(data->at(key), is_legacy);
+      if (!parsed.ok()) continue;
+      is_usable = true;
+      logins.insert(logins.end(), parsed->begin(), parsed->end());
+    }
+    if (!is_usable) unusable.push_back(name);
+  }
+  if (!unusable.empty()) {
+    context_.events.Warning(
+        pod_, "FailedToRetrieveImagePullSecret",
+        StrCat("Unable to retrieve some image pull secrets (", Join(unusable, ", "),
+               "); attempting to pull the image may not succeed."));
+  }
+  const auto full = NormalizeImageName(image);
+  return full.ok() ? ChooseLogins(logins, *full) : std::vector<RegistryCredential>();
+}
+
+void PodWorker::OnPulled(const std::string& name, const std::string& image, Result<Image> pulled) {
+  ImagePull& pull = pulls_[name];
+  pull.in_flight = false;
+  if (pulled.ok()) {
+    pull.is_fresh = true;
+    pull.backoff.Reset();
+    const std::string took = Seconds(Tick() - pull.begun);
+    context_.events.Normal(
+        pod_, "Pulled",
+        StrCat("Successfully pulled image ", Quote(image), " in ", took, " (", took,
+               " including waiting). Image size: ", pulled->size_bytes, " bytes."));
+    return Sync();
+  }
+  kLog.Warning("could not pull image", {{"pod", pod_ ? pod_->qualified_name() : uid_},
+                                        {"image", image},
+                                        {"err", pulled.error().message}});
+  pull.error = StrCat("failed to pull image ", Quote(image), ": ", pulled.error().message);
+  waiting_[name] = {"ErrImagePull", pull.error};
+  if (pod_) {
+    context_.events.Warning(
+        pod_, "Failed",
+        StrCat("Failed to pull image ", Quote(image), ": ", pulled.error().message));
+    context_.events.Warning(pod_, "Failed", "Error: ErrImagePull");
+  }
+  container_retry_[name].at = Tick() + pull.backoff.Next();
+  pull.back_off_at = Tick() + kShowPullError;
+  Sync();
+}
+
+// Some time after a failed pull its status says that the node backs off, as with a kubelet.
+void PodWorker::ShowPullBackOff() {
+  for (auto& [name, pull] : pulls_) {
+    if (pull.in_flight || pull.back_off_at == MonotonicTime{}) continue;
+    if (pull.back_off_at > Tick()) {
+      ArmTimer(pull.back_off_at);
+      continue;
+    }
+    pull.back_off_at = {};
+    const auto found = waiting_.find(name);
+    if (found == waiting_.end() || found->second.reason != "ErrImagePull") continue;
+    found->second = {"ImagePullBackOff", StrCat("Back-off pulling image ", Quote(pull.image),
+                                                ": ErrImagePull: ", pull.error)};
+    context_.events.Normal(pod_, "BackOff", StrCat("Back-off pulling image ", Quote(pull.image)));
+    context_.events.Warning(pod_, "Failed", "Error: ImagePullBackOff");
+  }
+}
+
+}  // namespace drakkar::node
