@@ -55,9 +55,13 @@ class PciTest : public ::testing::Test {
 
 TEST_F(PciTest, ABusIdHasOneForm) {
   EXPECT_TRUE(CheckPciBusId("0000:81:00.1").ok());
+  EXPECT_TRUE(CheckPciBusId("09af:09:af.7").ok());
+  EXPECT_TRUE(CheckPciBusId("09af:09:af.0").ok());
   EXPECT_EQ(CheckPciBusId("").error().message, "PCI Bus ID cannot be empty");
   for (const char* bad :
-       {"81:00.1", "0000:81:00.10", "0000:8G:00.1", "0000:81:00.A", "0000-81:00.1"}) {
+       {"81:00.1", "0000:81:00.10", "0000:8G:00.1", "0000:81:00.A", "0000-81:00.1", "000g:81:00.1",
+        "0000:8g:00.1", "0000:81:0g.1", "0000:81-00.1", "0000:81:00:1", "0000:8/:00.1",
+        "0000:8::00.1", "0000:8`:00.1"}) {
     EXPECT_EQ(CheckPciBusId(bad).error().message, StrCat("invalid PCI Bus ID format: ", bad));
   }
 }
@@ -84,8 +88,10 @@ TEST_F(PciTest, NearNodesHaveTheLeastDistanceOnTheSameSocket) {
   // Equally distant, but on another socket.
   Write("devices/system/node/node0/distance", "10 20 20 20\n");
   EXPECT_THAT(*NumaNodesNear(sysfs(), 0), ElementsAre(0, 1));
-  Write("devices/system/node/node0/distance", "nonsense\n");
-  EXPECT_THAT(*NumaNodesNear(sysfs(), 0), ElementsAre(0));
+  for (const char* unusable : {"nonsense\n", "10 x 20 20\n", "10 12 20\n", "10 12 20 20 20\n"}) {
+    Write("devices/system/node/node0/distance", unusable);
+    EXPECT_THAT(*NumaNodesNear(sysfs(), 0), ElementsAre(0)) << unusable;
+  }
 }
 
 TEST_F(PciTest, ADeviceGetsTheAttributesThatAreKnown) {

@@ -198,6 +198,50 @@ TEST_F(LateAnswers, StoppingTheDriverWaitsForNobodyAndLaterAnswersFail) {
   EXPECT_STREQ(error.message, "claim default/a: the driver has stopped");
 }
 
+TEST_F(LateAnswers, CallsWithNullArgumentsFail) {
+  drakkar_driver* driver = late_driver_handle(driver_);
+  drakkar_resources* resources = drakkar_resources_new();
+  drakkar_prepare_result* devices = drakkar_prepare_result_new();
+  drakkar_claim_status* status = drakkar_claim_status_new();
+  const auto ignore = [](void*, const drakkar_prepared_request*) {};
+  drakkar_error error = {};
+  EXPECT_NE(drakkar_driver_publish(nullptr, resources, &error), 0);
+  EXPECT_NE(drakkar_driver_publish(driver, nullptr, &error), 0);
+  EXPECT_STREQ(error.message, "driver and resources must not be null");
+  EXPECT_NE(drakkar_driver_report(nullptr, nullptr, 0, &error), 0);
+  EXPECT_NE(drakkar_driver_report(driver, nullptr, 1, &error), 0);
+  EXPECT_STREQ(error.message, "driver and devices must not be null");
+  EXPECT_EQ(drakkar_driver_report(driver, nullptr, 0, &error), 0) << error.message;
+  EXPECT_NE(drakkar_driver_forget_health(nullptr, "p", "d"), 0);
+  EXPECT_NE(drakkar_driver_forget_health(driver, nullptr, "d"), 0);
+  EXPECT_NE(drakkar_driver_forget_health(driver, "p", nullptr), 0);
+  EXPECT_EQ(drakkar_driver_forget_health(driver, "p", "d"), 0);
+  EXPECT_NE(drakkar_driver_update_metadata(nullptr, "n", "c", "u", "r", devices, &error), 0);
+  EXPECT_NE(drakkar_driver_update_metadata(driver, "n", "c", "u", "r", nullptr, &error), 0);
+  EXPECT_NE(drakkar_driver_prepared_requests(nullptr, ignore, nullptr, &error), 0);
+  EXPECT_NE(drakkar_driver_prepared_requests(driver, nullptr, nullptr, &error), 0);
+  EXPECT_EQ(drakkar_driver_prepared_requests(driver, ignore, nullptr, &error), 0);
+  EXPECT_NE(
+      drakkar_driver_apply_claim_status(nullptr, "n", "c", "u", status, nullptr, nullptr, &error),
+      0);
+  EXPECT_NE(
+      drakkar_driver_apply_claim_status(driver, "n", "c", "u", nullptr, nullptr, nullptr, &error),
+      0);
+  EXPECT_STREQ(error.message, "driver and status must not be null");
+  EXPECT_NE(drakkar_driver_set_condition(driver, "n", "c", "u", nullptr, "d", "t", "True", "r", "m",
+                                         &error),
+            0);
+  EXPECT_NE(drakkar_driver_set_condition(driver, "n", "c", "u", "p", "d", nullptr, "True", "r", "m",
+                                         &error),
+            0);
+  EXPECT_STREQ(error.message, "pool, device, type, status and reason must not be null");
+  EXPECT_EQ(drakkar_driver_is_registered(driver), 0) << "no node has";
+  EXPECT_EQ(drakkar_driver_is_nri_registered(driver), 0);
+  drakkar_claim_status_free(status);
+  drakkar_prepare_result_free(devices);
+  drakkar_resources_free(resources);
+}
+
 TEST_F(LateAnswers, ACallHasNoResultToFillOnceItIsAnswered) {
   drakkar_error error = {};
   EXPECT_NE(drakkar_prepare_call_succeed(nullptr, &error), 0);

@@ -46,6 +46,22 @@ TEST(DriverFlags, MistakesGetAClearError) {
   EXPECT_EQ(flags.Set("nonsense", "x").error().message, "unknown flag --nonsense");
 }
 
+TEST(DriverFlags, EveryValueOfAChoiceIsAccepted) {
+  DriverFlags flags;
+  for (const char* effect : {"NoSchedule", "NoExecute", "None", ""}) {
+    ASSERT_TRUE(flags.Set("unhealthy-taint", effect).ok()) << effect;
+    EXPECT_EQ(flags.unhealthy_taint, effect);
+  }
+  for (const char* level : {"debug", "info", "warning", "error"}) {
+    ASSERT_TRUE(flags.Set("log-level", level).ok()) << level;
+    EXPECT_EQ(flags.log_level, level);
+  }
+  for (const char* format : {"text", "json"}) {
+    ASSERT_TRUE(flags.Set("logging-format", format).ok()) << format;
+    EXPECT_EQ(flags.logging_format, format);
+  }
+}
+
 TEST(DriverFlags, ParseCommandLineReportsWhetherTheDriverCanStart) {
   std::string program = "driver", node = "--node-name=n1", odd = "--odd";
   char* good[] = {program.data(), node.data()};

@@ -356,6 +356,17 @@ TEST_F(MetadataDriverTest, UndecidedLeftoversAreCheckedAgainWithoutARestart) {
   EXPECT_THAT(*files_.ListDirectory("/cdi"), IsEmpty());
 }
 
+TEST_F(MetadataDriverTest, AFailureToRemoveFilesFailsTheUnprepare) {
+  Start();
+  Prepare();
+  ASSERT_TRUE(files_.RemoveTree("/cdi").ok());
+  ASSERT_TRUE(files_.WriteFile("/cdi", "not a directory", 0644).ok());
+  EXPECT_THAT(Unprepare(), HasSubstr("clean up device metadata"));
+  ASSERT_TRUE(files_.Remove("/cdi").ok());
+  EXPECT_EQ(Unprepare(), "") << "the node retries";
+  EXPECT_EQ(Generation(), -1);
+}
+
 TEST_F(MetadataDriverTest, ALeftoverThatIsPreparedAgainIsNoLongerChecked) {
   Start();
   Prepare();

@@ -920,6 +920,11 @@ TEST_F(MetadataStoreTest, RecordsWithoutPodsAreStillRead) {
   EXPECT_THAT(requests->front().pod_uids, IsEmpty());
   EXPECT_TRUE(requests->front().has_metadata);
   ClaimRecord record{.namespace_name = "ns", .name = "c", .uid = "u1", .pods = {"p1", "p2"}};
+  record.pod_claim_name = "gpu";
+  record.requests["r"] = {.reference = "r/s",
+                          .prepared = "digest",
+                          .devices = {{"pool", "one", std::nullopt}, {"pool", "two", "share"}}};
+  record.requests["q"].reference = "q";
   EXPECT_EQ(*ReadClaimRecord(WriteClaimRecord(record)), record);
   EXPECT_THAT(ReadClaimRecord(R"({"namespace":"ns","name":"c","uid":"u1","requests":{}})")->pods,
               IsEmpty());

@@ -275,11 +275,15 @@ TEST_F(ReferenceDriverTest, LeftoversAreRemovedAtStartIfTheClaimIsGone) {
   ASSERT_EQ(server_.Get("ResourceClaim", "default/gone"), nullptr);
   ASSERT_TRUE(files_.WriteFile("/cdi/sim.drakkar.io_claim_stray.json", "{}", 0644).ok());
   ASSERT_TRUE(files_.WriteFile("/cdi/other.io_claim_stray.json", "{}", 0644).ok());
+  ASSERT_TRUE(files_.WriteFile("/cdi/a.json", "{}", 0644).ok());
+  ASSERT_TRUE(files_.WriteFile("/cdi/sim.drakkar.io_claim_stray.yaml", "{}", 0644).ok());
   Restart();
   EXPECT_FALSE(files_.Exists(SpecPath(gone)));
   EXPECT_FALSE(files_.Exists("/cdi/sim.drakkar.io_claim_stray.json"));
   EXPECT_TRUE(files_.Exists(SpecPath(stays)));
   EXPECT_TRUE(files_.Exists("/cdi/other.io_claim_stray.json"));
+  EXPECT_TRUE(files_.Exists("/cdi/a.json"));
+  EXPECT_TRUE(files_.Exists("/cdi/sim.drakkar.io_claim_stray.yaml"));
 }
 
 TEST_F(ReferenceDriverTest, ClaimsOfAnOlderDriverAreFoundByTheirRecords) {

@@ -190,6 +190,22 @@ TEST(DroppedFeatures, AreNamedByTheirGate) {
                     R"("skipNodeOperations":["*"]})",
                     kPlain),
             "DRAPartitionableDevicesType DRAOptionalNodeOperations");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a"}],"sharedCounters":[{"name":"s"}]})", kPlain),
+            "DRAPartitionableDevices");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a"}],"perDeviceNodeSelection":true})", kPlain),
+            "DRAPartitionableDevices");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a"},{"name":"b","taints":[{"key":"k"}]}]})",
+                    R"({"devices":[{"name":"a"},{"name":"b"}]})"),
+            "DRADeviceTaints")
+      << "of the second device";
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s",)"
+                    R"("compatibilityGroups":["g"]}]}]})",
+                    R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"}]}]})"),
+            "DRADeviceCompatibilityGroups");
+  EXPECT_EQ(
+      dropped(R"({"devices":[{"name":"a","capacity":{"m":{"value":"1","requestPolicy":{}}}}]})",
+              R"({"devices":[{"name":"a","capacity":{"m":{"value":"1"}}}]})"),
+      "DRAConsumableCapacity");
   EXPECT_EQ(dropped(R"({"devices":[{"name":"b"}]})", kPlain), "unknown");
 }
 

@@ -91,6 +91,13 @@ TEST(ClaimStatus, RejectsWhatTheServerWouldReject) {
                         .device_name = "a",
                         .network = DeviceNetworkData{"eth1", {"192.0.2.5"}, ""}}}),
               HasSubstr("IP address \"192.0.2.5\" must be a valid address in CIDR form"));
+  for (const std::size_t count : {std::size_t{8}, std::size_t{9}}) {
+    std::vector<DeviceCondition> conditions;
+    for (std::size_t i = 0; i < count; ++i) conditions.push_back({StrCat("c", i), "True", "X", ""});
+    const std::string error =
+        ErrorOf({{.pool_name = "p", .device_name = "a", .conditions = conditions}});
+    EXPECT_EQ(error.find("8 conditions") != std::string::npos, count == 9u) << error;
+  }
   for (const std::size_t count : {std::size_t{16}, std::size_t{17}}) {
     DeviceNetworkData network;
     for (std::size_t i = 0; i < count; ++i) network.ips.push_back(StrCat("192.0.2.", i, "/24"));
