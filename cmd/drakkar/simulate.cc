@@ -73,7 +73,7 @@ class Stage {
     api::TreePtr tree = canonical.Freeze();
     const api::FieldErrors errors = strategy.Validate(tree->root(), context);
     if (!errors.empty()) {
-      return InvalidArgument(StrCat(object.source, ": ", errors.front().ToString()));
+      return InvalidArgument(StrCat(object.source, ": ", errors[0].ToString()));
     }
     return std::make_shared<const api::Object>(std::move(tree));
   }

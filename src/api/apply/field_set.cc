@@ -5,6 +5,7 @@
 #include "api/apply/fields_writer.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -153,11 +154,16 @@ FieldNode Filtered(const FieldNode& node, std::uint8_t mask, FieldStack& scratch
   return out;
 }
 
+// What combining one field costs, in steps of the work budget.
+constexpr std::size_t kStepsPerField = 16;
+
 enum class SetOperation { kUnion, kSubtract, kIntersect };
 
 // Both sets contain this path. Subtrees that only one of them has are shared, not copied.
 FieldNode Combine(const FieldNode& a, const FieldNode& b, std::uint8_t mask, SetOperation what,
                   FieldStack& scratch, Arena& arena) {
+  WorkBudget::Charge(kStepsPerField * (a.count + b.count));
+  if (WorkBudget::IsExceeded()) return a;
   const bool in_b = (b.marks & mask) != 0;
   FieldNode out;
   out.kind = a.kind;

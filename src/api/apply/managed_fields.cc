@@ -13,7 +13,9 @@
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/meta/annotations.h"
+#include "api/meta/shown_errors.h"
 #include "api/meta/time.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -398,24 +400,30 @@ Status ConflictStatus(const std::vector<Conflict>& conflicts) {
   status.code = 409;
   status.reason = "Conflict";
   std::map<std::string, std::vector<std::string>> by_manager;
+  std::size_t count = 0;
   for (const Conflict& each : conflicts) {
+    const std::string manager = each.manager.Text();
     ForEachPath(each.fields, [&](const std::string& path) {
-      const std::string manager = each.manager.Text();
+      WorkBudget::Charge(path.size());
+      if (++count > kMaxShownErrors || WorkBudget::IsExceeded()) return;
       status.causes.push_back({"FieldManagerConflict", StrCat("conflict with ", manager), path});
       by_manager[manager].push_back(path);
     });
   }
-  if (status.causes.size() == 1) {
+  if (count == 1 && !status.causes.empty()) {
     status.message = StrCat("Apply failed with 1 conflict: ", status.causes[0].message, ": ",
                             status.causes[0].field);
     return status;
   }
-  status.message = StrCat("Apply failed with ", status.causes.size(), " conflicts: ");
+  status.message = StrCat("Apply failed with ", count, " conflicts: ");
   bool first = true;
   for (const auto& [manager, paths] : by_manager) {
     status.message += StrCat(first ? "" : "\n", "conflicts with ", manager, ":");
     first = false;
     for (const std::string& path : paths) status.message += StrCat("\n- ", path);
+  }
+  if (count > kMaxShownErrors) {
+    status.message += StrCat("\nand ", count - kMaxShownErrors, " more conflicts");
   }
   return status;
 }

@@ -381,21 +381,19 @@ class SetMaker {
         Add(member, *type.element, 'f', name, true);
       }
     } else if (typed::IsMergedList(type)) {
-      std::vector<std::string_view> seen;
+      // By name, the place in scratch_ of a repeated element.
+      std::unordered_map<std::string_view, std::size_t> seen;
       for (Value each : value.elements()) {
         const std::string_view text = typed::ElementName(type, each, arena_);
         if (text.data() == nullptr) continue;
-        if (std::find(seen.begin(), seen.end(), text) != seen.end()) {
-          for (std::size_t i = first; i < scratch_.size(); ++i) {
-            FieldNode& known = scratch_.begin()[i];
-            if (known.text == text) {
-              known.count = 0;
-              known.children = nullptr;
-            }
-          }
+        const auto [found, is_new] = seen.try_emplace(text, scratch_.size());
+        if (!is_new) {
+          FieldNode& known = scratch_.begin()[found->second];
+          known.count = 0;
+          known.children = nullptr;
           continue;
         }
-        seen.push_back(text);
+        // Added even if it is empty, since it is owned itself.
         Add(each, *type.element, typed::ElementKind(type), text, true);
       }
     } else {

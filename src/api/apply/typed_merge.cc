@@ -4,6 +4,10 @@
 #include "api/apply/typed_internal.h"
 #include "api/apply/typed_value.h"
 #include "api/json/writer.h"
+#include "api/meta/field_error.h"
+#include "api/meta/shown_errors.h"
+#include "api/tree/add_member.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -25,13 +29,13 @@ Draft MergeMembers(Value live, Value applied, const TypeSchema& type) {
     const TypeSchema* member = type_of(name);
     const Value other = applied.Entry(name);
     if (!other.exists() || member == nullptr) {
-      out.Entry(name) = Draft(other.exists() ? other : value);
+      AddMember(out, name, Draft(other.exists() ? other : value));
     } else {
-      out.Entry(name) = Merge(value, other, *member);
+      AddMember(out, name, Merge(value, other, *member));
     }
   }
   for (const auto& [key, name, value] : applied.members()) {
-    if (!live.Entry(name).exists()) out.Entry(name) = Draft(value);
+    if (!live.Entry(name).exists()) AddMember(out, name, Draft(value));
   }
   return out;
 }
@@ -142,15 +146,15 @@ Draft Remove(Value value, const FieldNode& set, const TypeSchema& type) {
     for (const auto& [key, name, member] : value.members()) {
       const FieldNode* found = FindChild(&set, 'f', name);
       if (found == nullptr) {
-        out.Entry(name) = Draft(member);
+        AddMember(out, name, Draft(member));
         continue;
       }
       if (found->marks != 0) continue;
       const FieldSchema* field = is_struct ? type.structure->Find(name) : nullptr;
       const TypeSchema* member_type =
           is_struct ? (field == nullptr ? nullptr : &field->type) : type.element;
-      out.Entry(name) =
-          member_type == nullptr ? Draft(member) : Remove(member, *found, *member_type);
+      AddMember(out, name,
+                member_type == nullptr ? Draft(member) : Remove(member, *found, *member_type));
     }
     return out.size() == 0 ? Draft(nullptr) : std::move(out);
   }
@@ -196,7 +200,7 @@ class Checker {
           if (field != nullptr) {
             Below(StrCat(".", name), member, field->type);
           } else if (!type.structure->preserve_unknown) {
-            errors.push_back(StrCat(path_, ".", name, ": field not declared in schema"));
+            Add(StrCat(path_, ".", name, ": field not declared in schema"));
           }
         }
         return;
@@ -231,11 +235,23 @@ class Checker {
 
  private:
   void Wrong(std::string_view expected, Value value) {
-    errors.push_back(
-        StrCat(path_, ": expected ", expected, ", got ", WriteJson(value, {.escape_html = false})));
+    std::string got = WriteJson(value, {.escape_html = false});
+    if (got.size() > BadValue::kMaxBytes) got.resize(BadValue::kMaxBytes);
+    Add(StrCat(path_, ": expected ", expected, ", got ", got));
+  }
+
+  // Errors past the limit are dropped. A path contains keys that the client chose, so that each
+  // error may be as long as the request.
+  void Add(std::string error) {
+    WorkBudget::Charge(error.size());
+    if (errors.size() < kMaxShownErrors && !WorkBudget::IsExceeded()) {
+      errors.push_back(std::move(error));
+    }
   }
 
   void Below(const std::string& element, Value value, const TypeSchema& type) {
+    // Nobody sees the errors below.
+    if (WorkBudget::IsExceeded() || errors.size() >= kMaxShownErrors) return;
     const std::size_t size = path_.size();
     path_ += element;
     Check(value, type);
@@ -252,13 +268,13 @@ class Checker {
         std::string problem;
         auto element = ElementOf(type, each, &problem);
         if (!element) {
-          errors.push_back(StrCat(path_, ": element ", index, ": ", problem));
+          Add(StrCat(path_, ": element ", index, ": ", problem));
           ++index;
           continue;
         }
         name = PathElementText(element->kind, element->text);
         if (++seen[element->text] == 2) {
-          errors.push_back(StrCat(path_, ": duplicate entries for key ", name));
+          Add(StrCat(path_, ": duplicate entries for key ", name));
         }
       }
       Below(name, each, *type.element);

@@ -18,6 +18,8 @@ namespace drakkar::api {
 namespace {
 
 constexpr std::size_t kMaxStrictErrors = 100;
+constexpr std::size_t kMaxStrictErrorsFound = 10'000;  // further ones are not even compared
+constexpr std::size_t kMaxShownBytes = 4'096;          // of a path or name in an error
 constexpr std::size_t kMaxFields = 256;        // fields of one struct; the schema has far fewer
 constexpr std::size_t kMaxLinearMembers = 32;  // larger maps look up their keys by hash
 
@@ -109,9 +111,11 @@ class Reader {
   };
 
   // "spec.devices[0].name", as strict errors print fields.
+  // Cut if it is long: it contains the keys of maps, and every error repeats it.
   std::string PathText() const {
     std::string text;
     for (const Step& step : path_) {
+      if (text.size() + step.name.size() > kMaxShownBytes) return text + "...";
       if (step.is_index) {
         text += StrCat("[", step.index, "]");
       } else {
@@ -200,6 +204,8 @@ class Reader {
     if (options_.strictness == Strictness::kIgnore || strict_errors_.size() >= kMaxStrictErrors) {
       return;
     }
+    // The same error may repeat as often as the text has members.
+    if (++strict_errors_found_ > kMaxStrictErrorsFound) return;
     std::string text = StrCat(what, " field ", Quote(PathText()));
     if (std::ranges::find(strict_errors_, text) == strict_errors_.end()) {
       strict_errors_.push_back(std::move(text));
@@ -513,6 +519,7 @@ class Reader {
   std::vector<Step> path_;
   std::string type_error_;
   std::vector<std::string> strict_errors_;
+  std::size_t strict_errors_found_ = 0;
 };
 
 }  // namespace

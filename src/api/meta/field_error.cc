@@ -5,6 +5,7 @@
 
 #include "api/json/writer.h"
 #include "api/meta/shown_errors.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -14,6 +15,9 @@ void FieldPath::Append(std::string_view part) {
     if (!part.empty()) std::memcpy(short_.data() + size_, part.data(), part.size());
   } else {
     if (long_.empty()) long_.assign(short_.data(), size_);
+    // A path contains the keys of maps, which clients choose, and is copied for every field below.
+    WorkBudget::Charge(long_.size() + part.size());
+    if (WorkBudget::IsExceeded()) return;
     long_ += part;
   }
   size_ += part.size();
@@ -90,9 +94,58 @@ std::string_view FieldErrorText(FieldErrorType type) {
   return "";
 }
 
+namespace {
+
+constexpr std::string_view kCut = "...";
+
+std::string Cut(std::string_view text) {
+  WorkBudget::Charge(text.size() / 16);
+  if (text.size() <= BadValue::kMaxBytes) return std::string(text);
+  return StrCat(text.substr(0, BadValue::kMaxBytes), kCut);
+}
+
+// Nobody sees the errors that are found once the budget is exceeded.
+std::string ShownValue(Value value) {
+  if (WorkBudget::IsExceeded()) return {};
+  if (value.is_string()) return Cut(value.str());
+  std::string json = WriteJson(value);
+  WorkBudget::Charge(json.size());
+  if (json.size() > BadValue::kMaxBytes) {
+    json.resize(BadValue::kMaxBytes);
+    json += kCut;
+  }
+  return json;
+}
+
+}  // namespace
+
+BadValue::BadValue(std::string_view value)
+    : text(WorkBudget::IsExceeded() ? std::string() : Cut(value)), form(Form::kText) {}
+
 BadValue::BadValue(Value value)
-    : text(value.is_string() ? std::string(value.str()) : WriteJson(value)),
-      form(value.is_string() ? Form::kText : Form::kLiteral) {}
+    : text(ShownValue(value)), form(value.is_string() ? Form::kText : Form::kLiteral) {}
+
+void FieldErrors::push_back(FieldError error) {
+  WorkBudget::Charge(kStepsPerError);
+  if (WorkBudget::IsExceeded()) {
+    ++dropped_;
+  } else {
+    Keep(std::move(error));
+  }
+}
+
+void FieldErrors::Keep(FieldError error) {
+  if (kept_.size() < kMaxKept) {
+    kept_.push_back(std::move(error));
+  } else {
+    ++dropped_;
+  }
+}
+
+void FieldErrors::Append(FieldErrors more) {
+  for (FieldError& error : more.kept_) Keep(std::move(error));
+  dropped_ += more.dropped_;
+}
 
 BadValue BadValue::Literal(std::string text) {
   return BadValue(std::move(text), Form::kLiteral);
@@ -166,11 +219,14 @@ std::string JoinFieldErrors(const FieldErrors& errors) {
   std::vector<std::string> texts;
   std::unordered_set<std::string> told;
   std::size_t rest = errors.size();
+  std::size_t shown_bytes = 0;
   for (const FieldError& error : errors) {
-    if (texts.size() == kMaxShownErrors) break;
+    if (texts.size() == kMaxShownErrors || shown_bytes > kMaxShownBytes) break;
     --rest;
     std::string text = error.ToString();
-    if (told.insert(text).second) texts.push_back(std::move(text));
+    if (!told.insert(text).second) continue;
+    shown_bytes += text.size();
+    texts.push_back(std::move(text));
   }
   if (rest > 0) texts.push_back(StrCat("and ", rest, " more errors"));
   if (texts.empty()) return "";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +29,16 @@ std::string_view FieldErrorReason(FieldErrorType type);
 // The human-readable name, such as "Invalid value".
 std::string_view FieldErrorText(FieldErrorType type);
 
-// The value an error is about. Texts are shown in quotes, everything else as is.
+// The value an error is about. Texts are shown in quotes, everything else as is. Values that are
+// too large to show are cut.
 struct BadValue {
+  static constexpr std::size_t kMaxBytes = 16 * 1024;
+
   enum class Form : std::uint8_t { kOmitted, kText, kLiteral };
 
-  BadValue(std::string_view value) : text(value), form(Form::kText) {}    // NOLINT: implicit
-  BadValue(const char* value) : text(value), form(Form::kText) {}         // NOLINT
-  BadValue(const std::string& value) : text(value), form(Form::kText) {}  // NOLINT
+  BadValue(std::string_view value);                                          // NOLINT: implicit
+  BadValue(const char* value) : BadValue(std::string_view(value)) {}         // NOLINT
+  BadValue(const std::string& value) : BadValue(std::string_view(value)) {}  // NOLINT
   BadValue(std::int64_t value) : text(std::to_string(value)), form(Form::kLiteral) {}  // NOLINT
   BadValue(int value) : BadValue(static_cast<std::int64_t>(value)) {}                  // NOLINT
   BadValue(bool value) : text(value ? "true" : "false"), form(Form::kLiteral) {}       // NOLINT
@@ -76,7 +80,44 @@ struct FieldError {
   std::string Body() const;      // "Invalid value: \"x\": must be ..."
   std::string ToString() const;  // "spec.x: Invalid value: ..."
 };
-using FieldErrors = std::vector<FieldError>;
+
+// The errors of one object. Keeps the first ones and counts the rest, because a client can cause as
+// many as its request has bytes. Errors that are found after the work budget is exceeded are only
+// counted: they may be wrong.
+class FieldErrors {
+ public:
+  // More than are ever shown, because duplicates are shown once.
+  static constexpr std::size_t kMaxKept = 400;
+  // What an error costs, with its texts, in steps of the work budget.
+  static constexpr std::size_t kStepsPerError = 1'000;
+
+  FieldErrors() = default;
+  FieldErrors(std::initializer_list<FieldError> errors) {
+    for (const FieldError& error : errors) push_back(error);
+  }
+  void push_back(FieldError error);
+  // The same for an error that was found, and charged, earlier.
+  void Keep(FieldError error);
+  void Append(FieldErrors more);
+  // Counts errors without keeping them.
+  void Drop(std::size_t count) { dropped_ += count; }
+
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return kept_.size() + dropped_; }
+  // Errors that are not kept.
+  std::size_t dropped() const { return dropped_; }
+  // Those that are kept.
+  auto begin() { return kept_.begin(); }
+  auto end() { return kept_.end(); }
+  auto begin() const { return kept_.begin(); }
+  auto end() const { return kept_.end(); }
+  FieldError& operator[](std::size_t index) { return kept_[index]; }
+  const FieldError& operator[](std::size_t index) const { return kept_[index]; }
+
+ private:
+  std::vector<FieldError> kept_;
+  std::size_t dropped_ = 0;
+};
 
 // A single error as is, several as "[a, b]"; duplicates are shown once.
 std::string JoinFieldErrors(const FieldErrors& errors);

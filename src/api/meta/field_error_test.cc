@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/tree/draft.h"
+#include "base/exec/work_budget.h"
 
 namespace drakkar::api {
 namespace {
@@ -69,8 +70,43 @@ TEST(FieldError, PastAHundredOnlyTheirNumberIsTold) {
   const std::string text = JoinFieldErrors(errors);
   EXPECT_TRUE(text.ends_with(", a[99]: Required value, and 299900 more errors]"))
       << text.substr(text.size() - 80);
-  // Identical errors are shown once, however many there are.
-  EXPECT_EQ(JoinFieldErrors(FieldErrors(300'000, errors[0])), "a[0]: Required value");
+}
+
+TEST(FieldError, OnlySomeAreKeptAndTheOthersCounted) {
+  FieldErrors errors;
+  for (std::size_t i = 0; i < 10'000; ++i) {
+    errors.push_back(FieldError::Required(FieldPath("a").Index(i), ""));
+  }
+  EXPECT_EQ(errors.size(), 10'000u);
+  EXPECT_EQ(errors.dropped(), 10'000u - FieldErrors::kMaxKept);
+  FieldErrors more = {errors[0]};
+  more.Append(errors);
+  EXPECT_EQ(more.size(), 10'001u);
+  EXPECT_EQ(more.dropped(), 10'001u - FieldErrors::kMaxKept);
+}
+
+TEST(FieldError, LargeValuesAreCut) {
+  const std::string large(1 << 20, 'x');
+  EXPECT_EQ(BadValue(large).text, large.substr(0, BadValue::kMaxBytes) + "...");
+  Draft list = Draft::Array();
+  for (int i = 0; i < 10'000; ++i) list.Append("aaaa");
+  EXPECT_EQ(BadValue(list.Freeze()->root()).text.size(), BadValue::kMaxBytes + 3);
+  FieldErrors errors;
+  for (std::size_t i = 0; i < 300; ++i) {
+    errors.push_back(FieldError::Invalid(FieldPath("a").Index(i), large, "no"));
+  }
+  EXPECT_LT(JoinFieldErrors(errors).size(), 128u * 1024);
+}
+
+TEST(FieldError, ErrorsPastTheWorkBudgetAreOnlyCounted) {
+  const WorkBudget budget(5 * static_cast<std::int64_t>(FieldErrors::kStepsPerError));
+  FieldErrors errors;
+  for (std::size_t i = 0; i < 20; ++i) {
+    errors.push_back(FieldError::Invalid(FieldPath("a").Index(i), "x", "no"));
+  }
+  EXPECT_EQ(errors.size(), 20u);
+  EXPECT_EQ(errors.dropped(), 15u);
+  EXPECT_EQ(BadValue("large").text, "");
 }
 
 }  // namespace

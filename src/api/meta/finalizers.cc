@@ -23,9 +23,8 @@ void AddFinalizer(Draft& metadata, std::string_view finalizer) {
 void RemoveFinalizer(Draft& metadata, std::string_view finalizer) {
   Draft* finalizers = metadata.Find("finalizers");
   if (finalizers == nullptr) return;
-  for (std::size_t i = finalizers->size(); i-- > 0;) {
-    if (finalizers->at(i).str() == finalizer) finalizers->RemoveAt(i);
-  }
+  std::erase_if(finalizers->MutableElements(),
+                [&](const Draft& each) { return each.str() == finalizer; });
   if (finalizers->size() == 0) metadata.Remove("finalizers");
 }
 

@@ -4,10 +4,14 @@
 
 #include "api/meta/field_error.h"
 #include "api/meta/names.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
 namespace {
+
+// What one requirement costs per object, in steps of the work budget.
+constexpr std::size_t kStepsPerRequirement = 32;
 
 void CheckKey(std::string_view key, const FieldPath& path, FieldErrors& errors) {
   const Problems problems = CheckLabelKey(key);
@@ -328,7 +332,8 @@ std::string_view LabelOperatorText(LabelOperator op) {
 bool LabelRequirement::Matches(Value labels) const {
   const Value label = labels.Entry(key);
   const bool has = label.exists();
-  const auto is_listed = [&] { return std::ranges::find(values, label.str()) != values.end(); };
+  // Sorted by both makers of requirements.
+  const auto is_listed = [&] { return std::ranges::binary_search(values, label.str()); };
   switch (op) {
     case LabelOperator::kEquals:
     case LabelOperator::kDoubleEquals:
@@ -423,6 +428,8 @@ Result<LabelSelector> LabelSelector::FromObject(Value selector) {
 }
 
 bool LabelSelector::Matches(Value labels) const {
+  WorkBudget::Charge(kStepsPerRequirement * requirements_.size());
+  if (WorkBudget::IsExceeded()) return false;
   return !nothing_ && std::ranges::all_of(requirements_, [&](const LabelRequirement& requirement) {
     return requirement.Matches(labels);
   });

@@ -147,9 +147,11 @@ Status StatusInvalid(std::string_view group, std::string_view kind, std::string_
   std::string message = StrCat(qualified.ToString(), " ", Quote(name), " is invalid");
   if (!errors.empty()) message += ": " + JoinFieldErrors(errors);
   Status status = About(Make(422, "Invalid", std::move(message)), qualified, name);
+  std::size_t shown_bytes = 0;
   for (const FieldError& error : errors) {
-    if (status.causes.size() == kMaxShownErrors) break;
+    if (status.causes.size() == kMaxShownErrors || shown_bytes > kMaxShownBytes) break;
     status.causes.push_back({std::string(FieldErrorReason(error.type)), error.Body(), error.field});
+    shown_bytes += status.causes.back().message.size();
   }
   return status;
 }

@@ -253,7 +253,7 @@ Result<void> ValidateDevice(const Device& device) {
   if (Required(names, FieldPath("name"), device.name)) {
     CheckLabel(names, FieldPath("name"), device.name);
   }
-  if (!names.empty()) return BadDevice(device, names.front().ToString());
+  if (!names.empty()) return BadDevice(device, names[0].ToString());
   if (device.attributes.size() > kMaxAttributes) {
     return BadDevice(device,
                      StrCat("at most ", kMaxAttributes, " attributes are allowed, there are ",

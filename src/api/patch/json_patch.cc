@@ -6,10 +6,14 @@
 
 #include "api/json/reader.h"
 #include "api/tree/draft.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
 namespace {
+
+// What an operation costs at least, in steps of the work budget.
+constexpr std::size_t kStepsPerOperation = 500;
 
 // A step of a JSON pointer: ~1 is '/', ~0 is '~'.
 std::string DecodeStep(std::string_view step) {
@@ -289,7 +293,13 @@ Result<TreePtr> ApplyJsonPatch(Value original, Value patch, const JsonPatchLimit
                                   limits.max_operations, ", got ", patch.size()));
   }
   Patcher patcher(original, limits);
-  for (const Value operation : patch.elements()) RETURN_IF_ERROR(patcher.Apply(operation));
+  for (const Value operation : patch.elements()) {
+    WorkBudget::Charge(kStepsPerOperation);
+    if (WorkBudget::IsExceeded()) {
+      return Error{ErrorCode::kResourceExhausted, "applying the patch takes too long"};
+    }
+    RETURN_IF_ERROR(patcher.Apply(operation));
+  }
   return patcher.Freeze();
 }
 

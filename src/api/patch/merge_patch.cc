@@ -1,6 +1,7 @@
 #include "api/patch/merge_patch.h"
 
 #include "api/json/reader.h"
+#include "api/tree/add_member.h"
 #include "api/tree/draft.h"
 
 namespace drakkar::api {
@@ -12,7 +13,7 @@ Draft WithoutNulls(Value value) {
     Draft draft = Draft::Object();
     for (const MemberView member : value.members()) {
       if (!member.value.has_value()) continue;
-      draft.Entry(member.name) = WithoutNulls(member.value);
+      AddMember(draft, member.name, WithoutNulls(member.value));
     }
     return draft;
   }
@@ -39,8 +40,10 @@ void Merge(Draft& target, Value patch) {
     }
     if (child != nullptr && child->is_object() && member.value.is_object()) {
       Merge(*child, member.value);
+    } else if (child != nullptr) {
+      *child = WithoutNulls(member.value);
     } else {
-      target.Entry(member.name) = WithoutNulls(member.value);
+      AddMember(target, member.name, WithoutNulls(member.value));
     }
   }
 }
@@ -54,10 +57,10 @@ Draft Difference(Value original, Value modified) {
   for (const MemberView member : modified.members()) {
     const Value before = original.Entry(member.name);
     Draft child = before.exists() ? Difference(before, member.value) : Draft(member.value);
-    if (child.exists()) patch.Entry(member.name) = std::move(child);
+    if (child.exists()) AddMember(patch, member.name, std::move(child));
   }
   for (const MemberView member : original.members()) {
-    if (!modified.Entry(member.name).exists()) patch.Entry(member.name) = nullptr;
+    if (!modified.Entry(member.name).exists()) AddMember(patch, member.name, nullptr);
   }
   return patch;
 }

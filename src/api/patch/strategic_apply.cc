@@ -4,6 +4,8 @@
 #include "api/json/reader.h"
 #include "api/patch/strategic.h"
 #include "api/patch/strategic_rules.h"
+#include "api/tree/add_member.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -54,14 +56,40 @@ namespace {
 
 using namespace strategic;  // NOLINT: the words of this file
 
+// What comparing two elements costs, in steps of the work budget.
+constexpr std::size_t kStepsPerComparison = 8;
+// The texts of errors show at most this much of a value.
+constexpr std::size_t kMaxShownBytes = 16 * 1024;
+
+// Whether to compare an element with `count` others, or to give up because the budget is exceeded:
+// then the caller returns any result.
+bool MayCompare(std::size_t count) {
+  if (WorkBudget::IsExceeded()) return false;
+  WorkBudget::Charge(kStepsPerComparison * count);
+  return true;
+}
+
+std::string Shown(Value value) {
+  std::string text = GoText(value);
+  if (text.size() > kMaxShownBytes) {
+    text.resize(kMaxShownBytes);
+    text += "...";
+  }
+  return text;
+}
+
 Error NoMergeKey(Value element, std::string_view merge_key) {
   return InvalidArgument(
-      StrCat("map: ", GoText(element), " does not contain declared merge key: ", merge_key));
+      StrCat("map: ", Shown(element), " does not contain declared merge key: ", merge_key));
 }
 
 Error BadDirective(Value element) {
   return InvalidArgument(
-      StrCat("unknown patch type: ", GoText(element.Entry(kPatch)), " in map: ", GoText(element)));
+      StrCat("unknown patch type: ", Shown(element.Entry(kPatch)), " in map: ", Shown(element)));
+}
+
+Error TooMuchWork() {
+  return Error{ErrorCode::kResourceExhausted, "applying the patch takes too long"};
 }
 
 Error BadRetainKeys() {
@@ -82,7 +110,7 @@ Draft Plain(Value value) {
     for (const MemberView member : value.members()) {
       if (!member.value.has_value() || IsDirective(member.name)) continue;
       Draft child = Plain(member.value);
-      if (child.exists()) draft.Entry(member.name) = std::move(child);
+      if (child.exists()) AddMember(draft, member.name, std::move(child));
     }
     return draft;
   }
@@ -124,6 +152,7 @@ using Items = std::vector<Item>;
 using Identities = std::vector<Value>;
 
 std::optional<std::size_t> IndexOf(const Identities& order, Value identity) {
+  if (!MayCompare(order.size())) return std::nullopt;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (Equal(order[i], identity)) return i;
   }
@@ -141,6 +170,7 @@ void SortByOrder(Items& items, const Identities& order) {
   // order: it is not a strict weak ordering, which std::sort requires.
   for (std::size_t i = 1; i < ranked.size(); ++i) {
     for (std::size_t j = i; j > 0; --j) {
+      if (!MayCompare(4)) break;
       const auto& left = ranked[j - 1].first;
       const auto& right = ranked[j].first;
       if (!left || !right || *left <= *right) break;
@@ -204,6 +234,7 @@ Result<Draft> MergeList(Draft& original, Value patch, const TypeSchema* type) {
     } else if (directive.str() == "delete") {
       const Value key = element.Entry(merge_key);
       if (!key.exists()) return NoMergeKey(element, merge_key);
+      if (!MayCompare(items.size())) return TooMuchWork();
       std::erase_if(items, [&](const Item& item) { return Equal(item.identity->root(), key); });
     } else if (directive.str() == "replace") {
       replace = true;
@@ -231,6 +262,7 @@ Result<Draft> MergeList(Draft& original, Value patch, const TypeSchema* type) {
     if (objects && !identity.exists()) return NoMergeKey(element, merge_key);
     patch_order.push_back(identity);
     Item* found = nullptr;
+    if (!MayCompare(items.size())) return TooMuchWork();
     for (Item& item : items) {
       if (found == nullptr && Equal(item.identity->root(), identity)) found = &item;
     }
@@ -249,6 +281,7 @@ Result<void> RetainKeys(Draft& original, Value patch) {
   if (!keys.exists()) return Ok();
   if (!keys.is_array()) return BadRetainKeys();
   const auto is_kept = [&](std::string_view name) {
+    if (!MayCompare(keys.size())) return false;
     for (const Value key : keys.elements()) {
       if (key.str() == name) return true;
     }
@@ -272,9 +305,9 @@ Result<void> CheckOrder(Value list, Value order, std::string_view merge_key) {
     const Value identity = Identity(element, merge_key);
     while (at < order.size() && !Equal(Identity(order.at(at), merge_key), identity)) ++at;
     if (at == order.size()) {
-      return InvalidArgument(StrCat("The order in patch list:\n", GoText(list), "\n doesn't match ",
+      return InvalidArgument(StrCat("The order in patch list:\n", Shown(list), "\n doesn't match ",
                                     kSetElementOrder.substr(0, kSetElementOrder.size() - 1),
-                                    " list:\n", GoText(order), "\n"));
+                                    " list:\n", Shown(order), "\n"));
     }
     ++at;
   }
@@ -325,6 +358,7 @@ void DeleteFromList(Draft& original, std::string_view name, Value deleted) {
   Draft* list = original.FindEntry(name);
   if (list == nullptr || !list->is_array()) return;
   std::erase_if(list->MutableElements(), [&](const Draft& element) {
+    if (!MayCompare(deleted.size())) return false;
     const TreePtr value = element.Freeze();
     for (const Value scalar : deleted.elements()) {
       if (Equal(scalar, value->root())) return true;
@@ -359,7 +393,11 @@ Result<void> MergeMember(Draft& original, std::string_view name, Value value,
     original.Entry(name) = std::move(merged);
     return Ok();
   }
-  original.Entry(name) = Plain(value);
+  if (existing != nullptr) {
+    *existing = Plain(value);
+  } else {
+    AddMember(original, name, Plain(value));
+  }
   return Ok();
 }
 
@@ -368,7 +406,7 @@ Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
     if (directive.str() == "replace") {
       Draft replaced = Draft::Object();
       for (const MemberView member : patch.members()) {
-        if (member.name != kPatch) replaced.Entry(member.name) = Draft(member.value);
+        if (member.name != kPatch) AddMember(replaced, member.name, Draft(member.value));
       }
       original = std::move(replaced);
       return Ok();
@@ -393,6 +431,7 @@ Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
       DeleteFromList(original, member.name.substr(kDeleteFromPrimitiveList.size()), member.value);
       continue;
     }
+    if (!MayCompare(ordered.size())) return TooMuchWork();
     const bool done = std::ranges::find(ordered, member.name) != ordered.end();
     const Draft* existing = done ? original.FindEntry(member.name) : nullptr;
     if (done && existing != nullptr && existing->is_array()) continue;

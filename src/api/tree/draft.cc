@@ -1,6 +1,7 @@
 #include "api/tree/draft.h"
 
 #include "api/tree/freeze.h"
+#include "base/exec/work_budget.h"
 #include "base/result/check.h"
 
 namespace drakkar::api {
@@ -18,6 +19,23 @@ struct OwnedKey {
 
 // Initial capacity of a new object: most have a few members, and growing moves them.
 constexpr std::size_t kFirstMembers = 6;
+
+// Moving or copying one member or element costs this many steps of the work budget.
+constexpr std::size_t kStepsPerMove = 8;
+// Objects and arrays up to this size are not charged.
+constexpr std::size_t kMaxFreeMembers = 32;
+
+// Whether to look through `count` members, or to give up because the budget is exceeded.
+bool MayScan(std::size_t count) {
+  if (count <= kMaxFreeMembers) return true;
+  if (WorkBudget::IsExceeded()) return false;
+  WorkBudget::Charge(count);
+  return true;
+}
+
+void ChargeMoves(std::size_t count) {
+  if (count > kMaxFreeMembers) WorkBudget::Charge(kStepsPerMove * count);
+}
 
 Draft& Add(Draft::Members& members, KeyRef key) {
   if (members.capacity() == 0) members.reserve(kFirstMembers);
@@ -89,8 +107,10 @@ Draft Draft::Raw(std::string json) {
 
 Draft::Draft(const Draft& other) : kept_(other.kept_) {
   if (const auto* members = std::get_if<std::unique_ptr<Members>>(&other.state_)) {
+    ChargeMoves((*members)->size());
     state_ = std::make_unique<Members>(**members);
   } else if (const auto* elements = std::get_if<std::unique_ptr<Elements>>(&other.state_)) {
+    ChargeMoves((*elements)->size());
     state_ = std::make_unique<Elements>(**elements);
   } else if (const auto* text = std::get_if<OwnedText>(&other.state_)) {
     state_ = *text;
@@ -195,6 +215,7 @@ void Draft::MakeObject() {
   if (std::holds_alternative<std::unique_ptr<Members>>(state_)) return;
   auto members = std::make_unique<Members>();
   const Value from = borrowed();
+  ChargeMoves(from.size());
   members->reserve(from.is_object() ? from.size() + 1 : 4);
   for (const MemberView member : from.members()) {
     Draft value(member.value);
@@ -209,6 +230,7 @@ void Draft::MakeArray() {
   if (std::holds_alternative<std::unique_ptr<Elements>>(state_)) return;
   auto elements = std::make_unique<Elements>();
   const Value from = borrowed();
+  ChargeMoves(from.size());
   elements->reserve(from.is_array() ? from.size() + 1 : 4);
   for (const Value element : from.elements()) {
     Draft value(element);
@@ -220,8 +242,10 @@ void Draft::MakeArray() {
 
 Draft& Draft::Entry(std::string_view name) {
   Members& members = MutableMembers();
-  for (auto& [key, value] : members) {
-    if (key->view() == name) return value;
+  if (MayScan(members.size())) {
+    for (auto& [key, value] : members) {
+      if (key->view() == name) return value;
+    }
   }
   return Add(members, KeyRef(name));
 }
@@ -229,6 +253,8 @@ Draft& Draft::Entry(std::string_view name) {
 Draft& Draft::Entry(const Key& key) {
   if (key.id == 0) return Entry(key.view());
   Members& members = MutableMembers();
+  // Always right, as in Value.
+  if (members.size() > kMaxFreeMembers) WorkBudget::Charge(members.size());
   for (auto& [member_key, value] : members) {
     if (member_key.get() == &key) return value;
   }
@@ -238,6 +264,8 @@ Draft& Draft::Entry(const Key& key) {
 template <typename Name>
 bool Draft::HasMember(const Name& name) const {
   if (const auto* members = std::get_if<std::unique_ptr<Members>>(&state_)) {
+    const bool may_scan = MayScan((*members)->size());
+    if (std::is_same_v<Name, std::string_view> && !may_scan) return false;
     for (const auto& [key, value] : **members) {
       if (IsNamed(key, name)) return value.exists();
     }
@@ -249,6 +277,7 @@ bool Draft::HasMember(const Name& name) const {
 template <typename Name>
 bool Draft::RemoveMember(const Name& name) {
   if (!HasMember(name)) return false;
+  ChargeMoves(size());
   std::erase_if(MutableMembers(), [&](const auto& member) { return IsNamed(member.first, name); });
   return true;
 }
@@ -289,12 +318,14 @@ Draft& Draft::Append(Draft element) {
 void Draft::Insert(std::size_t index, Draft element) {
   Elements& elements = MutableElements();
   CHECK(index <= elements.size());
+  ChargeMoves(elements.size() - index);
   elements.insert(elements.begin() + static_cast<std::ptrdiff_t>(index), std::move(element));
 }
 
 void Draft::RemoveAt(std::size_t index) {
   Elements& elements = MutableElements();
   CHECK(index < elements.size());
+  ChargeMoves(elements.size() - index);
   elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(index));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/exec/work_budget.h"
 #include "base/result/check.h"
 
 namespace drakkar::api {
@@ -9,6 +10,10 @@ namespace {
 
 constexpr std::size_t kFirstChunkBytes = 8 * 1024;
 constexpr std::size_t kMaxChunkBytes = 256 * 1024;
+
+// What copying costs in steps of the work budget.
+constexpr std::size_t kStructBytesPerStep = 8;
+constexpr std::size_t kTextBytesPerStep = 4;
 
 struct Sizes {
   std::size_t structs = 0;  // nodes, members and keys, all multiples of eight
@@ -186,6 +191,7 @@ TreePtr FreezeNode(const Node& root) {
   Sizes sizes;
   Measure(root, sizes);
   const std::size_t total = sizes.structs + sizes.text;
+  WorkBudget::Charge((sizes.structs + sizes.text / kTextBytesPerStep) / kStructBytesPerStep);
   std::unique_ptr<char[]> block(new char[total]);
   Filler filler(block.get(), block.get() + sizes.structs);
   const Node frozen = filler.Fill(root);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/exec/work_budget.h"
+
 namespace drakkar::api {
 namespace {
 
@@ -12,6 +14,19 @@ constexpr Node kAbsentNode{};
 
 // Up to this size, comparing all pairs of members is cheaper than sorting both sides.
 constexpr std::size_t kMaxUnsortedMembers = 32;
+// A lookup in an object with at most this many members is not charged to the work budget.
+constexpr std::size_t kMaxFreeMembers = 32;
+// The same for comparing texts.
+constexpr std::size_t kMaxFreeBytes = 256;
+constexpr std::size_t kBytesPerStep = 16;
+
+// Whether to look through `count` members, or to give up because the budget is exceeded.
+bool MayScan(std::size_t count) {
+  if (count <= kMaxFreeMembers) return true;
+  if (WorkBudget::IsExceeded()) return false;
+  WorkBudget::Charge(count);
+  return true;
+}
 
 bool SameKey(const Key* a, const Key* b) {
   if (a == b) return true;
@@ -42,6 +57,7 @@ bool EqualSorted(const Node& a, const Node& b) {
 bool EqualObjects(const Node& a, const Node& b) {
   if (a.size != b.size) return false;
   if (a.members == b.members) return true;  // drafts borrow what they do not change
+  if (!MayScan(a.size)) return false;
   std::uint32_t i = 0;
   // Both sides usually have the same order.
   while (i < a.size && SameKey(a.members[i].key, b.members[i].key)) {
@@ -88,10 +104,13 @@ bool EqualNodes(const Node& a, const Node& b) {
       return a.number == b.number;
     case ValueKind::kString:
     case ValueKind::kRaw:
+      if (a.size != b.size) return false;
+      if (a.size > kMaxFreeBytes) WorkBudget::Charge(a.size / kBytesPerStep);
       return std::string_view(a.text, a.size) == std::string_view(b.text, b.size);
     case ValueKind::kArray:
       if (a.size != b.size) return false;
       if (a.elements == b.elements) return true;
+      if (!MayScan(a.size)) return false;
       for (std::uint32_t i = 0; i < a.size; ++i) {
         if (!EqualNodes(a.elements[i], b.elements[i])) return false;
       }
@@ -101,6 +120,14 @@ bool EqualNodes(const Node& a, const Node& b) {
   }
   return false;
 }
+
+// Where this thread found a member of a large object last. Lookups mostly follow the order of the
+// members, so the next one is tried first. Only a hint: the member's name is compared.
+struct LastFound {
+  const Member* members = nullptr;
+  std::uint32_t next = 0;
+};
+constinit thread_local LastFound last_found;
 
 Value FindEmptyName(const Node& object) {
   for (std::uint32_t i = 0; i < object.size; ++i) {
@@ -148,6 +175,8 @@ std::size_t Value::size() const {
 Value Value::Entry(const Key& key) const {
   if (key.id == 0) return Entry(key.view());
   if (!is_object()) return Value();
+  // Always right, because code relies on the fields it has set. A struct has few of them.
+  if (node_->size > kMaxFreeMembers) WorkBudget::Charge(node_->size);
   const Member* member = node_->members;
   for (const Member* end = member + node_->size; member != end; ++member) {
     if (member->key == &key) return Value(&member->value);
@@ -157,6 +186,15 @@ Value Value::Entry(const Key& key) const {
 
 Value Value::Entry(std::string_view name) const {
   if (!is_object()) return Value();
+  const bool is_large = node_->size > kMaxFreeMembers;
+  if (is_large && last_found.members == node_->members && last_found.next < node_->size) {
+    const Member& next = node_->members[last_found.next];
+    if (next.key->view() == name) {
+      ++last_found.next;
+      return Value(&next.value);
+    }
+  }
+  if (is_large && !MayScan(node_->size)) return Value();
   if (name.empty()) return FindEmptyName(*node_);
   const Member* member = node_->members;
   for (const Member* end = member + node_->size; member != end; ++member) {
@@ -164,6 +202,9 @@ Value Value::Entry(std::string_view name) const {
     const Key& key = *member->key;
     if (key.size == name.size() && key.text[key.size - 1] == name.back() &&
         std::memcmp(key.text, name.data(), key.size) == 0) {
+      if (is_large) {
+        last_found = {node_->members, static_cast<std::uint32_t>(member - node_->members) + 1};
+      }
       return Value(&member->value);
     }
   }

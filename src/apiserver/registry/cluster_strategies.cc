@@ -77,9 +77,7 @@ api::FieldErrors ValidateDeclaredFeatures(api::Value features) {
 
 api::FieldErrors NodeStrategy::Validate(api::Value object, const StrategyContext&) const {
   api::FieldErrors errors = ValidateTaints(object["spec"]["taints"]);
-  for (api::FieldError& error : ValidateDeclaredFeatures(object["status"]["declaredFeatures"])) {
-    errors.push_back(std::move(error));
-  }
+  errors.Append(ValidateDeclaredFeatures(object["status"]["declaredFeatures"]));
   return errors;
 }
 

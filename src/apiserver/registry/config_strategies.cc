@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/json/reader.h"
+#include "api/tree/member_index.h"
 #include "apiserver/validation/cause.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
@@ -163,8 +164,9 @@ void SecretStrategy::Default(api::Draft& object, const StrategyContext&) const {
   if (api::Draft* texts = object.Find("stringData"); texts != nullptr && texts->exists()) {
     const api::TreePtr given = texts->Freeze();
     object.Remove("stringData");
+    api::MemberIndex data(object["data"]);
     for (const auto& [key, name, value] : given->root().members()) {
-      object["data"].Entry(name) = Base64Encode(value.str());
+      data.Entry(name) = Base64Encode(value.str());
     }
   }
   if (object["type"].str().empty()) object["type"] = "Opaque";
@@ -183,7 +185,7 @@ api::FieldErrors SecretStrategy::ValidateUpdate(api::Value object, api::Value be
     errors.push_back(Invalid("type", type, "field is immutable"));
   }
   CheckImmutable(object, before, {"data"}, errors);
-  for (api::FieldError& error : ValidateSecret(object)) errors.push_back(std::move(error));
+  errors.Append(ValidateSecret(object));
   return errors;
 }
 
@@ -195,7 +197,7 @@ api::FieldErrors ConfigMapStrategy::ValidateUpdate(api::Value object, api::Value
                                                    std::string_view, const StrategyContext&) const {
   api::FieldErrors errors;
   CheckImmutable(object, before, {"data", "binaryData"}, errors);
-  for (api::FieldError& error : ValidateConfigMap(object)) errors.push_back(std::move(error));
+  errors.Append(ValidateConfigMap(object));
   return errors;
 }
 

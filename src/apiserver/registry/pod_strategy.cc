@@ -4,6 +4,7 @@
 
 #include "api/meta/quantity.h"
 #include "api/tree/draft_view.h"
+#include "api/tree/member_index.h"
 #include "apiserver/registry/pod_template.h"
 #include "apiserver/validation/pod.h"
 #include "apiserver/validation/pod_qos.h"
@@ -28,8 +29,11 @@ void DefaultRequests(Draft& container) {
   Draft& resources = container["resources"];
   Draft* limits = resources.Find("limits");
   if (limits == nullptr || !limits->is_object()) return;
-  for (auto& [key, quantity] : limits->MutableMembers()) {
-    Draft& request = resources["requests"].Entry(key->view());
+  Draft::Members& given = limits->MutableMembers();
+  if (given.empty()) return;
+  api::MemberIndex requests(resources["requests"]);
+  for (auto& [key, quantity] : given) {
+    Draft& request = requests.Entry(key->view());
     if (!request.has_value()) request = std::string(quantity.str());
   }
 }

@@ -1,7 +1,7 @@
 #include "apiserver/request/failure.h"
 
-#include <set>
 #include <string>
+#include <unordered_set>
 
 #include "api/meta/shown_errors.h"
 #include "api/scheme/scheme.h"
@@ -47,13 +47,14 @@ Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
                        const api::FieldErrors& errors) {
   // Two rules may report the same error for a field; it is returned once.
   api::FieldErrors distinct;
-  std::set<std::string> told;
+  std::unordered_set<std::string> told;
   for (const api::FieldError& error : errors) {
     // Errors beyond the limit are only counted, so they are not formatted.
     if (told.size() > api::kMaxShownErrors || told.insert(error.ToString()).second) {
-      distinct.push_back(error);
+      distinct.Keep(error);
     }
   }
+  distinct.Drop(errors.dropped());
   return api::StatusInvalid(kind.group, kind.kind, name, distinct);
 }
 
@@ -62,6 +63,11 @@ Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current) {
       api::StatusTimeout(StrCat("Too large resource version: ", asked, ", current: ", current), 1);
   failure.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
   return failure;
+}
+
+Failure TooMuchWorkFailure() {
+  return api::StatusRequestEntityTooLarge(
+      "handling the request takes too long; send fewer fields, list elements or selector terms");
 }
 
 Failure FellBehindFailure() {

@@ -30,6 +30,8 @@ Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
 Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current);
 // A watch that was closed because its reader is too slow.
 Failure FellBehindFailure();
+// The work budget of a request is exceeded, or its object has too many values.
+Failure TooMuchWorkFailure();
 Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb);
 
 }  // namespace drakkar::apiserver

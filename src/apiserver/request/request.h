@@ -37,6 +37,11 @@ struct Request {
   // The body: a tree (direct calls) or text.
   api::TreePtr object;
   bool is_decoded = false;  // the tree has passed DecodeBody
+  // What DecodeEarly found: the parsed patch or applied configuration, why the body is rejected, or
+  // warnings about it.
+  api::TreePtr patch_tree;
+  std::shared_ptr<const Failure> decode_failure;
+  std::vector<std::string> decode_warnings;
   std::string text;
   enum class Encoding { kJson, kYaml, kProtobuf };
   Encoding encoding = Encoding::kJson;

@@ -7,6 +7,7 @@
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/field_managers.h"
 #include "apiserver/rest/scale.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -167,6 +168,7 @@ std::optional<Failure> Core::CheckAdmission(const Request& request, api::Value o
 std::function<void(Response)> Core::InVersionOf(const api::KindSchema* kind,
                                                 std::function<void(Response)> done) {
   return [kind, done = std::move(done)](Response response) {
+    const WorkBudget unlimited(WorkBudget::kUnlimited);
     if (response.object != nullptr) response.object = ConvertObjectTo(response.object, *kind);
     for (api::ObjectPtr& item : response.items) item = ConvertObjectTo(item, *kind);
     done(std::move(response));
@@ -212,6 +214,7 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
 }
 
 void Core::HandleFresh(Request request, std::function<void(Response)> done) {
+  const WorkBudget budget(kMaxSteps);
   if (std::optional<Failure> failure = CheckAuthorized(request)) {
     done(Response::Failed(std::move(*failure)));
     return;

@@ -89,6 +89,9 @@ class Core {
   // Work for one turn of the loop, about a millisecond; the rest waits behind other requests.
   static constexpr std::size_t kMaxDecodedBytesPerTurn = std::size_t{256} << 10;
   static constexpr std::size_t kMaxDeletedPerTurn = 100;
+  // The work of one request in steps of about a nanosecond; beyond it the request is rejected with
+  // 413. No other request waits longer for it.
+  static constexpr std::int64_t kMaxSteps = 20'000'000;
 
   // Reasons of Kubernetes' Status for a stored object that cannot be read, and of ours (507) for a
   // disk that is full.

@@ -1,6 +1,7 @@
 // How the core loads, follows and writes the store, and what is applied and durable.
 #include "api/json/reader.h"
 #include "apiserver/rest/core_resource.h"
+#include "base/exec/work_budget.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -176,6 +177,8 @@ void Core::AskRevision() {
 void Core::CommitObject(
     Resource& resource, const std::string& key, api::Draft* object, const api::ObjectPtr& before,
     bool dry_run, std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
+  // From here on nothing may be cut short.
+  const WorkBudget unlimited(WorkBudget::kUnlimited);
   if (dry_run) {
     if (object == nullptr) return done(before->resource_version(), before);
     if (before != nullptr) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "api/json/reader.h"
+#include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/direct/direct_client.h"
@@ -181,6 +184,31 @@ TEST_F(CoreTest, ABoundPodIsDeletedWithGraceAndRemovedByItsNode) {
   final_delete.grace_period_seconds = 0;
   ASSERT_FALSE(Handle(std::move(final_delete)).failure);
   EXPECT_EQ(Get("Pod", "a").http_status, 404);
+}
+
+TEST_F(CoreTest, AGracePeriodOfCenturiesDoesNotOverflow) {
+  CreatePod("a", R"(,"nodeName":"n1")");
+  Request request = MakeRequest(Verb::kDelete, "Pod", "default", "a");
+  request.grace_period_seconds = std::numeric_limits<std::int64_t>::max();
+  const Response marked = Handle(std::move(request));
+  ASSERT_FALSE(marked.failure);
+  const Result<WallTime> end =
+      api::ParseTime(marked.object->root()["metadata"]["deletionTimestamp"].str());
+  ASSERT_TRUE(end.ok());
+  EXPECT_GT(*end, loop_.clock().Now());
+}
+
+TEST_F(CoreTest, AClusterScopedObjectLosesItsNamespace) {
+  Request request = MakeRequest(Verb::kCreate, "Node", "", "");
+  request.text = R"({"metadata":{"name":"n","namespace":"default"}})";
+  Response created = Handle(std::move(request));
+  ASSERT_EQ(created.http_status, 201) << created.failure->message;
+  EXPECT_EQ(created.object->namespace_(), "");
+  Request update = MakeRequest(Verb::kUpdate, "Node", "", "n");
+  update.text = R"({"metadata":{"name":"n","namespace":"default","labels":{"a":"b"}}})";
+  Response updated = Handle(std::move(update));
+  ASSERT_EQ(updated.http_status, 200) << updated.failure->message;
+  EXPECT_EQ(updated.object->namespace_(), "");
 }
 
 TEST_F(CoreTest, FinalizersKeepAnObjectUntilTheLastIsRemoved) {

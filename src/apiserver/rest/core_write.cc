@@ -13,6 +13,7 @@
 #include "apiserver/rest/scale.h"
 #include "apiserver/rest/selection.h"
 #include "apiserver/validation/schema_rules.h"
+#include "base/exec/work_budget.h"
 #include "base/ids/uuid.h"
 
 namespace drakkar::apiserver {
@@ -86,6 +87,7 @@ void Core::CreateLater(Resource& resource, Request&& request, std::string awaite
   waiting.awaited = std::move(awaited);
   waiting.go_on = [this, &resource, request = std::move(request),
                    done = std::move(done)]() mutable {
+    const WorkBudget budget(kMaxSteps);
     Create(resource, std::move(request), std::move(done), false);
   };
   waiting.timeout = options_.loop.RunAfter(kMaxWait, [this, id] {
@@ -181,9 +183,7 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     const api::Value candidate = view.root();
     api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate);
     CheckSchemaRules(causes, api::FieldPath(), candidate, api::Value(), *resource.kind->schema);
-    for (api::FieldError& cause : resource.strategy->Validate(candidate, context)) {
-      causes.push_back(std::move(cause));
-    }
+    causes.Append(resource.strategy->Validate(candidate, context));
     if (!causes.empty()) {
       done(Response::Failed(InvalidFailure(*resource.kind, name, causes)));
       return;
@@ -207,6 +207,7 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     done(Response::Failed(std::move(*failure)));
     return;
   }
+  if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
   response.http_status = 201;
   const bool dry_run = request.dry_run;
   // Kept for a retry, in case the generated name is taken meanwhile.
@@ -288,10 +289,8 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
     const api::Value candidate = view.root();
     api::FieldErrors causes = ValidateMetaUpdate(candidate, before->root());
     CheckSchemaRules(causes, api::FieldPath(), candidate, before->root(), *resource.kind->schema);
-    for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate, before->root(),
-                                                                    request.subresource, context)) {
-      causes.push_back(std::move(cause));
-    }
+    causes.Append(
+        resource.strategy->ValidateUpdate(candidate, before->root(), request.subresource, context));
     if (!causes.empty()) {
       done(Response::Failed(InvalidFailure(*resource.kind, request.name, causes)));
       return;
@@ -319,6 +318,7 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
                          options_.loop.clock().Now(), object);
     }
   }
+  if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
   const bool dry_run = request.dry_run;
   CommitObject(
       resource, key, last != nullptr ? nullptr : &object, before, dry_run,
@@ -414,6 +414,7 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
     done(std::move(response));
     return;
   }
+  if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
   const bool now = plan == DeletionPlan::kNow;
   const bool dry_run = request.dry_run;
   CommitObject(
@@ -594,6 +595,7 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
     done(Response::Failed(std::move(*failure)));
     return;
   }
+  if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
   response.http_status = 201;
   const bool dry_run = request.dry_run;
   CommitObject(

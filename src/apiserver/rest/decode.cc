@@ -10,7 +10,9 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/rest/field_managers.h"
 #include "apiserver/validation/cause.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -56,6 +58,11 @@ Failure CannotBeHandled(const api::KindSchema& kind, const Error& error) {
 std::optional<Failure> Take(const api::KindSchema& kind, Result<api::ObjectReadResult> read,
                             api::TreePtr& tree, std::vector<std::string>& warnings) {
   if (!read.ok()) return CannotBeHandled(kind, read.error());
+  if (read->tree->size_bytes() > kMaxTreeBytes) {
+    return api::StatusRequestEntityTooLarge(
+        StrCat("the object has too many fields and list elements: it takes ",
+               read->tree->size_bytes(), " bytes of memory, the limit is ", kMaxTreeBytes));
+  }
   tree = std::move(read->tree);
   for (std::string& warning : read->warnings) warnings.push_back(std::move(warning));
   return std::nullopt;
@@ -88,6 +95,12 @@ Failure InvalidPatch(std::string_view patch, std::string_view why) {
 // Duplicate members are reported, rejected or ignored, depending on field validation.
 std::optional<Failure> ParsePatch(const Request& request, api::TreePtr& patch,
                                   std::vector<std::string>& warnings) {
+  if (request.decode_failure != nullptr) return *request.decode_failure;
+  if (request.patch_tree != nullptr) {
+    patch = request.patch_tree;
+    for (const std::string& warning : request.decode_warnings) warnings.push_back(warning);
+    return std::nullopt;
+  }
   const bool looks = request.field_validation != FieldValidation::kIgnore;
   Result<api::TreePtr> parsed = api::ParseJson(request.text, {.refuse_duplicates = looks});
   if (!parsed.ok() && looks) {
@@ -140,6 +153,7 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
     }
     return Error{ErrorCode::kUnimplemented, "server-side apply is not supported yet"};
   }();
+  if (WorkBudget::IsExceeded()) return TooMuchWorkFailure();
   if (!result.ok()) {
     if (result.error().code == ErrorCode::kUnimplemented) {
       return api::StatusUnsupportedMediaType(result.error().message);
@@ -165,7 +179,11 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
 
 std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
                                   std::vector<std::string>& warnings) {
-  if (request.is_decoded) return std::nullopt;
+  if (request.decode_failure != nullptr) return *request.decode_failure;
+  if (request.is_decoded) {
+    for (const std::string& warning : request.decode_warnings) warnings.push_back(warning);
+    return std::nullopt;
+  }
   if (request.object == nullptr) {
     if (request.encoding == Request::Encoding::kProtobuf) {
       Result<api::ProtobufEnvelope> envelope = api::OpenProtobufEnvelope(request.text);
@@ -200,20 +218,46 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
               request.object, warnings);
 }
 
-void DecodeEarly(Request& request) {
-  if (request.verb != Verb::kCreate && request.verb != Verb::kUpdate) return;
-  const api::KindSchema* kind = nullptr;
-  if (request.subresource.empty() || request.subresource == "status") kind = request.kind;
-  if (request.subresource == "binding") kind = api::FindKind("", "v1", "Binding");
-  if (kind == nullptr) return;
-  const api::TreePtr given = request.object;
-  std::vector<std::string> warnings;
-  request.is_decoded = !DecodeBody(*kind, request, warnings) && warnings.empty();
-  if (request.is_decoded) {
-    request.text = std::string();
-  } else {
-    request.object = given;
+namespace {
+
+// The kind of the body that DecodeEarly handles, or null.
+const api::KindSchema* KindOfBody(const Request& request) {
+  const std::string_view subresource = request.subresource;
+  if (subresource == "binding") return api::FindKind("", "v1", "Binding");
+  const bool is_whole = subresource.empty() || subresource == "status" || subresource == "resize" ||
+                        subresource == "ephemeralcontainers" || subresource == "finalize";
+  return is_whole ? request.kind : nullptr;
+}
+
+}  // namespace
+
+bool IsDecodedEarly(const Request& request) {
+  switch (request.verb) {
+    case Verb::kCreate:
+    case Verb::kUpdate:
+      return KindOfBody(request) != nullptr;
+    case Verb::kPatch:
+      return request.subresource != "scale";
+    default:
+      return false;
   }
+}
+
+void DecodeEarly(Request& request) {
+  if (!IsDecodedEarly(request)) return;
+  std::vector<std::string> warnings;
+  std::optional<Failure> failure;
+  if (request.verb == Verb::kPatch) {
+    failure = request.patch == PatchKind::kApply
+                  ? ParseApplied(request, request.patch_tree, warnings)
+                  : ParsePatch(request, request.patch_tree, warnings);
+  } else {
+    failure = DecodeBody(*KindOfBody(request), request, warnings);
+    request.is_decoded = !failure;
+    if (request.is_decoded) request.text = std::string();
+  }
+  if (failure) request.decode_failure = std::make_shared<const Failure>(std::move(*failure));
+  request.decode_warnings = std::move(warnings);
 }
 
 std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request,

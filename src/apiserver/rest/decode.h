@@ -13,9 +13,14 @@ namespace drakkar::apiserver {
 std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
                                   std::vector<std::string>& warnings);
 
-// Does so ahead of the core, on the caller's thread, if the body of a create or update is without
-// errors. Otherwise leaves it as it is, for the core to report the error.
+// Trees of more bytes are rejected: every step of a write looks at each value.
+inline constexpr std::size_t kMaxTreeBytes = std::size_t{8} << 20;
+
+// Decodes the body of a create or update, or parses a patch, on the caller's thread, so that the
+// core does not have to. The core reports errors in it, after it has authorized the request.
 void DecodeEarly(Request& request);
+// Whether DecodeEarly handles the body of this request.
+bool IsDecodedEarly(const Request& request);
 
 // The object that results from an update or a patch, in the version of `kind`. `before` is the
 // current object as stored; a patch is applied to it in the client's version.

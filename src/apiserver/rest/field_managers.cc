@@ -7,8 +7,10 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/registry/reset_fields.h"
+#include "apiserver/rest/decode.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -81,9 +83,14 @@ void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
   }
 }
 
-std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,
-                                  const Request& request, const api::Object* before, WallTime now,
-                                  api::TreePtr& asked, std::vector<std::string>& warnings) {
+std::optional<Failure> ParseApplied(const Request& request, api::TreePtr& applied,
+                                    std::vector<std::string>& warnings) {
+  if (request.decode_failure != nullptr) return *request.decode_failure;
+  if (request.patch_tree != nullptr) {
+    applied = request.patch_tree;
+    for (const std::string& warning : request.decode_warnings) warnings.push_back(warning);
+    return std::nullopt;
+  }
   std::vector<std::string> duplicates;
   Result<std::vector<api::TreePtr>> documents =
       api::ParseYaml(request.text, {.duplicates = &duplicates});
@@ -99,7 +106,16 @@ std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& s
   if (request.field_validation == FieldValidation::kWarn) {
     for (std::string& duplicate : duplicates) warnings.push_back(std::move(duplicate));
   }
-  const api::Value applied = documents->front()->root();
+  applied = std::move(documents->front());
+  return std::nullopt;
+}
+
+std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,
+                                  const Request& request, const api::Object* before, WallTime now,
+                                  api::TreePtr& asked, std::vector<std::string>& warnings) {
+  api::TreePtr parsed;
+  if (std::optional<Failure> failure = ParseApplied(request, parsed, warnings)) return failure;
+  const api::Value applied = parsed->root();
   const std::string name = ManagerOf(request);
   const std::string version = request.kind->api_version();
   if (applied["kind"].str() != request.kind->kind && applied["apiVersion"].str() == version) {
@@ -115,6 +131,7 @@ std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& s
   }
   auto result = api::ApplyConfiguration(live == nullptr ? api::Value() : live->root(), applied,
                                         request.force, by);
+  if (WorkBudget::IsExceeded()) return TooMuchWorkFailure();
   if (auto* failure = std::get_if<api::Status>(&result)) return std::move(*failure);
   Result<api::ObjectReadResult> read =
       api::ConvertObject(std::get<api::Applied>(result).object, *request.kind->schema,
@@ -123,6 +140,7 @@ std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& s
     return api::StatusBadRequest(
         StrCat("failed to convert the applied object: ", read.error().message));
   }
+  if (read->tree->size_bytes() > kMaxTreeBytes) return TooMuchWorkFailure();
   asked = std::move(read->tree);
   return std::nullopt;
 }

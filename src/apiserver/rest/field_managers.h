@@ -23,6 +23,10 @@ void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
                         const Request& request, const api::Object* before, api::Value after,
                         WallTime now, api::Draft& object);
 
+// The configuration in the body of an apply request.
+std::optional<Failure> ParseApplied(const Request& request, api::TreePtr& applied,
+                                    std::vector<std::string>& warnings);
+
 // Applies the configuration in the request's body to the current object (null if there is none), in
 // the request's version, and updates the entries.
 std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,

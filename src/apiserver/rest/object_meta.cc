@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/bounded_seconds.h"
 #include "api/meta/finalizers.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
@@ -56,11 +57,7 @@ std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const R
     }
     metadata["namespace"] = request.namespace_;
   } else {
-    if (!given.empty()) {
-      return api::StatusBadRequest(
-          "namespace field must be empty for objects that are not in a namespace");
-    }
-    metadata.Remove("namespace");
+    metadata.Remove("namespace");  // as in Kubernetes, whatever was given
   }
   for (const api::FieldName field : kServerOwned) metadata.Remove(field);
   metadata.Remove("resourceVersion");
@@ -81,6 +78,7 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
                                         ") does not match the name on the URL (", request.name,
                                         ")"));
   }
+  if (!kind.namespaced) metadata.Remove("namespace");
   const std::string_view namespace_ = metadata["namespace"].str();
   if (!namespace_.empty() && namespace_ != request.namespace_) {
     return api::StatusBadRequest(StrCat("the namespace of the object (", namespace_,
@@ -233,7 +231,7 @@ DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
       return changed ? DeletionPlan::kMark : DeletionPlan::kUnchanged;
     }
   }
-  metadata["deletionTimestamp"] = api::FormatTime(now + std::chrono::seconds(grace));
+  metadata["deletionTimestamp"] = api::FormatTime(now + api::BoundedSeconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
   if (request.kind->has_generation) {
     metadata["generation"] = current["generation"].integer() + 1;

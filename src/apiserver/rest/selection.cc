@@ -7,12 +7,17 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/conversion/versions.h"
+#include "base/exec/work_budget.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
 namespace {
 
+constexpr std::size_t kMaxRequirements = 500;
+// What checking one object costs, in steps of the work budget.
+constexpr std::size_t kStepsPerObject = 50;
+constexpr std::size_t kStepsPerRequirement = 100;
 constexpr std::string_view kContinueVersion = "meta.k8s.io/v1";
 
 bool IsKnownField(const api::KindSchema& kind, std::string_view field) {
@@ -72,6 +77,12 @@ std::optional<Failure> BuildSelection(const Request& request, Selection& selecti
     }
   }
   if (labels->empty() && fields->empty()) return std::nullopt;
+  // Every requirement is checked for every object and, by a watch, for every change.
+  const std::size_t terms = labels->requirements().size() + fields->requirements().size();
+  if (terms > kMaxRequirements) {
+    return api::StatusRequestEntityTooLarge(
+        StrCat("the selectors have ", terms, " requirements; the limit is ", kMaxRequirements));
+  }
   // Selectors apply to objects in their storage version.
   std::vector<api::FieldRequirement> requirements = fields->requirements();
   for (api::FieldRequirement& requirement : requirements) {
@@ -79,6 +90,8 @@ std::optional<Failure> BuildSelection(const Request& request, Selection& selecti
   }
   selection = [labels = std::move(*labels),
                requirements = std::move(requirements)](const api::Object& object) {
+    WorkBudget::Charge(kStepsPerObject + kStepsPerRequirement * requirements.size());
+    if (WorkBudget::IsExceeded()) return false;
     if (!labels.empty() && !labels.Matches(object["metadata"]["labels"])) return false;
     for (const api::FieldRequirement& requirement : requirements) {
       const bool same = FieldText(object, requirement.field) == requirement.value;

@@ -5,6 +5,10 @@
 namespace drakkar::apiserver {
 namespace {
 
+// What compiling costs, in steps of the work budget.
+constexpr std::size_t kStepsPerExpression = 20'000;
+constexpr std::size_t kStepsPerExpressionByte = 500;
+
 // One compiler per combination of features, for the life of the process: creating one is expensive.
 const device::DeviceCompiler& CompilerFor(const FeatureGates& gates) {
   const bool capacity = gates.Enabled(Gate::kDRAConsumableCapacity);
@@ -37,6 +41,8 @@ void CheckExpression(Findings& out, const api::FieldPath& path, std::string_view
     out.Add(api::FieldError::TooLong(path, device::kMaxSelectorBytes));
     return;
   }
+  WorkBudget::Charge(kStepsPerExpression + kStepsPerExpressionByte * expression.size());
+  if (Findings::IsFull()) return;
   const device::DeviceCompiler& compiler = CompilerFor(gates);
   const device::DeviceCompiler::Outcome outcome =
       derived == nullptr

@@ -30,6 +30,15 @@ std::size_t SkipIndex(std::string_view path, std::size_t at) {
 
 }  // namespace
 
+void Findings::Keep(Finding finding) {
+  WorkBudget::Charge(api::FieldErrors::kStepsPerError);
+  if (list_.size() < kMaxKept && !WorkBudget::IsExceeded()) {
+    list_.push_back(std::move(finding));
+  } else {
+    ++dropped_;
+  }
+}
+
 std::string PathInV1beta1(std::string_view path) {
   constexpr std::string_view kExactly = ".exactly";
   for (const std::string_view start : {"spec.devices.requests", "spec.spec.devices.requests"}) {
@@ -51,7 +60,8 @@ std::string PathInV1beta1(std::string_view path) {
 
 api::FieldErrors PlainErrors(const Findings& handwritten) {
   api::FieldErrors errors;
-  for (const Finding& finding : handwritten.list()) errors.push_back(finding.error);
+  for (const Finding& finding : handwritten.list()) errors.Keep(finding.error);
+  errors.Drop(handwritten.dropped());
   return errors;
 }
 
@@ -71,13 +81,15 @@ api::FieldErrors MergeFindings(const Findings& handwritten, const Findings& decl
   };
   api::FieldErrors errors;
   for (const Finding& finding : handwritten.list()) {
-    if (!replaced(finding)) errors.push_back(finding.error);
+    if (!replaced(finding)) errors.Keep(finding.error);
   }
   for (const Finding& finding : declared.list()) {
     if (finding.beta && !declared_beta) continue;
-    errors.push_back(finding.error);
-    if (version == "v1beta1") errors.back().field = PathInV1beta1(finding.error.field);
+    api::FieldError error = finding.error;
+    if (version == "v1beta1") error.field = PathInV1beta1(error.field);
+    errors.Keep(std::move(error));
   }
+  errors.Drop(handwritten.dropped() + declared.dropped());
   return errors;
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/meta/field_error.h"
 #include "api/meta/names.h"
+#include "base/exec/work_budget.h"
 
 // Kubernetes validates an object twice: by hand-written rules and by rules declared in its schema.
 // If a declared rule reports the same error as a hand-written one, it replaces it. Findings are the
@@ -26,8 +27,11 @@ struct Finding {
 
 class Findings {
  public:
+  // Further ones are only counted.
+  static constexpr std::size_t kMaxKept = 2'000;
+
   void Add(api::FieldError error, std::string_view origin = {}, Covered covered = Covered::kNo) {
-    list_.push_back({std::move(error), origin, covered == Covered::kYes, false});
+    Keep({std::move(error), origin, covered == Covered::kYes, false});
   }
   // One Invalid error per problem with the syntax of a name.
   void AddProblems(const api::FieldPath& path, std::string_view value,
@@ -38,17 +42,24 @@ class Findings {
     }
   }
   void AddDeclared(api::FieldError error, std::string_view origin, bool beta) {
-    list_.push_back({std::move(error), origin, false, beta});
+    Keep({std::move(error), origin, false, beta});
   }
   void Append(Findings other) {
     for (Finding& finding : other.list_) list_.push_back(std::move(finding));
+    dropped_ += other.dropped_;
   }
+  // Whether to stop looking for more: the budget for the request's work is exceeded.
+  static bool IsFull() { return WorkBudget::IsExceeded(); }
+  std::size_t dropped() const { return dropped_; }
   const std::vector<Finding>& list() const { return list_; }
   std::vector<Finding>& list() { return list_; }
-  bool empty() const { return list_.empty(); }
+  bool empty() const { return list_.empty() && dropped_ == 0; }
 
  private:
+  void Keep(Finding finding);
+
   std::vector<Finding> list_;
+  std::size_t dropped_ = 0;
 };
 
 // The errors of the hand-written pass only.

@@ -1,8 +1,9 @@
 #include "apiserver/validation/metadata.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
-#include <vector>
+#include <unordered_set>
 
 #include "api/meta/finalizers.h"
 #include "api/meta/shown_errors.h"
@@ -56,6 +57,7 @@ void CheckOwners(Findings& out, const FieldPath& path, Value owners) {
   bool told = false;
   std::size_t index = 0;
   for (const Value owner : owners.elements()) {
+    if (Findings::IsFull()) return;
     CheckOwner(out, path.Index(index++), owner);
     if (!owner["controller"].boolean()) continue;
     const std::string name = StrCat(owner["kind"].str(), "/", owner["name"].str());
@@ -81,6 +83,7 @@ bool Contains(Value list, std::string_view text) {
 
 void CheckFinalizerNames(Findings& out, const FieldPath& path, Value finalizers) {
   for (const Value finalizer : finalizers.elements()) {
+    if (Findings::IsFull()) return;
     out.AddProblems(path, finalizer.str(), api::CheckLabelKey(finalizer.str()));
   }
   if (Contains(finalizers, api::kOrphanFinalizer) &&
@@ -93,6 +96,7 @@ void CheckFinalizerNames(Findings& out, const FieldPath& path, Value finalizers)
 void CheckKnownFinalizers(Findings& out, const FieldPath& path, Value finalizers) {
   std::size_t index = 0;
   for (const Value finalizer : finalizers.elements()) {
+    if (Findings::IsFull()) return;
     const std::string_view name = finalizer.str();
     if (name.find('/') == std::string_view::npos &&
         std::ranges::find(kStandardFinalizers, name) == std::end(kStandardFinalizers)) {
@@ -107,6 +111,7 @@ void CheckKnownFinalizers(Findings& out, const FieldPath& path, Value finalizers
 void CheckManagedFields(Findings& out, const FieldPath& path, Value entries) {
   std::size_t index = 0;
   for (const Value entry : entries.elements()) {
+    if (Findings::IsFull()) return;
     const FieldPath at = path.Index(index++);
     const std::string_view operation = entry["operation"].str();
     if (operation.empty()) {
@@ -183,6 +188,7 @@ void CheckManager(Findings& out, const FieldPath& path, std::string_view manager
   if (manager.size() > kMaxManagerBytes) out.Add(FieldError::TooLong(path, kMaxManagerBytes));
   std::size_t position = 0;
   for (const char c : manager) {
+    if (Findings::IsFull()) return;
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) {
       constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -221,6 +227,7 @@ Problems Dns1035NameProblems(std::string_view name, bool prefix) {
 
 void CheckLabels(Findings& out, const FieldPath& path, Value labels) {
   for (const auto& [key, name, value] : labels.members()) {
+    if (Findings::IsFull()) return;
     CheckLabelKeyName(out, path, name);
     out.AddProblems(path, value.str(), api::CheckLabelValue(value.str()), "format=k8s-label-value");
   }
@@ -229,6 +236,7 @@ void CheckLabels(Findings& out, const FieldPath& path, Value labels) {
 void CheckAnnotations(Findings& out, const FieldPath& path, Value annotations) {
   std::size_t total = 0;
   for (const auto& [key, name, value] : annotations.members()) {
+    if (Findings::IsFull()) return;
     out.AddProblems(path, name, api::CheckLabelKey(ToLower(name)), "format=k8s-label-key");
     total += name.size() + value.str().size();
   }
@@ -268,12 +276,13 @@ Findings CheckMetadataUpdate(Value object, Value before, bool known_finalizers) 
   const Value metadata = object["metadata"];
   const Value old = before["metadata"];
   if (old["deletionTimestamp"].has_value()) {
-    std::vector<std::string> added;
+    std::unordered_set<std::string_view> had;
+    for (const Value finalizer : old["finalizers"].elements()) had.insert(finalizer.str());
+    std::set<std::string> added;
     for (const Value finalizer : metadata["finalizers"].elements()) {
-      if (!Contains(old["finalizers"], finalizer.str())) added.push_back(Quote(finalizer.str()));
+      if (!had.contains(finalizer.str())) added.insert(Quote(finalizer.str()));
+      if (added.size() == api::kMaxShownErrors) break;
     }
-    std::ranges::sort(added);
-    added.erase(std::unique(added.begin(), added.end()), added.end());
     if (!added.empty()) {
       out.Add(FieldError::Forbidden(path.Child("finalizers"),
                                     StrCat("no new finalizers can be added if the object is being "

@@ -8,6 +8,7 @@
 #include "api/tree/draft.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/pod_resize.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 
@@ -110,7 +111,12 @@ void CheckClaimReferences(Value claims, const std::string& path,
     requests.insert(request);
     if (!known.contains(name)) {
       std::string detail = "must be one of the names in pod.spec.resourceClaims";
-      detail += known.empty() ? " which is empty" : ": " + Join(known, ", ");
+      if (known.empty()) {
+        detail += " which is empty";
+      } else if (!WorkBudget::IsExceeded()) {
+        detail += ": " + Join(known, ", ");
+        WorkBudget::Charge(detail.size());
+      }
       causes.push_back(NotFoundValue(at, name, detail));
     }
   }
@@ -287,6 +293,9 @@ api::TreePtr WithoutMutableParts(Value spec) {
 }
 
 bool ContainsValue(Value list, Value wanted) {
+  constexpr std::size_t kStepsPerComparison = 16;
+  WorkBudget::Charge(kStepsPerComparison * list.size());
+  if (WorkBudget::IsExceeded()) return false;
   for (Value each : list.elements()) {
     if (api::Equal(each, wanted)) return true;
   }
@@ -308,6 +317,7 @@ api::FieldErrors ValidatePodSpec(Value spec, const std::string& at,
   for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
     std::size_t index = 0;
     for (Value container : spec[list].elements()) {
+      if (WorkBudget::IsExceeded()) return causes;
       const std::string path = At(StrCat(at, ".", list.view()), index++);
       CheckContainer(container, path, claims, volumes, causes);
       CheckRestartRules(container, path, list == api::FieldName("initContainers"), context.gates,
@@ -410,11 +420,13 @@ void CheckDeadlineUpdate(Value now, Value before, api::FieldErrors& causes) {
 // Additions only: existing ones are neither changed nor removed.
 void CheckEphemeralContainersUpdate(Value pod, Value before, api::FieldErrors& causes) {
   CheckEphemeralContainers(pod["spec"], causes);
+  std::map<std::string_view, Value> by_name;
+  for (Value each : pod["spec"]["ephemeralContainers"].elements()) {
+    by_name[each["name"].str()] = each;
+  }
   for (Value old : before["spec"]["ephemeralContainers"].elements()) {
-    Value now;
-    for (Value each : pod["spec"]["ephemeralContainers"].elements()) {
-      if (each["name"].str() == old["name"].str()) now = each;
-    }
+    const auto found = by_name.find(old["name"].str());
+    const Value now = found == by_name.end() ? Value() : found->second;
     if (now.exists() && api::Equal(now, old)) continue;
     causes.push_back(Forbidden("spec.ephemeralContainers",
                                StrCat("existing ephemeral containers ", Quote(old["name"].str()),

@@ -40,7 +40,10 @@ void CheckItems(Findings& out, const FieldPath& path, Value list, std::optional<
     return;
   }
   std::size_t index = 0;
-  for (const Value item : list.elements()) rule(item, path.Index(index++));
+  for (const Value item : list.elements()) {
+    if (Findings::IsFull()) return;
+    rule(item, path.Index(index++));
+  }
 }
 
 void CheckUniqueItems(Findings& out, const FieldPath& path, Value list,
@@ -51,6 +54,7 @@ void CheckUniqueItems(Findings& out, const FieldPath& path, Value list,
   std::set<std::string> seen;
   std::size_t index = 0;
   for (const Value item : list.elements()) {
+    if (Findings::IsFull()) return;
     std::string text = key(item);
     if (!seen.insert(text).second) {
       out.Add(FieldError::Duplicate(path.Index(index), text), {}, unique_covered);

@@ -5,6 +5,7 @@
 #include "api/meta/names.h"
 #include "apiserver/validation/findings.h"
 #include "apiserver/validation/metadata.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -95,6 +96,7 @@ void CheckValue(FieldErrors& errors, const FieldPath& path, const FieldSchema& f
   } else if (value.is_array() && field.type.element->kind == FieldKind::kString) {
     std::size_t index = 0;
     for (Value each : value.elements()) {
+      if (WorkBudget::IsExceeded()) return;
       CheckText(errors, path.Index(index++), each.str(), rules);
     }
   } else if (const auto number = value.optional_integer()) {
@@ -110,12 +112,14 @@ void CheckBelow(FieldErrors& errors, const FieldPath& path, Value value, Value b
     case FieldKind::kList: {
       std::size_t index = 0;
       for (Value each : value.elements()) {
+        if (WorkBudget::IsExceeded()) return;
         CheckBelow(errors, path.Index(index++), each, Value(), *type.element);
       }
       return;
     }
     case FieldKind::kMap:
       for (const auto& [key, name, each] : value.members()) {
+        if (WorkBudget::IsExceeded()) return;
         CheckBelow(errors, path.Key(name), each, before.Entry(name), *type.element);
       }
       return;
@@ -149,9 +153,10 @@ void CheckSchemaRules(FieldErrors& errors, const FieldPath& path, Value object, 
 void CheckLabelSelector(FieldErrors& errors, const FieldPath& path, Value selector) {
   Findings labels;
   CheckLabels(labels, path.Child("matchLabels"), selector["matchLabels"]);
-  for (FieldError& error : PlainErrors(labels)) errors.push_back(std::move(error));
+  errors.Append(PlainErrors(labels));
   std::size_t index = 0;
   for (Value requirement : selector["matchExpressions"].elements()) {
+    if (WorkBudget::IsExceeded()) return;
     const FieldPath at = path.Child("matchExpressions").Index(index++);
     const std::string_view op = requirement["operator"].str();
     const Value values = requirement["values"];
@@ -175,6 +180,7 @@ void CheckLabelSelector(FieldErrors& errors, const FieldPath& path, Value select
     AddProblems(errors, at.Child("key"), key, api::CheckLabelKey(key));
     std::size_t place = 0;
     for (Value value : values.elements()) {
+      if (WorkBudget::IsExceeded()) return;
       AddProblems(errors, at.Child("values").Index(place++), value.str(),
                   api::CheckLabelValue(value.str()));
     }

@@ -1,5 +1,7 @@
 #include "apiserver/validation/workload.h"
 
+#include <unordered_set>
+
 #include "api/meta/label_selector.h"
 #include "api/tree/draft.h"
 #include "apiserver/validation/cause.h"
@@ -14,7 +16,7 @@ using api::FieldErrors;
 using api::Value;
 
 void Append(FieldErrors& errors, FieldErrors more) {
-  for (api::FieldError& error : more) errors.push_back(std::move(error));
+  errors.Append(std::move(more));
 }
 
 void CheckDeploymentStrategy(FieldErrors& errors, Value strategy) {
@@ -100,12 +102,9 @@ api::TreePtr StatefulTemplate(Value spec) {
   const Value claims = spec["volumeClaimTemplates"];
   if (!claims.empty()) {
     api::Draft volumes = api::Draft::Array();
-    const auto is_claimed = [&](std::string_view name) {
-      for (Value claim : claims.elements()) {
-        if (claim["metadata"]["name"].str() == name) return true;
-      }
-      return false;
-    };
+    std::unordered_set<std::string_view> names;
+    for (Value claim : claims.elements()) names.insert(claim["metadata"]["name"].str());
+    const auto is_claimed = [&](std::string_view name) { return names.contains(name); };
     for (Value claim : claims.elements()) {
       const std::string name(claim["metadata"]["name"].str());
       volumes.Append(api::Draft{{"name", name}, {"persistentVolumeClaim", {{"claimName", name}}}});
