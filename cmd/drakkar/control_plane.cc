@@ -43,6 +43,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .skip_operations_as_list = part->options_.skip_operations_as_list,
       .events = part->options_.events,
       .low_latency = part->options_.low_latency,
+      .in_flight = part->options_.in_flight,
   });
   return part;
 }

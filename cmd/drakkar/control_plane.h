@@ -28,6 +28,7 @@ class ApiServerPart final : public Part {
     FeatureGates gates;
     bool skip_operations_as_list = false;
     apiserver::EventLimits events = {};
+    apiserver::InFlightLimits in_flight = {};
     bool low_latency = false;      // keep idle processors awake during writes
     std::string driver_node = {};  // the node whose driver gets a kubeconfig; empty for none
   };

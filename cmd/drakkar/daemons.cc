@@ -91,6 +91,37 @@ Result<apiserver::EventLimits> ReadEventLimits(const cli::Arguments& arguments) 
   return limits;
 }
 
+// The names and defaults of kube-apiserver.
+std::vector<cli::Flag> InFlightFlags() {
+  const apiserver::InFlightLimits defaults;
+  return {
+      {.name = "max-requests-inflight",
+       .help = "How many reads of users other than administrators are handled at a time. One user "
+               "gets a quarter of them; further ones wait.",
+       .default_value = std::to_string(defaults.reads),
+       .placeholder = "N"},
+      {.name = "max-mutating-requests-inflight",
+       .help = "The same for requests that write.",
+       .default_value = std::to_string(defaults.writes),
+       .placeholder = "N"}};
+}
+
+Result<apiserver::InFlightLimits> ReadInFlightLimits(const cli::Arguments& arguments) {
+  apiserver::InFlightLimits limits;
+  constexpr std::int64_t kMax = 100'000;
+  for (const auto& [flag, limit] : {std::pair("max-requests-inflight", &limits.reads),
+                                    std::pair("max-mutating-requests-inflight", &limits.writes)}) {
+    const std::string& text = arguments.Text(flag);
+    const std::optional<std::int64_t> number = ParseInt64(text);
+    if (!number || *number <= 0 || *number > kMax) {
+      return InvalidArgument(
+          StrCat("--", flag, " must be a number between 1 and ", kMax, ", not ", Quote(text)));
+    }
+    *limit = static_cast<std::size_t>(*number);
+  }
+  return limits;
+}
+
 cli::Flag LowLatencyFlag() {
   return {.name = "low-latency",
           .type = cli::FlagType::kBool,
@@ -232,6 +263,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!as_list.ok()) return Fail(console, as_list.error());
   Result<apiserver::EventLimits> events = ReadEventLimits(arguments);
   if (!events.ok()) return Fail(console, events.error());
+  Result<apiserver::InFlightLimits> in_flight = ReadInFlightLimits(arguments);
+  if (!in_flight.ok()) return Fail(console, in_flight.error());
   Result<std::int64_t> pids_limit = ReadPidsLimit(arguments);
   if (!pids_limit.ok()) return Fail(console, pids_limit.error());
   Result<std::optional<std::uint16_t>> dashboard_port = ReadDashboardPort(arguments);
@@ -252,6 +285,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .events = *events,
+                           .in_flight = *in_flight,
                            .low_latency = arguments.Bool("low-latency"),
                            .driver_node = arguments.Text("node-name")});
   if (!opened.ok()) return Fail(console, opened.error());
@@ -337,6 +371,8 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (!as_list.ok()) return Fail(console, as_list.error());
   Result<apiserver::EventLimits> events = ReadEventLimits(arguments);
   if (!events.ok()) return Fail(console, events.error());
+  Result<apiserver::InFlightLimits> in_flight = ReadInFlightLimits(arguments);
+  if (!in_flight.ok()) return Fail(console, in_flight.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
@@ -345,6 +381,7 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .events = *events,
+                           .in_flight = *in_flight,
                            .low_latency = arguments.Bool("low-latency")});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
@@ -563,43 +600,43 @@ void AddDaemonCommands(cli::App& app) {
                        "  drakkar up --data-dir /tmp/demo\n"
                        "  # only the control plane\n"
                        "  drakkar up --node=false\n",
-           .flags =
-               With({DataDirectoryFlag(),
-                     AddressFlag("Address to listen on."),
-                     PortFlag("port", "Port of the API server; 0 chooses a free one.", "6443"),
-                     {.name = "node",
-                      .type = cli::FlagType::kBool,
-                      .help = "Run a node agent.",
-                      .default_value = "true"},
-                     {.name = "driver",
-                      .type = cli::FlagType::kBool,
-                      .help = "Run the reference driver.",
-                      .default_value = "true"},
-                     NodeNameFlag(),
-                     PortFlag("node-port", "Port of the node agent.", "10250"),
-                     PortFlag("scheduler-port",
-                              "Port of the scheduler's /healthz, /livez, /readyz, "
-                              "/metrics and /configz; 0 disables it.",
-                              "10259"),
-                     PortFlag("controllers-port",
-                              "Port of the same pages of the controllers; 0 disables it.", "10257"),
-                     {.name = "dashboard-port",
-                      .help = "Port of the web page (see drakkar dashboard) on 127.0.0.1; 0 "
-                              "chooses a free one. Without this flag there is no page.",
-                      .placeholder = "PORT"},
-                     ControllersFlag(),
-                     {.name = "scheduler-config",
-                      .help = "KubeSchedulerConfiguration file.",
-                      .placeholder = "FILE"},
-                     RuntimeFlag(),
-                     PidsLimitFlag(),
-                     SeccompDefaultFlag(),
-                     RootDirectoryFlag(),
-                     DevicesFlag(),
-                     MetadataFlag(),
-                     SkipFormFlag(),
-                     LowLatencyFlag()},
-                    And(And(PodNetworkFlags(), RegistryFlags()), EventFlags())),
+           .flags = With(
+               {DataDirectoryFlag(),
+                AddressFlag("Address to listen on."),
+                PortFlag("port", "Port of the API server; 0 chooses a free one.", "6443"),
+                {.name = "node",
+                 .type = cli::FlagType::kBool,
+                 .help = "Run a node agent.",
+                 .default_value = "true"},
+                {.name = "driver",
+                 .type = cli::FlagType::kBool,
+                 .help = "Run the reference driver.",
+                 .default_value = "true"},
+                NodeNameFlag(),
+                PortFlag("node-port", "Port of the node agent.", "10250"),
+                PortFlag("scheduler-port",
+                         "Port of the scheduler's /healthz, /livez, /readyz, "
+                         "/metrics and /configz; 0 disables it.",
+                         "10259"),
+                PortFlag("controllers-port",
+                         "Port of the same pages of the controllers; 0 disables it.", "10257"),
+                {.name = "dashboard-port",
+                 .help = "Port of the web page (see drakkar dashboard) on 127.0.0.1; 0 "
+                         "chooses a free one. Without this flag there is no page.",
+                 .placeholder = "PORT"},
+                ControllersFlag(),
+                {.name = "scheduler-config",
+                 .help = "KubeSchedulerConfiguration file.",
+                 .placeholder = "FILE"},
+                RuntimeFlag(),
+                PidsLimitFlag(),
+                SeccompDefaultFlag(),
+                RootDirectoryFlag(),
+                DevicesFlag(),
+                MetadataFlag(),
+                SkipFormFlag(),
+                LowLatencyFlag()},
+               And(And(And(PodNetworkFlags(), RegistryFlags()), EventFlags()), InFlightFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -610,7 +647,7 @@ void AddDaemonCommands(cli::App& app) {
            .flags = With({DataDirectoryFlag(), AddressFlag("Address to listen on."),
                           PortFlag("port", "Port to listen on; 0 chooses a free one.", "6443"),
                           SkipFormFlag(), LowLatencyFlag()},
-                         EventFlags()),
+                         And(EventFlags(), InFlightFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});

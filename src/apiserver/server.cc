@@ -45,7 +45,11 @@ constexpr std::size_t kMaxNamedUnreadable = 100;
 constexpr std::size_t kMaxQueuedWork = 64;
 
 // The connection's limit, beyond which it rejects requests without a Status.
-constexpr std::size_t kMaxTakenBodyBytes = 8u << 20;
+constexpr std::size_t kMaxTakenBodyBytes = 4u << 20;
+// What the bodies of all requests may occupy together, and those of callers that have not been
+// authenticated. Beyond that requests get 429.
+constexpr std::size_t kMaxBodyMemory = 64u << 20;
+constexpr std::size_t kMaxStrangerBodyMemory = 16u << 20;
 static_assert(kMaxTakenBodyBytes > Frontend::kMaxBodyBytes);
 
 UserInfo Internal() {
@@ -211,7 +215,13 @@ struct ApiServer::Impl {
             .proxies = {},
             .skip_operations_as_list = options.skip_operations_as_list,
             .workers = &workers,
-            .loop = &loop};
+            .loop = &loop,
+            .reads = FlowControl::LimitsFor(PerLoop(options.in_flight.reads)),
+            .writes = FlowControl::LimitsFor(PerLoop(options.in_flight.writes))};
+  }
+
+  std::size_t PerLoop(std::size_t limit) const {
+    return limit / std::max<std::size_t>(options.http_loops, 1);
   }
 
   // Service account tokens; fails if the key cannot be used.
@@ -294,6 +304,7 @@ struct ApiServer::Impl {
     ShowLimit(options.metrics, "watch_change_bytes", change_bytes, WatchCache::kMaxChangeBytes);
     ShowLimit(options.metrics, "event_change_bytes", events.change_bytes(),
               events.change_bytes_max());
+    ShowLimit(options.metrics, "request_body_bytes", body_memory->used(), body_memory->limit());
     ShowLimit(options.metrics, "waiting_creates", core.waiting_count(), Core::kMaxWaiting);
     const storage::StoreStatistics store = options.store->statistics();
     ShowLimit(options.metrics, "store_history_bytes", store.history_bytes, store.history_bytes_max);
@@ -431,6 +442,8 @@ struct ApiServer::Impl {
     http.reuse_port = options.reuse_port;
     http.tls = std::move(context);
     http.limits.max_body_bytes = kMaxTakenBodyBytes;
+    http.limits.max_unapproved_bytes = Frontend::kLargeBodyBytes;
+    http.limits.body_memory = body_memory;
     for (std::size_t i = 0; i < options.http_loops; ++i) {
       threads.push_back(std::make_unique<LoopThread>(StrCat("http-", i)));
     }
@@ -512,6 +525,8 @@ struct ApiServer::Impl {
   Core core;
   EventExpiry event_expiry{core, options.events};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
+  const std::shared_ptr<net::BodyMemory> body_memory =
+      std::make_shared<net::BodyMemory>(kMaxBodyMemory, kMaxStrangerBodyMemory);
   std::list<Door> doors;
   std::unique_ptr<net::ServerGroup> server;
   bool stopping = false;

@@ -21,6 +21,13 @@ namespace drakkar::apiserver {
 
 class SubresourceProxy;
 
+// How many requests of users other than administrators are handled at a time. One user gets a
+// quarter of them, and a quarter is reserved for the cluster's components.
+struct InFlightLimits {
+  std::size_t reads = 400;
+  std::size_t writes = 200;
+};
+
 // The whole API server: store, core and access control on one loop, HTTPS on loops of its own.
 // Construct, use and destroy it on `loop`.
 class ApiServer {
@@ -39,6 +46,7 @@ class ApiServer {
     bool skip_operations_as_list = false;  // --skip-node-operations-form=list
     EventLimits events = {};
     bool low_latency = false;  // keep processors awake while there are writes
+    InFlightLimits in_flight = {};
   };
   explicit ApiServer(Options options);
   ~ApiServer();

@@ -14,6 +14,7 @@ namespace drakkar::apiserver {
 // the core's loop between ToCore and SendBack, and is destroyed on the HTTP loop
 // (LoopBridge::Share).
 struct Frontend::Exchange {
+  FlowControl::Ticket ticket;                   // used by the HTTP loop only
   std::shared_ptr<net::ResponseWriter> writer;  // used by the HTTP loop only
   net::ServerRequest request;
   RequestInfo info;
@@ -29,10 +30,15 @@ struct Frontend::Exchange {
   std::optional<ReadCache::Stamp> stamp;
 
   // For the core.
-  bool identify = false;           // the core must authenticate the caller
-  UserInfo user;                   // unless `identify`
+  bool identify = false;       // the core must authenticate the caller
+  bool is_identified = false;  // it has done so, by a token
+  UserInfo user;               // unless `identify`
+  std::size_t token_hash = 0;  // of the bearer token, if `identify`
+  std::string token_user;      // whose it is, once it is identified
+  FlowControl::Level token_level = FlowControl::Level::kOther;
   std::optional<Failure> refusal;  // to be sent once the caller is authenticated
   Request asked;                   // for a resource
+  bool is_large = false;           // its body is not decoded yet
   std::optional<Verb> also_needs;
   SubresourceProxy* proxy = nullptr;
   std::unique_ptr<WatchStreamOptions> watch;

@@ -1,5 +1,6 @@
 #include "apiserver/http/frontend.h"
 
+#include "absl/hash/hash.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/conversion/skip_operations_form.h"
@@ -26,6 +27,20 @@ constexpr std::int64_t kMaxTimeoutSeconds = 86'400;
 // As in Kubernetes: the default duration of a watch is between this and twice as long.
 constexpr std::chrono::minutes kMinWatchLifetime{30};
 
+constexpr std::size_t kMaxKnownTokens = 4'096;
+
+// Of the credentials that decide who sent the request: the token, or the certificate.
+std::size_t HashOfToken(const net::ServerRequest& request) {
+  const std::string_view token = request.headers.Get("authorization");
+  const net::ConnectionInfo* connection = request.connection.get();
+  if (connection != nullptr && connection->peer) {
+    std::string text = connection->peer->common_name;
+    for (const std::string& group : connection->peer->organizations) text += "\n" + group;
+    return absl::HashOf(std::string_view(text));
+  }
+  return absl::HashOf(token);
+}
+
 // Warning headers as in RFC 7234. Characters that would break the header are replaced.
 void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
@@ -48,6 +63,8 @@ Frontend::Frontend(Options options)
     : options_(std::move(options)),
       loop_(options_.loop == nullptr ? options_.core.loop() : *options_.loop),
       bridge_(loop_, options_.core.loop()),
+      reads_in_progress_(std::make_shared<FlowControl>(options_.reads)),
+      writes_in_progress_(std::make_shared<FlowControl>(options_.writes)),
       request_metrics_(options_.metrics),
       watch_events_(loop_.clock(), options_.metrics),
       feed_(options_.core, bridge_, [this] { return Usage(); }),
@@ -86,12 +103,56 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   exchange->include_object = query.Get("includeObject");
   exchange->negotiated.pretty = IsTrueParameter(query.Find("pretty"));
   exchange->identify = Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
+  if (exchange->identify) exchange->token_hash = HashOfToken(request);
   if (!exchange->identify) {
     std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
     request_metrics_.CountLogin(user.has_value());
     if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
     exchange->user = std::move(*user);
   }
+  Admit(std::move(exchange));
+}
+
+void Frontend::Admit(ExchangePtr exchange) {
+  // Probes must be answered when nothing else is.
+  if (!exchange->info.is_resource && IsHealthPath(exchange->request.path)) {
+    return Start(std::move(exchange));
+  }
+  FlowControl& control = exchange->mutating ? *writes_in_progress_ : *reads_in_progress_;
+  const auto [user, level] = FlowOf(*exchange);
+  if (level == FlowControl::Level::kExempt) return Start(std::move(exchange));
+  const bool entered = control.Enter(std::string(user), level,
+                                     bridge_.Guard([this, exchange](FlowControl::Ticket ticket) {
+                                       exchange->ticket = std::move(ticket);
+                                       Start(exchange);
+                                     }));
+  if (!entered) {
+    Fail(*exchange, api::StatusTooManyRequests(StrCat("too many requests of ", user,
+                                                      " are waiting, please try again later"),
+                                               /*retry_after_seconds=*/1));
+  }
+}
+
+std::pair<std::string_view, FlowControl::Level> Frontend::FlowOf(const Exchange& exchange) const {
+  if (exchange.identify) {
+    const auto known = known_tokens_.find(exchange.token_hash);
+    if (known == known_tokens_.end()) return {"unidentified callers", FlowControl::Level::kOther};
+    return {known->second.user, known->second.level};
+  }
+  return {exchange.user.name, FlowControl::LevelOf(exchange.user)};
+}
+
+void Frontend::RememberToken(const Exchange& exchange) {
+  if (!exchange.is_identified) return;
+  if (exchange.request.connection != nullptr) {
+    exchange.request.connection->is_authenticated = true;
+  }
+  if (known_tokens_.contains(exchange.token_hash)) return;
+  if (known_tokens_.size() >= kMaxKnownTokens) known_tokens_.clear();
+  known_tokens_[exchange.token_hash] = {exchange.token_user, exchange.token_level};
+}
+
+void Frontend::Start(ExchangePtr exchange) {
   if (exchange->info.is_resource) ReadResource(*exchange);
   if (!exchange->identify) {
     if (exchange->refusal) return Fail(*exchange, *exchange->refusal);
@@ -157,8 +218,19 @@ void Frontend::ReadResource(Exchange& exchange) {
   }
   exchange.refusal =
       ReadBody(request.headers.Get("content-type"), std::move(exchange.request.body), asked);
-  // Anonymous callers do not get to use CPU time before the core has authorized them.
-  if (!exchange.refusal && may_decode) DecodeEarly(asked);
+  if (exchange.refusal) return;
+  if (asked.text.size() > kLargeBodyBytes) {
+    if (IsDecodedEarly(asked)) {
+      exchange.is_large = true;
+    } else {
+      exchange.refusal = api::StatusRequestEntityTooLarge(
+          StrCat("the limit for this subresource is ", kLargeBodyBytes));
+    }
+    return;
+  }
+  // Anonymous callers do not get to use CPU time before the core has authorized them. Patches are
+  // small and depend on the object.
+  if (may_decode && asked.verb != Verb::kPatch) DecodeEarly(asked);
 }
 
 std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
@@ -204,7 +276,67 @@ SubresourceProxy* Frontend::FindProxy(const RequestInfo& info) const {
   return found == options_.proxies.end() ? nullptr : found->second;
 }
 
+void Frontend::CheckLargeBody(net::ServerRequest head,
+                              std::function<void(std::optional<Rejection>)> done) {
+  ExchangePtr exchange = bridge_.Share(std::make_unique<Exchange>());
+  exchange->request = std::move(head);
+  const net::ServerRequest& request = exchange->request;
+  exchange->info = ParseRequestPath(request.path);
+  const RequestInfo& info = exchange->info;
+  const auto reject = [&](const Failure& failure) { done(RejectionOf(*exchange, failure)); };
+  if (!info.is_resource || info.kind == nullptr || !request.query().ok()) {
+    return reject(
+        api::StatusRequestEntityTooLarge(StrCat("the limit for this path is ", kLargeBodyBytes)));
+  }
+  const std::optional<Verb> verb = VerbOf(request.method, info, *request.query());
+  // Handle rejects it for another reason, after it has seen some of the body.
+  if (!verb) {
+    return reject(MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
+  }
+  if (const auto length = ParseInt64(request.headers.Get("content-length"));
+      length && *length > static_cast<std::int64_t>(kMaxBodyBytes)) {
+    return reject(api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
+  }
+  exchange->asked.verb = *verb;
+  exchange->asked.kind = info.kind;
+  exchange->asked.namespace_ = info.namespace_;
+  exchange->asked.name = info.name;
+  exchange->asked.subresource = info.subresource;
+  exchange->identify = Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
+  if (!exchange->identify) {
+    std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
+    if (!user) return reject(api::StatusUnauthorized("Unauthorized"));
+    exchange->user = std::move(*user);
+  }
+  bridge_.ToCore([this, exchange, done = std::move(done)]() mutable {
+    std::optional<Failure> failure;
+    if (exchange->identify) failure = Identify(*exchange);
+    if (!failure) {
+      exchange->asked.user = std::move(exchange->user);
+      failure = options_.core.CheckAuthorized(exchange->asked);
+    }
+    if (failure) exchange->response = Response::Failed(std::move(*failure));
+    bridge_.ToHttp([this, exchange, done = std::move(done)] {
+      RememberToken(*exchange);
+      if (!exchange->response.failure) return done(std::nullopt);
+      done(RejectionOf(*exchange, *exchange->response.failure));
+    });
+  });
+}
+
+net::RequestHandler::Rejection Frontend::RejectionOf(const Exchange& exchange,
+                                                     const Failure& failure) {
+  EncodedBody encoded = EncodeFailure(exchange.negotiated, failure, {});
+  Rejection rejection{
+      failure.code,
+      {{"Content-Type", encoded.content_type}, {"Cache-Control", "no-cache, private"}},
+      {}};
+  for (const net::Segment& segment : encoded.body) rejection.body += *segment;
+  return rejection;
+}
+
 void Frontend::Return(Exchange& exchange) {
+  RememberToken(exchange);
   if (exchange.response.failure) {
     return Fail(exchange, *exchange.response.failure, exchange.response.continue_token);
   }

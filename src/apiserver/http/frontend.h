@@ -4,11 +4,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "apiserver/auth/authenticator.h"
 #include "apiserver/http/change_feed.h"
 #include "apiserver/http/device_usage.h"
+#include "apiserver/http/flow_control.h"
 #include "apiserver/http/health.h"
 #include "apiserver/http/loop_bridge.h"
 #include "apiserver/http/read_cache.h"
@@ -62,7 +65,13 @@ class Frontend final : public net::RequestHandler {
     // The default duration of a watch, so that clients spread over servers and a watch does not
     // outlive the permissions it was started with by much. On the HTTP loop.
     std::function<Duration()> watch_lifetime = RandomWatchLifetime;
+    // How many requests this loop handles at a time, in total and per user.
+    FlowControl::Limits reads = FlowControl::LimitsFor(400);
+    FlowControl::Limits writes = FlowControl::LimitsFor(200);
   };
+  // Bodies larger than this are read only after the core has authorized the request, and decoded on
+  // a worker, because that takes longer than other requests should wait.
+  static constexpr std::size_t kLargeBodyBytes = 64u << 10;
   // Larger bodies are rejected with a Status. The connection's own limit must be higher, because it
   // rejects without one.
   static constexpr std::size_t kMaxBodyBytes = 3u << 20;
@@ -72,12 +81,22 @@ class Frontend final : public net::RequestHandler {
 
   // On the HTTP loop.
   void Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) override;
+  void CheckLargeBody(net::ServerRequest head,
+                      std::function<void(std::optional<Rejection>)> done) override;
 
  private:
   struct Exchange;
   using ExchangePtr = std::shared_ptr<Exchange>;
 
   // On the HTTP loop.
+  // Waits for its turn, then reads the request and sends it to the core.
+  void Admit(ExchangePtr exchange);
+  void Start(ExchangePtr exchange);
+  // Who the flow control counts a request for: the user, as far as the HTTP loop knows.
+  std::pair<std::string_view, FlowControl::Level> FlowOf(const Exchange& exchange) const;
+  void RememberToken(const Exchange& exchange);
+  // What an HTTP response with this failure consists of.
+  Rejection RejectionOf(const Exchange& exchange, const Failure& failure);
   void ReadResource(Exchange& exchange);
   std::optional<Failure> ReadWatch(Exchange& exchange, Request asked);
   // Answers a get from the cache, if the entry is still valid.
@@ -95,6 +114,9 @@ class Frontend final : public net::RequestHandler {
 
   // On the core's loop.
   void OnCore(ExchangePtr exchange);
+  void HandleOnCore(ExchangePtr exchange);
+  // Decodes a large body on a worker and then handles the request.
+  void DecodeAside(ExchangePtr exchange);
   std::optional<Failure> Identify(Exchange& exchange);
   std::optional<Failure> LookAtPath(Exchange& exchange);
   std::optional<Failure> FindTarget(Exchange& exchange);
@@ -108,6 +130,15 @@ class Frontend final : public net::RequestHandler {
   EventLoop& loop_;
   LoopBridge bridge_;
   // Used on the HTTP loop.
+  const std::shared_ptr<FlowControl> reads_in_progress_;
+  const std::shared_ptr<FlowControl> writes_in_progress_;
+  // Users of tokens that were accepted lately, by a hash of the token. Bounded by kMaxKnownTokens;
+  // a forgotten one shares the flow of unknown callers for one request.
+  struct KnownToken {
+    std::string user;
+    FlowControl::Level level;
+  };
+  std::unordered_map<std::size_t, KnownToken> known_tokens_;
   RequestMetrics request_metrics_;
   WatchEvents watch_events_;
   // Used on both loops, each its own part.

@@ -3,6 +3,9 @@
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/http/exchange.h"
 #include "apiserver/http/openapi.h"
+#include "apiserver/rest/decode.h"
+#include "base/exec/work_budget.h"
+#include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 
@@ -19,6 +22,37 @@ void Frontend::OnCore(ExchangePtr exchange) {
     if (exchange->info.is_resource) asked.user = std::move(exchange->user);
     if (exchange->watch != nullptr) return SendBack(std::move(exchange));
   }
+  if (exchange->is_large && exchange->info.is_resource && exchange->proxy == nullptr) {
+    // Before the work of decoding it.
+    if ((failure = options_.core.CheckAuthorized(exchange->asked))) {
+      exchange->response = Response::Failed(std::move(*failure));
+      return SendBack(std::move(exchange));
+    }
+    return DecodeAside(std::move(exchange));
+  }
+  HandleOnCore(std::move(exchange));
+}
+
+void Frontend::DecodeAside(ExchangePtr exchange) {
+  if (options_.workers == nullptr) {
+    DecodeEarly(exchange->asked);
+    return HandleOnCore(std::move(exchange));
+  }
+  EventLoop& core_loop = options_.core.loop();
+  const bool queued = options_.workers->Run(
+      [&core_loop, request = &exchange->asked,
+       next = bridge_.Guard([this, exchange] { HandleOnCore(exchange); })]() mutable {
+        DecodeEarly(*request);
+        core_loop.Post(std::move(next));
+      });
+  if (queued) return;
+  exchange->response = Response::Failed(api::StatusTooManyRequests(
+      "too many large requests are waiting, please try again later", /*retry_after_seconds=*/1));
+  SendBack(std::move(exchange));
+}
+
+void Frontend::HandleOnCore(ExchangePtr exchange) {
+  std::optional<Failure> failure;
   if (!exchange->info.is_resource) {
     failure = LookAtPath(*exchange);
   } else if (exchange->proxy != nullptr) {
@@ -49,6 +83,10 @@ void Frontend::Ask(ExchangePtr exchange) {
 }
 
 void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
+  // Whatever the core found, part of it was skipped. Errors in the object were found before that.
+  if (WorkBudget::IsExceeded() && (!response.failure || response.failure->code != 422)) {
+    response = Response::Failed(TooMuchWorkFailure());
+  }
   // The response must not be based on state that can still be lost.
   const storage::Revision revision = response.revision;
   exchange->response = std::move(response);
@@ -74,6 +112,9 @@ std::optional<Failure> Frontend::Identify(Exchange& exchange) {
   std::optional<UserInfo> user = options_.authenticator.Authenticate(exchange.request);
   request_metrics_.CountLogin(user.has_value());
   if (!user) return api::StatusUnauthorized("Unauthorized");
+  exchange.is_identified = true;
+  exchange.token_user = user->name;
+  exchange.token_level = FlowControl::LevelOf(*user);
   exchange.user = std::move(*user);
   return Impersonate(options_.core, exchange.request.headers, exchange.user);
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result/result.h"
+#include "net/http/body_memory.h"
 #include "net/http/message.h"
 
 namespace drakkar::net {
@@ -19,6 +21,13 @@ struct SessionLimits {
   // streams are refused.
   std::size_t max_buffered_bytes = 32 * 1024 * 1024;
   std::uint32_t max_concurrent_streams = 1000;
+  // How much of a body is read before its request is approved (Events::OnLargeBody).
+  std::size_t max_unapproved_bytes = 64 * 1024;
+  // Shared by the bodies of all requests; beyond it: 429. Null: no such limit.
+  std::shared_ptr<BodyMemory> body_memory;
+  // Frames that carry nothing (empty DATA, PING, SETTINGS, PRIORITY, small CONTINUATION ...) that a
+  // peer may send between two calls of ServerSession::Forgive; beyond it the connection is closed.
+  std::size_t max_idle_frames = 4'000;
   // How many streams a peer may reset before a response, in addition to those answered normally;
   // beyond it the connection is closed (CVE-2023-44487).
   std::size_t max_early_resets = 200;
@@ -34,6 +43,12 @@ class ServerSession {
     virtual ~Events() = default;
     // The complete request.
     virtual void OnRequest(StreamId stream, Request request) = 0;
+    // The body of a request turns out to be larger than max_unapproved_bytes; `head` has none of
+    // it. True reads it. After false the session stops the sender until ApproveBody or RejectBody
+    // is called, within this call or later.
+    virtual bool OnLargeBody(StreamId /*stream*/, const Request& /*head*/) { return true; }
+    // Whether the peer has not been authenticated.
+    virtual bool IsStranger() const { return false; }
     // The stream has ended: the response was popped completely by Send (`completed`), or the peer
     // gave up. Called once per OnRequest unless the session is destroyed first.
     virtual void OnStreamClosed(StreamId stream, bool completed) = 0;
@@ -50,6 +65,13 @@ class ServerSession {
   virtual bool IsFinished() const = 0;
   // False while the session could only buffer: stop reading from the peer.
   virtual bool WantsRead() const { return true; }
+
+  // Answers to OnLargeBody; no-ops for a stream that has ended. A rejected request is answered
+  // without being read to its end.
+  virtual void ApproveBody(StreamId stream) = 0;
+  virtual void RejectBody(StreamId stream, int status, const Headers& headers, Body body) = 0;
+  // Called regularly: frames that carried nothing are forgotten after a while.
+  virtual void Forgive() {}
 
   // Responds. `final` closes the stream after `body`; otherwise Write and Finish follow. These are
   // no-ops for a stream that has ended.

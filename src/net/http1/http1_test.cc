@@ -25,6 +25,16 @@ class EchoServer final : public ServerSession::Events {
   }
   void OnStreamClosed(StreamId, bool completed) override { closed += completed ? "+" : "-"; }
   void OnRawData(std::string_view bytes) override { raw.append(bytes); }
+  bool OnLargeBody(StreamId stream, const Request& head) override {
+    log += StrCat("[large ", head.target, " ", head.body.size(), "]");
+    asked = stream;
+    return approve;
+  }
+  bool IsStranger() const override { return stranger; }
+
+  bool approve = true;
+  bool stranger = false;
+  StreamId asked = 0;
 
   // Feeds bytes in pieces of `step` and collects the output.
   std::string Exchange(std::string_view input, std::size_t step = 1 << 20) {
@@ -195,6 +205,70 @@ TEST(Http1Server, BoundsTheHeadAndChunkedBodies) {
   std::string body = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 11; ++i) body += "64\r\n" + std::string(100, 'b') + "\r\n";
   EXPECT_THAT(second.Exchange(body), StartsWith("HTTP/1.1 413 "));
+}
+
+// A request with `size` bytes of body, of which `sent` follow.
+std::string Post(std::size_t size, std::size_t sent) {
+  return StrCat("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: ", size, "\r\n\r\n",
+                std::string(sent, 'x'));
+}
+
+TEST(Http1Server, ALargeBodyIsReadOnlyOnceItIsApproved) {
+  EchoServer server;
+  server.approve = false;
+  EXPECT_EQ(server.Exchange(Post(300'000, 1'000)), "");
+  EXPECT_EQ(server.log, "[large /a 0]");
+  EXPECT_FALSE(server.session->WantsRead());
+  server.session->ApproveBody(server.asked);
+  EXPECT_TRUE(server.session->WantsRead());
+  EXPECT_THAT(server.Exchange(std::string(299'000, 'x'), 64 * 1024), StartsWith("HTTP/1.1 200 "));
+  // The same if the length is not known beforehand.
+  EchoServer chunked;
+  chunked.approve = false;
+  std::string body = "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 10; ++i) body += "4000\r\n" + std::string(16'384, 'b') + "\r\n";
+  EXPECT_EQ(chunked.Exchange(body + "0\r\n\r\n"), "");
+  EXPECT_EQ(chunked.log, "[large /c 0]");
+  chunked.session->ApproveBody(chunked.asked);
+  EXPECT_THAT(chunked.Drain(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST(Http1Server, ARejectedBodyEndsTheConnection) {
+  const auto memory = std::make_shared<BodyMemory>(1 << 20, 1 << 20);
+  EchoServer server({.body_memory = memory});
+  server.approve = false;
+  EXPECT_EQ(server.Exchange(Post(300'000, 1'000)), "");
+  server.session->RejectBody(server.asked, 403, {{"X", "y"}}, Body{MakeSegment("no")});
+  const std::string answer = server.Drain();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(answer.ends_with("\r\n\r\nno"));
+  EXPECT_TRUE(server.session->IsFinished());
+  EXPECT_EQ(memory->used(), 0u);
+}
+
+TEST(Http1Server, BodiesShareTheirMemoryAndGiveItBack) {
+  const auto memory = std::make_shared<BodyMemory>(100'000, 30'000);
+  EchoServer server({.body_memory = memory});
+  server.answer = false;
+  EXPECT_EQ(server.Exchange(Post(60'000, 60'000)), "");
+  EXPECT_EQ(memory->used(), 60'000u);
+  EchoServer second({.body_memory = memory});
+  const std::string refused = second.Exchange(Post(50'000, 50'000));
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 429 "));
+  EXPECT_THAT(refused, HasSubstr("Retry-After: 1\r\n"));
+  server.session->Respond(server.last, 200, {}, {}, true);
+  (void)server.Drain();
+  EXPECT_EQ(memory->used(), 0u);
+  EchoServer stranger({.body_memory = memory});
+  stranger.stranger = true;
+  EXPECT_THAT(stranger.Exchange(Post(40'000, 40'000)), StartsWith("HTTP/1.1 429 "));
+  {
+    EchoServer gone({.body_memory = memory});
+    EXPECT_EQ(gone.Exchange(Post(60'000, 50'000)), "");
+    EXPECT_EQ(memory->used(), 50'000u);
+  }
+  EXPECT_EQ(memory->used(), 0u);
 }
 
 TEST(Http1Server, PassesRawBytesAfterAnUpgrade) {

@@ -1,6 +1,7 @@
 #include "net/http1/server_session.h"
 
 #include <charconv>
+#include <utility>
 
 #include "base/text/text.h"
 #include "net/http/output_queue.h"
@@ -26,7 +27,8 @@ class Session final : public ServerSession {
       return Ok();
     }
     if (state_ == State::kClosing) return Ok();  // ignore what follows a rejected request
-    if (!ahead_.empty() || state_ == State::kHandling || processing_) {
+    if (!ahead_.empty() || state_ == State::kHandling || processing_ ||
+        approval_ == Approval::kAwaited) {
       if (ahead_.size() + bytes.size() > kMaxAheadBytes) {
         Abort();
         return Error{ErrorCode::kResourceExhausted, "too many pipelined bytes"};
@@ -49,7 +51,32 @@ class Session final : public ServerSession {
   }
 
   bool IsFinished() const override { return state_ == State::kClosing && out_.empty(); }
-  bool WantsRead() const override { return ahead_.size() < kMaxAheadBytes / 2; }
+  bool WantsRead() const override {
+    return approval_ != Approval::kAwaited && ahead_.size() < kMaxAheadBytes / 2;
+  }
+
+  void ApproveBody(StreamId stream) override {
+    if (approval_ != Approval::kAwaited || stream != stream_ + 1) return;
+    approval_ = Approval::kGiven;
+    if (!processing_) Process({});
+  }
+
+  void RejectBody(StreamId stream, int status, const Headers& headers, Body body) override {
+    if (approval_ != Approval::kAwaited || stream != stream_ + 1) return;
+    approval_ = Approval::kGiven;
+    // The rest of the body follows, so the connection cannot be used for another request.
+    std::size_t length = 0;
+    for (const Segment& segment : body) length += segment->size();
+    std::string head = StrCat("HTTP/1.1 ", status, " ", StatusText(status), "\r\n");
+    Headers sent = headers;
+    sent.Set("Content-Length", std::to_string(length));
+    sent.Set("Connection", "close");
+    AppendHeaders(head, sent);
+    head += "\r\n";
+    out_.Push(std::move(head));
+    for (Segment& segment : body) out_.Push(std::move(segment));
+    Close();
+  }
 
   void Respond(StreamId stream, int status, const Headers& headers, Body body,
                bool final) override {
@@ -148,7 +175,9 @@ class Session final : public ServerSession {
 
  private:
   enum class State { kHead, kBody, kHandling, kRaw, kClosing };
+  enum class Approval { kNotNeeded, kAwaited, kGiven };
   static constexpr std::size_t kMaxAheadBytes = 256 * 1024;
+  static constexpr std::size_t kMaxPartBytes = 64 * 1024;
 
   bool IsCurrent(StreamId stream) const { return state_ == State::kHandling && stream == stream_; }
 
@@ -176,21 +205,29 @@ class Session final : public ServerSession {
     out_.Push(kLineEnd);
   }
 
+  // Ends the connection once everything is sent.
+  void Close() {
+    ahead_.clear();
+    request_ = Request();
+    lease_.Reset();
+    state_ = State::kClosing;
+  }
+
   // Responds with an error and ends the connection.
-  void Refuse(int status, std::string_view why) {
+  void Refuse(int status, std::string_view why, std::string_view more_headers = {}) {
     std::string body = StrCat(why, "\n");
     std::string text =
         StrCat("HTTP/1.1 ", status, " ", StatusText(status),
                "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ", body.size(),
-               "\r\nConnection: close\r\n\r\n", body);
+               "\r\n", more_headers, "Connection: close\r\n\r\n", body);
     out_.Push(std::move(text));
-    ahead_.clear();
-    state_ = State::kClosing;
+    Close();
   }
 
   void CompleteExchange() {
     const StreamId stream = stream_;
     const bool keep = keep_alive_ && !shutting_down_;
+    lease_.Reset();
     state_ = keep ? State::kHead : State::kClosing;
     events_.OnStreamClosed(stream, true);
     if (state_ == State::kHead && !ahead_.empty() && !processing_) Process({});
@@ -205,7 +242,8 @@ class Session final : public ServerSession {
       ahead_.clear();
       bytes = held;
     }
-    while (!bytes.empty() && (state_ == State::kHead || state_ == State::kBody)) {
+    while (!bytes.empty() && approval_ != Approval::kAwaited &&
+           (state_ == State::kHead || state_ == State::kBody)) {
       if (state_ == State::kHead) {
         TakeHead(bytes);
       } else {
@@ -216,7 +254,7 @@ class Session final : public ServerSession {
     if (bytes.empty()) return;
     if (state_ == State::kRaw) {
       events_.OnRawData(bytes);
-    } else if (state_ == State::kHandling) {
+    } else if (state_ == State::kHandling || approval_ == Approval::kAwaited) {
       ahead_.insert(0, bytes);
     }
   }
@@ -285,7 +323,9 @@ class Session final : public ServerSession {
       return Refuse(417, "unknown expectation");
     }
     body_ = BodyDecoder(*framing);
-    if (framing->kind == BodyKind::kLength) request_.body.reserve(framing->length);
+    // The announced length is not reserved: it may never come.
+    approval_ = Approval::kNotNeeded;
+    lease_ = BodyLease(limits_.body_memory.get(), events_.IsStranger());
     if (expect && minor_version_ == 1 && !body_.done()) {
       out_.Push(std::string("HTTP/1.1 100 Continue\r\n\r\n"));
     }
@@ -294,7 +334,18 @@ class Session final : public ServerSession {
       DispatchRequest();
     } else {
       state_ = State::kBody;
+      if (framing->kind == BodyKind::kLength && framing->length > limits_.max_unapproved_bytes) {
+        AskApproval();
+      }
     }
+  }
+
+  void AskApproval() {
+    approval_ = Approval::kAwaited;
+    // The head without what has been received.
+    std::string received = std::exchange(request_.body, {});
+    if (events_.OnLargeBody(stream_ + 1, request_)) approval_ = Approval::kGiven;
+    if (state_ == State::kBody) request_.body = std::move(received);
   }
 
   void RefuseBody() {
@@ -302,10 +353,21 @@ class Session final : public ServerSession {
   }
 
   void TakeBody(std::string_view& bytes) {
-    Result<void> fed = body_.Feed(bytes, request_.body);
+    // At most this much goes into the body, so an unapproved one stays small.
+    std::string_view part = bytes.substr(0, kMaxPartBytes);
+    const std::size_t before = request_.body.size();
+    const std::size_t given = part.size();
+    Result<void> fed = body_.Feed(part, request_.body);
+    bytes.remove_prefix(given - part.size());
     if (!fed.ok()) return Refuse(400, fed.error().message);
     if (request_.body.size() > limits_.max_body_bytes) return RefuseBody();
-    if (body_.done()) DispatchRequest();
+    if (!lease_.Take(request_.body.size() - before)) {
+      return Refuse(429, "too many request bodies are being received", "Retry-After: 1\r\n");
+    }
+    if (body_.done()) return DispatchRequest();
+    if (approval_ == Approval::kNotNeeded && request_.body.size() > limits_.max_unapproved_bytes) {
+      AskApproval();
+    }
   }
 
   void DispatchRequest() {
@@ -322,6 +384,8 @@ class Session final : public ServerSession {
   State state_ = State::kHead;
   HeadReader head_;
   BodyDecoder body_;
+  Approval approval_ = Approval::kNotNeeded;  // of a large body
+  BodyLease lease_;                           // of the memory for bodies
   Request request_;
   std::string ahead_;  // pipelined bytes that wait for the previous response
   bool processing_ = false;

@@ -22,7 +22,16 @@ class Server final : public ServerSession::Events {
     closed += StrCat(completed ? "+" : "-", stream);
   }
   void OnRawData(std::string_view) override {}
+  bool OnLargeBody(StreamId stream, const Request& head) override {
+    asked.push_back(stream);
+    log += StrCat("[large ", head.target, " ", head.body.size(), "]");
+    return approve;
+  }
+  bool IsStranger() const override { return stranger; }
 
+  bool approve = true;
+  bool stranger = false;
+  std::vector<StreamId> asked;
   bool answer = true;
   std::unique_ptr<ServerSession> session;
   std::string log;
@@ -271,6 +280,127 @@ TEST(Http2, ClosesAConnectionThatResetsTooManyStreamsEarly) {
   std::string last;
   server.session->Send(last, 1 << 20);
   EXPECT_TRUE(server.session->IsFinished());
+}
+
+TEST(Http2, ALargeBodyIsReadOnlyOnceItIsApproved) {
+  Server server;
+  server.approve = false;
+  Client client;
+  client.Submit("/a", std::string(1 << 20, 'x'), Method::kPost);
+  Pump(client, server);
+  EXPECT_EQ(server.log, "[large /a 0]");
+  // The client is stopped after its first window.
+  std::string more;
+  client.session->Send(more, 1 << 20);
+  EXPECT_EQ(more, "");
+  server.session->ApproveBody(server.asked.at(0));
+  Pump(client, server);
+  ASSERT_EQ(server.streams.size(), 1u);
+  EXPECT_EQ(client.data.size(), (1u << 20) + 2);
+  EXPECT_EQ(client.log, "[1 200][1 end]");
+}
+
+TEST(Http2, ARejectedBodyIsNotReadToItsEnd) {
+  const auto memory = std::make_shared<BodyMemory>(1 << 20, 1 << 20);
+  Server server({.body_memory = memory});
+  server.approve = false;
+  Client client;
+  client.Submit("/a", std::string(3 << 20, 'x'), Method::kPost);
+  Pump(client, server);
+  EXPECT_GT(memory->used(), 0u);
+  server.session->RejectBody(server.asked.at(0), 403, {}, Body{MakeSegment("no")});
+  EXPECT_EQ(memory->used(), 0u);
+  Pump(client, server);
+  EXPECT_TRUE(server.streams.empty());
+  EXPECT_EQ(client.log.substr(0, 7), "[1 403]");
+  // The connection goes on.
+  client.Submit("/b");
+  Pump(client, server);
+  EXPECT_EQ(server.streams.size(), 1u);
+}
+
+TEST(Http2, BodiesShareTheirMemoryAndGiveItBack) {
+  const auto memory = std::make_shared<BodyMemory>(200'000, 50'000);
+  Server server({.body_memory = memory});
+  server.answer = false;
+  Client client;
+  client.Submit("/a", std::string(60'000, 'x'), Method::kPost);
+  Pump(client, server);
+  EXPECT_EQ(memory->used(), 60'000u);
+  Server other({.body_memory = memory});
+  Client late;
+  late.Submit("/b", std::string(150'000, 'x'), Method::kPost);
+  Pump(late, other);
+  EXPECT_EQ(late.log.substr(0, 7), "[1 429]");
+  EXPECT_EQ(memory->used(), 60'000u);
+  server.session->Respond(server.streams.at(0), 200, {}, {}, true);
+  Pump(client, server);
+  EXPECT_EQ(memory->used(), 0u);
+}
+
+TEST(Http2, StrangersGetOnlyAPartOfTheMemory) {
+  const auto memory = std::make_shared<BodyMemory>(200'000, 50'000);
+  Server server({.body_memory = memory});
+  server.answer = false;
+  server.stranger = true;
+  Client client;
+  client.Submit("/a", std::string(40'000, 'x'), Method::kPost);
+  client.Submit("/b", std::string(40'000, 'x'), Method::kPost);
+  Pump(client, server);
+  EXPECT_EQ(server.streams.size(), 1u);
+  EXPECT_EQ(client.log.substr(0, 7), "[3 429]");
+  Server known({.body_memory = memory});
+  Client other;
+  other.Submit("/c", std::string(60'000, 'x'), Method::kPost);
+  Pump(other, known);
+  EXPECT_EQ(known.streams.size(), 1u);
+}
+
+// A frame without content.
+std::string Frame(char type, char flags, char stream, std::string_view payload = {}) {
+  std::string frame = {0, 0, static_cast<char>(payload.size()), type, flags, 0, 0, 0, stream};
+  return frame.append(payload);
+}
+
+TEST(Http2, ClosesAConnectionThatSendsFramesWithoutContent) {
+  const std::string ping = Frame(6, 0, 0, "12345678");
+  const std::string settings = Frame(4, 0, 0);
+  const std::string empty_data = Frame(0, 0, 1);
+  const std::string priority = Frame(2, 0, 1, std::string_view("\0\0\0\0\1", 5));
+  const std::string window_update = Frame(8, 0, 0, std::string_view("\0\0\0\1", 4));
+  for (const std::string& frame : {ping, settings, empty_data, priority, window_update}) {
+    Server server({.max_idle_frames = 500});
+    Client client;
+    client.Submit("/a", "xy", Method::kPost);
+    // The head of the request and a part of its body.
+    std::string start;
+    client.session->Send(start, 1 << 20);
+    const std::size_t last = start.rfind(std::string_view("\0\0\2\0\1", 5));
+    ASSERT_NE(last, std::string::npos);
+    ASSERT_TRUE(server.session->Receive(std::string_view(start).substr(0, last)).ok());
+    std::size_t sent = 0;
+    std::string answered;
+    for (; sent < 2'000 && server.session->Receive(frame).ok(); ++sent) {
+      server.session->Send(answered, 1 << 20);
+      answered.clear();
+    }
+    EXPECT_GT(sent, 300u) << static_cast<int>(frame[3]);
+    EXPECT_LT(sent, 2'000u) << static_cast<int>(frame[3]);
+  }
+}
+
+TEST(Http2, FramesWithoutContentAreForgivenWithTime) {
+  Server server({.max_idle_frames = 500});
+  Client client;
+  client.Submit("/a");
+  Pump(client, server);
+  const std::string ping = Frame(6, 0, 0, "12345678");
+  for (int i = 0; i < 3'000; ++i) {
+    if (i % 100 == 0) server.session->Forgive();
+    ASSERT_TRUE(server.session->Receive(ping).ok()) << i;
+    std::string answered;
+    server.session->Send(answered, 1 << 20);
+  }
 }
 
 TEST(Http2, GarbageEndsTheConnection) {

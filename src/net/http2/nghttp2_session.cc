@@ -57,6 +57,11 @@ struct Nghttp2Session::Callbacks {
     return 0;
   }
 
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
+    Self(user).OnFrameBegin(*head);
+    return 0;
+  }
+
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       Self(user).Open(frame->hd.stream_id);
@@ -130,13 +135,14 @@ Nghttp2Session::~Nghttp2Session() {
 
 void Nghttp2Session::Init(Side side, const SessionLimits& limits,
                           std::vector<nghttp2_settings_entry> settings,
-                          std::int32_t connection_window) {
+                          std::int32_t connection_window, Windows windows) {
   static nghttp2_session_callbacks* const kCallbacks = [] {
     nghttp2_session_callbacks* made = nullptr;
     CHECK(nghttp2_session_callbacks_new(&made) == 0);
     nghttp2_session_callbacks_set_send_callback(made, &Callbacks::OnSend);
     nghttp2_session_callbacks_set_send_data_callback(made, &Callbacks::OnSendData);
     nghttp2_session_callbacks_set_on_begin_headers_callback(made, &Callbacks::OnBeginHeaders);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(made, &Callbacks::OnBeginFrame);
     nghttp2_session_callbacks_set_on_header_callback(made, &Callbacks::OnHeader);
     nghttp2_session_callbacks_set_on_frame_recv_callback(made, &Callbacks::OnFrame);
     nghttp2_session_callbacks_set_on_frame_send_callback(made, &Callbacks::OnFrameSent);
@@ -149,6 +155,7 @@ void Nghttp2Session::Init(Side side, const SessionLimits& limits,
   nghttp2_option_set_max_send_header_block_length(option, 256 * 1024);
   nghttp2_option_set_no_closed_streams(option, 1);
   nghttp2_option_set_peer_max_concurrent_streams(option, 100);
+  if (windows == Windows::kManual) nghttp2_option_set_no_auto_window_update(option, 1);
   if (side == Side::kServer) {
     CHECK(nghttp2_session_server_new2(&session_, kCallbacks, this, option) == 0);
   } else {

@@ -27,7 +27,11 @@ class Nghttp2Session {
     int status = 0;   // client: of the response being received
     Headers headers;  // client: the same
     std::size_t header_bytes = 0;
-    std::size_t buffered = 0;   // server: included in the connection's buffered bytes
+    std::size_t buffered = 0;  // server: included in the connection's buffered bytes
+    BodyLease lease;           // server: of the memory for bodies
+    enum class Approval : std::uint8_t { kNotNeeded, kAwaited, kGiven };
+    Approval approval = Approval::kNotNeeded;  // server: of a large body
+    std::size_t held_back = 0;  // server: received bytes whose window is not reopened yet
     bool head_done = false;     // the peer's header block is complete
     bool dispatched = false;    // server: OnRequest was called
     bool responded = false;     // server: a response head was submitted
@@ -46,9 +50,12 @@ class Nghttp2Session {
 
  protected:
   enum class Side { kServer, kClient };
+  // Who reopens the windows of received data: nghttp2 at once, or the session with
+  // nghttp2_session_consume_*.
+  enum class Windows { kAutomatic, kManual };
 
   void Init(Side side, const SessionLimits& limits, std::vector<nghttp2_settings_entry> settings,
-            std::int32_t connection_window);
+            std::int32_t connection_window, Windows windows = Windows::kAutomatic);
 
   virtual void OnHeader(Stream& stream, std::string_view name, std::string_view value,
                         bool trailer) = 0;
@@ -61,6 +68,7 @@ class Nghttp2Session {
   virtual void OnPeerReset(Stream&) {}
   virtual void OnSettings() {}         // the peer's, not its acknowledgement of ours
   virtual void OnLocalEnd(Stream&) {}  // our END_STREAM was sent
+  virtual void OnFrameBegin(const nghttp2_frame_hd&) {}
   virtual void OnHeadSent(Stream&) {}  // our header block was sent
 
   Result<void> ReceiveBytes(std::string_view bytes);

@@ -1,5 +1,8 @@
 #include "net/http2/server_session.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text/text.h"
 #include "net/http2/nghttp2_session.h"
 
@@ -9,6 +12,12 @@ namespace {
 constexpr std::int32_t kStreamWindow = 256 * 1024;
 // How much of a rejected body is dropped before its stream is reset.
 constexpr std::size_t kMaxDiscardedBytes = 1024 * 1024;
+// A CONTINUATION frame this large is worth its header.
+constexpr std::uint32_t kLargeContinuation = 1024;
+// Window updates that a receiver of data may send.
+constexpr std::size_t kBytesPerWindowUpdate = 256;
+constexpr std::size_t kMaxWindowUpdates = 1'000'000;
+using Approval = Nghttp2Session::Stream::Approval;
 constexpr std::int32_t kConnectionWindow = 4 * 1024 * 1024;
 
 class Session final : public ServerSession, private Nghttp2Session {
@@ -17,12 +26,20 @@ class Session final : public ServerSession, private Nghttp2Session {
     Init(Side::kServer, limits,
          {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.max_concurrent_streams},
           {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow}},
-         kConnectionWindow);
+         kConnectionWindow, Windows::kManual);
   }
 
   Result<void> Receive(std::string_view bytes) override { return ReceiveBytes(bytes); }
 
-  void Send(std::string& out, std::size_t limit) override { SendBytes(out, limit); }
+  void Send(std::string& out, std::size_t limit) override {
+    const std::size_t before = out.size();
+    SendBytes(out, limit);
+    // A receiver updates two windows for what it has read, usually far less often.
+    const std::size_t sent = out.size() - before;
+    if (sent == 0) return;
+    window_updates_ =
+        std::min(window_updates_ + 2 + sent / kBytesPerWindowUpdate, kMaxWindowUpdates);
+  }
 
   bool IsFinished() const override {
     if (broken_) return !nghttp2_session_want_write(session_);
@@ -76,6 +93,23 @@ class Session final : public ServerSession, private Nghttp2Session {
     const Stream* stream = Find(id);
     return stream ? stream->out.bytes() : 0;
   }
+
+  void ApproveBody(StreamId id) override {
+    Stream* stream = Find(id);
+    if (!stream || stream->approval != Approval::kAwaited) return;
+    stream->approval = Approval::kGiven;
+    nghttp2_session_consume_stream(session_, id, std::exchange(stream->held_back, 0));
+    if (stream->remote_done) Dispatch(*stream);
+  }
+
+  void RejectBody(StreamId id, int status, const Headers& headers, Body body) override {
+    Stream* stream = Find(id);
+    if (!stream || stream->approval != Approval::kAwaited) return;
+    StopReading(*stream);
+    Respond(id, status, headers, std::move(body), true);
+  }
+
+  void Forgive() override { idle_frames_ /= 2; }
 
   bool Upgrade(StreamId, const Headers&) override { return false; }
   void WriteRaw(std::string_view) override {}
@@ -137,8 +171,14 @@ class Session final : public ServerSession, private Nghttp2Session {
       Refuse(stream, stream.status, "unsupported method");
     } else if (const std::string* length = stream.request.headers.Find("content-length")) {
       const std::optional<std::int64_t> bytes = ParseInt64(*length);
-      if (bytes && static_cast<std::uint64_t>(*bytes) > limits_.max_body_bytes) RefuseBody(stream);
+      if (bytes && static_cast<std::uint64_t>(*bytes) > limits_.max_body_bytes) {
+        RefuseBody(stream);
+      } else if (bytes && !end &&
+                 static_cast<std::uint64_t>(*bytes) > limits_.max_unapproved_bytes) {
+        AskApproval(stream);
+      }
     }
+    if (!end) stream.lease = BodyLease(limits_.body_memory.get(), events_.IsStranger());
     if (!stream.refused && !end &&
         EqualsIgnoreCase(stream.request.headers.Get("expect"), "100-continue")) {
       FieldList fields{Headers()};
@@ -148,7 +188,37 @@ class Session final : public ServerSession, private Nghttp2Session {
     }
   }
 
+  void OnFrameBegin(const nghttp2_frame_hd& head) override {
+    const bool is_data = head.type == NGHTTP2_DATA;
+    const bool carries = is_data && (head.length > 0 || (head.flags & NGHTTP2_FLAG_END_STREAM));
+    // Requests have limits of their own, and a receiver of much data opens its window often.
+    const bool is_request = head.type == NGHTTP2_HEADERS;
+    const bool is_acknowledgement = (head.type == NGHTTP2_SETTINGS || head.type == NGHTTP2_PING) &&
+                                    (head.flags & NGHTTP2_FLAG_ACK) != 0;
+    const bool is_large_continuation =
+        head.type == NGHTTP2_CONTINUATION && head.length >= kLargeContinuation;
+    if (carries || is_request || is_acknowledgement || is_large_continuation) return;
+    if (head.type == NGHTTP2_WINDOW_UPDATE && window_updates_ > 0) {
+      --window_updates_;
+      return;
+    }
+    if (++idle_frames_ <= limits_.max_idle_frames || broken_) return;
+    broken_ = true;
+    broken_why_ = "too many frames without content";
+    nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
   void OnBody(Stream& stream, std::string_view bytes) override {
+    nghttp2_session_consume_connection(session_, bytes.size());
+    TakeBody(stream, bytes);
+    if (stream.approval == Approval::kAwaited) {
+      stream.held_back += bytes.size();
+    } else {
+      nghttp2_session_consume_stream(session_, stream.id, bytes.size());
+    }
+  }
+
+  void TakeBody(Stream& stream, std::string_view bytes) {
     if (stream.refused) {
       // RFC 9113 section 8.1 allows a reset right after an early response, but some clients then
       // lose the response. A sender that has read it stops by itself.
@@ -165,13 +235,47 @@ class Session final : public ServerSession, private Nghttp2Session {
       ResetStream(stream.id, NGHTTP2_REFUSED_STREAM);
       return;
     }
+    if (!stream.lease.Take(bytes.size())) {
+      StopReading(stream);
+      return Respond(stream.id, 429,
+                     Headers{{"content-type", "text/plain; charset=utf-8"}, {"retry-after", "1"}},
+                     Body{MakeSegment("too many request bodies are being received\n")}, true);
+    }
     buffered_ += bytes.size();
     stream.buffered += bytes.size();
     stream.request.body.append(bytes);
+    if (stream.approval == Approval::kNotNeeded &&
+        stream.request.body.size() > limits_.max_unapproved_bytes) {
+      AskApproval(stream);
+    }
+  }
+
+  void AskApproval(Stream& stream) {
+    stream.approval = Approval::kAwaited;
+    // The head without what has been received.
+    std::string received = std::exchange(stream.request.body, {});
+    if (events_.OnLargeBody(stream.id, stream.request)) stream.approval = Approval::kGiven;
+    // Still there: streams are not removed within callbacks.
+    if (!stream.refused) stream.request.body = std::move(received);
+  }
+
+  void StopReading(Stream& stream) {
+    stream.refused = true;
+    if (stream.approval == Approval::kAwaited) stream.approval = Approval::kGiven;
+    stream.request.body = {};
+    stream.lease.Reset();
+    buffered_ -= std::exchange(stream.buffered, 0);
+    nghttp2_session_consume_stream(session_, stream.id, std::exchange(stream.held_back, 0));
   }
 
   void OnRemoteEnd(Stream& stream) override {
     DoneReceiving(stream);
+    // ApproveBody goes on with it.
+    if (stream.approval == Approval::kAwaited) return;
+    Dispatch(stream);
+  }
+
+  void Dispatch(Stream& stream) {
     if (stream.refused) return;
     stream.dispatched = true;
     const Method method = stream.request.method;
@@ -212,8 +316,7 @@ class Session final : public ServerSession, private Nghttp2Session {
   }
 
   void Refuse(Stream& stream, int status, const std::string& why) {
-    stream.refused = true;
-    stream.request.body = {};
+    StopReading(stream);
     Respond(stream.id, status, Headers{{"content-type", "text/plain; charset=utf-8"}},
             Body{MakeSegment(why + "\n")}, true);
   }
@@ -224,6 +327,9 @@ class Session final : public ServerSession, private Nghttp2Session {
   std::size_t buffered_ = 0;
   std::size_t answered_ = 0;
   std::size_t early_resets_ = 0;
+  std::size_t idle_frames_ = 0;
+  // How many more window updates the data sent so far explains.
+  std::size_t window_updates_ = 0;
   bool shut_down_ = false;
 };
 

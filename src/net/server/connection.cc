@@ -155,6 +155,42 @@ void Connection::OnRequest(StreamId stream, Request request) {
   owner_->handler().Handle(std::move(made), std::move(writer));
 }
 
+bool Connection::IsStranger() const {
+  return !info_->peer && !info_->is_authenticated;
+}
+
+bool Connection::OnLargeBody(StreamId stream, const Request& head) {
+  if (!owner_) return true;
+  ServerRequest made;
+  made.method = head.method;
+  made.headers = head.headers;
+  made.connection = info_;
+  Result<Target> target =
+      head.target == "*" ? Result<Target>(Target{"*", "*", ""}) : ParseTarget(head.target);
+  // OnRequest reports what is wrong with the target.
+  if (target.ok()) {
+    made.path = std::move(target->path);
+    made.raw_path = std::move(target->raw_path);
+    made.raw_query = std::move(target->raw_query);
+  }
+  owner_->handler().CheckLargeBody(
+      std::move(made),
+      [weak = weak_from_this(), stream](std::optional<RequestHandler::Rejection> rejection) {
+        const std::shared_ptr<Connection> self = weak.lock();
+        if (!self || !self->session_ || !self->transport_) return;
+        if (rejection) {
+          self->session_->RejectBody(stream, rejection->status, rejection->headers,
+                                     Body{MakeSegment(std::move(rejection->body))});
+        } else {
+          self->session_->ApproveBody(stream);
+        }
+        if (!self->transport_) return;
+        self->ScheduleFlush();
+        if (!self->raw_) self->transport_->SetReading(self->session_->WantsRead());
+      });
+  return false;
+}
+
 void Connection::OnStreamClosed(StreamId stream, bool completed) {
   auto found = writers_.find(stream);
   if (found == writers_.end()) return;
@@ -272,6 +308,7 @@ void Connection::ReleaseIdleBuffers() {
 void Connection::CheckTimeouts(MonotonicTime now) {
   if (!transport_) return;
   ReleaseIdleBuffers();
+  if (session_) session_->Forgive();
   const StreamId receiving = session_ ? session_->ReceivingStream() : 0;
   Phase phase = Phase::kHandshake;
   if (closing_) {

@@ -63,6 +63,8 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   void OnTransportClosed(const Error* error) override;
   void OnTransportDrained() override;
   void OnRequest(StreamId stream, Request request) override;
+  bool OnLargeBody(StreamId stream, const Request& head) override;
+  bool IsStranger() const override;
   void OnStreamClosed(StreamId stream, bool completed) override;
   void OnRawData(std::string_view bytes) override;
 

@@ -24,6 +24,9 @@ struct ConnectionInfo {
   bool is_http2 = false;
   std::optional<PeerIdentity> peer;  // from a verified client certificate
   std::string peer_error;            // why verification failed
+  // A request on this connection was authenticated some other way. The handler sets it, on the
+  // server's loop.
+  mutable bool is_authenticated = false;
 };
 
 struct ServerRequest {
@@ -82,6 +85,20 @@ class RequestHandler {
   virtual ~RequestHandler() = default;
   // Called on the server's loop. May respond immediately or later.
   virtual void Handle(ServerRequest request, std::shared_ptr<ResponseWriter> writer) = 0;
+
+  // The response to a request whose body is not read.
+  struct Rejection {
+    int status = 0;
+    Headers headers;
+    std::string body;
+  };
+  // Decides from the head of a request (`head.body` is empty) whether its body, which is larger
+  // than SessionLimits::max_unapproved_bytes, is read. `done` is called on the server's loop, at
+  // once or later. By default every body is.
+  virtual void CheckLargeBody(ServerRequest /*head*/,
+                              std::function<void(std::optional<Rejection>)> done) {
+    done(std::nullopt);
+  }
 };
 
 struct HttpServerOptions {
