@@ -1,6 +1,8 @@
 #include "controllers/garbage_collector/controller.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "api/meta/finalizers.h"
 #include "api/scheme/scheme.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr Logger kLog("garbage-collector");
 constexpr std::size_t kMaxGone = 100'000;
+constexpr std::size_t kDependentsAtATime = 100;
 // The claim controller releases and deletes a pod's claims at once. We collect only what it leaves
 // behind.
 constexpr Duration kClaimControllersTurn = std::chrono::seconds(1);
@@ -186,7 +189,7 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
   if (found == nullptr) return done(Ok());
   const OwnerGraph::Item item = *found;
   if (!decision.unknown_owners.empty()) {
-    return ConfirmOwner(uid, decision.unknown_owners.front(), std::move(done));
+    return ConfirmOwners(uid, decision.unknown_owners, std::move(done));
   }
   using Action = OwnerGraph::Decision::Action;
   switch (decision.action) {
@@ -202,42 +205,85 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
       return RemoveFinalizer(item, api::kOrphanFinalizer, std::move(done));
     case Action::kDeleteDependents:
     case Action::kOrphanDependents: {
-      // The owner is queued again by each reply and by each dependent's event.
-      const OwnerGraph::Item next = *graph_.Find(decision.uids.front());
-      auto again = lifetime_.Guard([this, uid, done = std::move(done)](Result<void> result) {
+      // The owner is queued again by the last reply and by each dependent's event. Deciding looks
+      // at all dependents, so that many are handled per decision.
+      const std::size_t count = std::min(decision.uids.size(), kDependentsAtATime);
+      auto open = std::make_shared<std::size_t>(count);
+      auto first_error = std::make_shared<Result<void>>(Ok());
+      auto again = lifetime_.Guard([this, uid, open, first_error, done](Result<void> result) {
+        if (!result.ok() && first_error->ok()) *first_error = std::move(result);
+        if (--*open > 0) return;
         queue_.Add(uid);
-        done(std::move(result));
+        done(std::move(*first_error));
       });
-      if (decision.action == Action::kDeleteDependents) return Delete(next, std::move(again));
-      return DropOwners(next, {uid}, std::move(again));
+      for (std::size_t i = 0; i < count; ++i) {
+        const OwnerGraph::Item* next = graph_.Find(decision.uids[i]);
+        // A reply to an earlier one may have removed it.
+        if (next == nullptr) {
+          again(Ok());
+        } else if (decision.action == Action::kDeleteDependents) {
+          Delete(OwnerGraph::Item(*next), again);
+        } else {
+          DropOwners(OwnerGraph::Item(*next), {uid}, again);
+        }
+      }
+      return;
     }
   }
 }
 
-void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& owner_uid,
-                                    Done done) {
-  const OwnerGraph::Item item = *graph_.Find(uid);
-  api::Value reference;
-  for (api::Value each : OwnersOf(*item.object).elements()) {
-    if (each["uid"].str() == owner_uid) reference = each;
+struct GarbageCollector::Confirmation {
+  std::string uid;
+  std::vector<std::string> owners;
+  std::size_t next = 0;
+  // The owner references of the dependent, by the owner's UID; they belong to `object`.
+  std::unordered_map<std::string_view, api::Value> references;
+  OwnerGraph::Item item;
+  bool found_gone = false;
+  Done done;
+};
+
+void GarbageCollector::ConfirmOwners(const std::string& uid, std::vector<std::string> owners,
+                                     Done done) {
+  auto confirmation = std::make_shared<Confirmation>();
+  confirmation->uid = uid;
+  confirmation->owners = std::move(owners);
+  confirmation->item = *graph_.Find(uid);
+  confirmation->done = std::move(done);
+  for (api::Value each : OwnersOf(*confirmation->item.object).elements()) {
+    confirmation->references[each["uid"].str()] = each;
   }
-  auto owner_is_gone = [this, uid, owner_uid] {
-    if (gone_.size() >= kMaxGone) gone_.clear();
-    gone_.insert(owner_uid);
-    queue_.Add(uid);
-  };
-  const api::KindSchema* kind = FindServed(reference["apiVersion"].str(), reference["kind"].str());
-  // The server does not serve this kind, so the owner may exist elsewhere: keep its dependents.
-  if (kind == nullptr) return done(Ok());
-  client::ResourceRef ref{kind, kind->namespaced ? std::string(item.object->namespace_()) : "",
-                          std::string(reference["name"].str()), ""};
-  client_.Get(std::move(ref), lifetime_.Guard([owner_uid, owner_is_gone,
-                                               done = std::move(done)](client::Reply reply) {
-    if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
-    // A different UID means that the name was reused.
-    if (!reply.ok() || reply.object->uid() != owner_uid) owner_is_gone();
-    done(Ok());
-  }));
+  ConfirmNext(confirmation);
+}
+
+void GarbageCollector::ConfirmNext(const std::shared_ptr<Confirmation>& confirmation) {
+  while (confirmation->next < confirmation->owners.size()) {
+    const std::string& owner_uid = confirmation->owners[confirmation->next++];
+    const api::Value reference = confirmation->references[owner_uid];
+    const api::KindSchema* kind =
+        FindServed(reference["apiVersion"].str(), reference["kind"].str());
+    // The server does not serve this kind, so the owner may exist elsewhere: keep its dependents.
+    if (kind == nullptr) continue;
+    const api::Object& object = *confirmation->item.object;
+    client::ResourceRef ref{kind, kind->namespaced ? std::string(object.namespace_()) : "",
+                            std::string(reference["name"].str()), ""};
+    return client_.Get(
+        std::move(ref), lifetime_.Guard([this, confirmation, owner_uid](client::Reply reply) {
+          if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) {
+            return confirmation->done(*reply.error);
+          }
+          // A different UID means that the name was reused.
+          if (!reply.ok() || reply.object->uid() != owner_uid) {
+            if (gone_.size() >= kMaxGone) gone_.clear();
+            gone_.insert(owner_uid);
+            confirmation->found_gone = true;
+          }
+          // Replies may come at once: not from here, or the stack would grow with every owner.
+          loop_.Post(lifetime_.Guard([this, confirmation] { ConfirmNext(confirmation); }));
+        }));
+  }
+  if (confirmation->found_gone) queue_.Add(confirmation->uid);
+  confirmation->done(Ok());
 }
 
 void GarbageCollector::RemoveFinalizer(const OwnerGraph::Item& item, std::string_view finalizer,
@@ -254,10 +300,9 @@ void GarbageCollector::DropOwners(const OwnerGraph::Item& item,
   api::Draft draft(item.object->tree());
   api::Draft& metadata = draft["metadata"];
   if (api::Draft* references = metadata.Find("ownerReferences"); references != nullptr) {
-    for (std::size_t i = references->size(); i-- > 0;) {
-      const std::string uid(references->at(i)["uid"].str());
-      if (std::find(owners.begin(), owners.end(), uid) != owners.end()) references->RemoveAt(i);
-    }
+    const std::unordered_set<std::string_view> dropped(owners.begin(), owners.end());
+    std::erase_if(references->MutableElements(),
+                  [&](api::Draft& reference) { return dropped.contains(reference["uid"].str()); });
     if (references->size() == 0) metadata.Remove("ownerReferences");
   }
   client_.Update(

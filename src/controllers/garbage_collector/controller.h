@@ -28,13 +28,16 @@ class GarbageCollector {
 
  private:
   using Done = client::WorkQueue::Done;
+  struct Confirmation;
   void Discover();
   void OnDiscovered(client::ServedKinds served);
   void Watch(const api::KindSchema& kind, client::Informer& informer);
   // The kind of an owner reference, in the preferred version; null if the server does not serve it.
   const api::KindSchema* FindServed(std::string_view api_version, std::string_view kind) const;
   void Sync(const std::string& uid, Done done);
-  void ConfirmOwner(const std::string& uid, const std::string& owner_uid, Done done);
+  // Looks `owners` up on the server one after another, then queues their dependent again.
+  void ConfirmOwners(const std::string& uid, std::vector<std::string> owners, Done done);
+  void ConfirmNext(const std::shared_ptr<Confirmation>& confirmation);
   void OnObject(const api::KindSchema& kind, const api::ObjectPtr& before,
                 const api::ObjectPtr& object);
   void OnGone(const api::ObjectPtr& object);

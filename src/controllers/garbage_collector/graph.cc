@@ -1,6 +1,7 @@
 #include "controllers/garbage_collector/graph.h"
 
 #include "api/meta/finalizers.h"
+#include "base/exec/work_budget.h"
 
 namespace drakkar::controllers {
 
@@ -65,6 +66,10 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid, const Uids& cert
   const Item* item = Find(uid);
   if (item == nullptr) return decision;
   const api::Object& object = *item->object;
+  // A decision looks at every owner and dependent.
+  const auto dependents = dependents_.find(uid);
+  WorkBudget::Charge(OwnersOf(object).size() +
+                     (dependents == dependents_.end() ? 0 : dependents->second.size()));
   if (object.is_being_deleted()) {
     if (HasFinalizer(object, api::kOrphanFinalizer)) {
       decision.uids = Dependents(uid);
