@@ -1,6 +1,7 @@
 #include "node/node_server.h"
 
 #include "api/json/writer.h"
+#include "api/meta/bounded_seconds.h"
 #include "api/meta/time.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
@@ -73,7 +74,7 @@ Result<LogOptions> ParseLogOptions(const net::Query& query, WallTime now) {
   ASSIGN_OR_RETURN(options.tail_lines, Number(query, "tailLines"));
   ASSIGN_OR_RETURN(options.limit_bytes, Number(query, "limitBytes"));
   ASSIGN_OR_RETURN(const auto seconds, Number(query, "sinceSeconds"));
-  if (seconds) options.since = now - std::chrono::seconds(*seconds);
+  if (seconds) options.since = now - api::BoundedSeconds(*seconds);
   if (const auto time = query.Find("sinceTime"); time && !time->empty()) {
     ASSIGN_OR_RETURN(options.since, api::ParseTime(*time));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/bounded_seconds.h"
 #include "api/meta/time.h"
 #include "api/schedule/cron_schedule.h"
 #include "api/scheme/scheme.h"
@@ -135,7 +136,7 @@ class Pass {
 
   void Start(WallTime due, const std::string& zone) {
     const Value deadline = spec_["startingDeadlineSeconds"];
-    if (deadline.has_value() && due + std::chrono::seconds(deadline.integer()) < state_.now) {
+    if (deadline.has_value() && due + api::BoundedSeconds(deadline.integer()) < state_.now) {
       return Tell(true, "MissSchedule",
                   StrCat("Missed scheduled time to start a job: ", api::FormatTime(due)));
     }
@@ -197,7 +198,7 @@ class Pass {
     const Value deadline = spec_["startingDeadlineSeconds"];
     if (with_deadline && deadline.has_value()) {
       missed.earliest =
-          std::max(missed.earliest, state_.now - std::chrono::seconds(deadline.integer()));
+          std::max(missed.earliest, state_.now - api::BoundedSeconds(deadline.integer()));
     }
     const std::optional<WallTime> first = schedule.Next(missed.earliest, zone);
     if (!first) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "api/meta/bounded_seconds.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -231,7 +232,7 @@ class Pass {
     const std::optional<WallTime> start = TimeOf(before_["startTime"]);
     if (!seconds.has_value() || IsSuspended()) return false;
     const WallTime since = start.value_or(state_.now);
-    const Duration left = since + std::chrono::seconds(seconds.integer()) - state_.now;
+    const Duration left = since + api::BoundedSeconds(seconds.integer()) - state_.now;
     if (left <= Duration::zero()) return true;
     LookAgain(left);
     return false;

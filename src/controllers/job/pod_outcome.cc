@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "api/meta/bounded_seconds.h"
 #include "base/text/text.h"
 #include "controllers/workload/pod_facts.h"
 
@@ -113,7 +114,7 @@ WallTime FinishedAt(const api::Object& pod) {
   }
   const Value metadata = pod["metadata"];
   if (const auto deadline = TimeOf(metadata["deletionTimestamp"])) {
-    return *deadline - std::chrono::seconds(metadata["deletionGracePeriodSeconds"].integer());
+    return *deadline - api::BoundedSeconds(metadata["deletionGracePeriodSeconds"].integer());
   }
   return TimeOf(metadata["creationTimestamp"]).value_or(WallTime());
 }

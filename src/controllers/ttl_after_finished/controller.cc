@@ -1,5 +1,6 @@
 #include "controllers/ttl_after_finished/controller.h"
 
+#include "api/meta/bounded_seconds.h"
 #include "controllers/job/planner.h"
 
 namespace drakkar::controllers {
@@ -12,7 +13,7 @@ std::optional<Duration> TimeLeft(const api::Object& job, WallTime now) {
   if (!seconds.has_value() || job.is_being_deleted()) return std::nullopt;
   const std::optional<WallTime> finished = JobFinishedAt(job);
   if (!finished) return std::nullopt;
-  return *finished + std::chrono::seconds(seconds.integer()) - now;
+  return *finished + api::BoundedSeconds(seconds.integer()) - now;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "api/json/writer.h"
 #include "api/meta/quantity.h"
+#include "api/meta/saturated.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "cdi/container_plan.h"
@@ -23,19 +24,21 @@ constexpr std::size_t kMaxKernelHostname = 64;
 constexpr std::string_view kIngressBandwidth = "kubernetes.io/ingress-bandwidth";
 constexpr std::string_view kEgressBandwidth = "kubernetes.io/egress-bandwidth";
 constexpr std::int64_t kMaxShares = 262'144;
+// The kernel rejects quotas above 2^44 microseconds.
+constexpr std::int64_t kMaxCpuQuotaUs = std::int64_t{1} << 43;
 
 std::int64_t CpuMilli(Value list) {
   auto quantity = api::Quantity::Parse(list.Entry("cpu").str());
-  return quantity.ok() ? quantity->MilliValue() : 0;
+  return quantity.ok() ? api::SaturatedValue(*quantity, api::Quantity::kMilli) : 0;
 }
 
 std::int64_t MemoryBytes(Value list) {
   auto quantity = api::Quantity::Parse(list.Entry("memory").str());
-  return quantity.ok() ? quantity->Value() : 0;
+  return quantity.ok() ? api::SaturatedValue(*quantity) : 0;
 }
 
 std::int64_t SharesOf(std::int64_t milli) {
-  return std::clamp(milli * 1024 / 1000, kMinShares, kMaxShares);
+  return std::clamp(api::SaturatedMultiply(milli, 1024) / 1000, kMinShares, kMaxShares);
 }
 
 std::vector<std::string> StringsOf(Value list) {
@@ -144,7 +147,8 @@ CgroupResources ContainerResourcesOf(Value pod, Value container,
   resources.cpu_shares = SharesOf(milli);
   if (const std::int64_t limit = CpuMilli(limits); limit > 0) {
     resources.cpu_period_us = kCpuPeriodUs;
-    resources.cpu_quota_us = std::max<std::int64_t>(limit * kCpuPeriodUs / 1000, 1000);
+    resources.cpu_quota_us = std::clamp<std::int64_t>(
+        api::SaturatedMultiply(limit, kCpuPeriodUs) / 1000, 1000, kMaxCpuQuotaUs);
   }
   resources.memory_limit_bytes = MemoryBytes(limits);
   for (const api::MemberView limit : limits.members()) {
@@ -153,7 +157,7 @@ CgroupResources ContainerResourcesOf(Value pod, Value container,
     if (!amount.ok()) continue;
     std::string size(limit.name.substr(10));
     std::erase(size, 'i');
-    resources.hugepage_limits_bytes[size + "B"] = amount->Value();
+    resources.hugepage_limits_bytes[size + "B"] = api::SaturatedValue(*amount);
   }
   resources.oom_score_adjust = OomScoreAdjust(pod, container, machine_memory_bytes);
   return resources;
@@ -172,14 +176,15 @@ std::string ResourcesText(Value container) {
 PodRequests RequestsOf(Value pod) {
   PodRequests sum, largest_init;
   for (Value container : pod["spec"]["containers"].elements()) {
-    sum.cpu_milli += CpuMilli(container["resources"]["requests"]);
-    sum.memory_bytes += MemoryBytes(container["resources"]["requests"]);
+    sum.cpu_milli = api::SaturatedAdd(sum.cpu_milli, CpuMilli(container["resources"]["requests"]));
+    sum.memory_bytes =
+        api::SaturatedAdd(sum.memory_bytes, MemoryBytes(container["resources"]["requests"]));
   }
   for (Value container : pod["spec"]["initContainers"].elements()) {
     const Value requests = container["resources"]["requests"];
     if (container["restartPolicy"].str() == "Always") {
-      sum.cpu_milli += CpuMilli(requests);
-      sum.memory_bytes += MemoryBytes(requests);
+      sum.cpu_milli = api::SaturatedAdd(sum.cpu_milli, CpuMilli(requests));
+      sum.memory_bytes = api::SaturatedAdd(sum.memory_bytes, MemoryBytes(requests));
     }
     largest_init.cpu_milli = std::max(largest_init.cpu_milli, CpuMilli(requests));
     largest_init.memory_bytes = std::max(largest_init.memory_bytes, MemoryBytes(requests));

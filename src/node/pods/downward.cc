@@ -3,6 +3,7 @@
 #include <map>
 
 #include "api/meta/quantity.h"
+#include "api/meta/saturated.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
@@ -68,8 +69,9 @@ Result<std::string> ReadResourceFieldRef(const DownwardInput& input, Value conta
     ASSIGN_OR_RETURN(divisor, api::Quantity::Parse(divisor_text));
   }
   const bool milli = name == "cpu";
-  const std::int64_t by = milli ? divisor.MilliValue() : divisor.Value();
-  const std::int64_t value = milli ? amount.MilliValue() : amount.Value();
+  const std::int32_t scale = milli ? api::Quantity::kMilli : 0;
+  const std::int64_t by = api::SaturatedValue(divisor, scale);
+  const std::int64_t value = api::SaturatedValue(amount, scale);
   if (by <= 0) return InvalidArgument(StrCat("divisor ", divisor_text, " is not positive"));
   return std::to_string(value / by + (value % by != 0 ? 1 : 0));
 }

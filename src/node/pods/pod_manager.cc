@@ -1,5 +1,6 @@
 #include "node/pods/pod_manager.h"
 
+#include "api/meta/saturated.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "telemetry/log/log.h"
@@ -44,8 +45,8 @@ PodRequests PodManager::OthersRequests(const std::string& uid) const {
     const std::string_view phase = (*worker->pod())["status"]["phase"].str();
     if (phase == "Succeeded" || phase == "Failed") continue;
     const PodRequests requests = RequestsOf(worker->pod()->root());
-    sum.cpu_milli += requests.cpu_milli;
-    sum.memory_bytes += requests.memory_bytes;
+    sum.cpu_milli = api::SaturatedAdd(sum.cpu_milli, requests.cpu_milli);
+    sum.memory_bytes = api::SaturatedAdd(sum.memory_bytes, requests.memory_bytes);
   }
   return sum;
 }

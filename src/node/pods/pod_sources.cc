@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "api/meta/bounded_seconds.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/hash/base64.h"
@@ -190,23 +191,23 @@ void RequestToken(client::Client& client, const api::ObjectPtr& pod,
          {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod->name()}, {"uid", pod->uid()}}}}}};
   request["spec"]["audiences"] = api::Draft::Array();
   if (!key.first.empty()) request["spec"]["audiences"].Append(key.first);
-  client.Create({api::FindResource("", "v1", "serviceaccounts"), std::string(pod->namespace_()),
-                 account, "token"},
-                request.Freeze(), {}, [fetch, key, now, account](client::Reply reply) {
-                  if (reply.ok()) {
-                    // The server may grant a shorter lifetime than requested.
-                    const auto given = std::chrono::seconds(
-                        (*reply.object)["spec"]["expirationSeconds"].integer(key.second));
-                    const Duration renew =
-                        std::min<Duration>(Duration(given) * 4 / 5, std::chrono::hours(24));
-                    fetch->sources.tokens[key] = {
-                        std::string((*reply.object)["status"]["token"].str()), now + renew};
-                  } else if (!fetch->failure) {
-                    fetch->failure = reply.error->Prefixed(
-                        StrCat("failed to fetch token of service account ", account));
-                  }
-                  fetch->Answered();
-                });
+  client.Create(
+      {api::FindResource("", "v1", "serviceaccounts"), std::string(pod->namespace_()), account,
+       "token"},
+      request.Freeze(), {}, [fetch, key, now, account](client::Reply reply) {
+        if (reply.ok()) {
+          // The server may grant a shorter lifetime than requested.
+          const Duration given =
+              api::BoundedSeconds((*reply.object)["spec"]["expirationSeconds"].integer(key.second));
+          const Duration renew = std::min<Duration>(given / 5 * 4, std::chrono::hours(24));
+          fetch->sources.tokens[key] = {std::string((*reply.object)["status"]["token"].str()),
+                                        now + renew};
+        } else if (!fetch->failure) {
+          fetch->failure =
+              reply.error->Prefixed(StrCat("failed to fetch token of service account ", account));
+        }
+        fetch->Answered();
+      });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/json/reader.h"
+#include "api/meta/saturated.h"
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "node/pods/pod_worker.h"
@@ -54,7 +55,7 @@ std::optional<ResizeState> PodWorker::ResizeRefusal() const {
     }
   }
   for (const auto& row : rows) {
-    if (row.capacity > 0 && row.requested + row.used > row.capacity) {
+    if (row.capacity > 0 && api::SaturatedAdd(row.requested, row.used) > row.capacity) {
       return ResizeState{ResizeState::Stage::kDeferred,
                          StrCat("Node didn't have enough resource: ", row.name, ", requested: ",
                                 row.requested, ", used: ", row.used, ", capacity: ", row.capacity)};

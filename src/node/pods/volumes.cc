@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta/quantity.h"
+#include "api/meta/saturated.h"
 #include "base/text/text.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
@@ -258,7 +259,7 @@ Result<PreparedVolume> PrepareEmptyDir(const VolumeInput& input, Value source,
   std::int64_t limit = 0;
   if (auto quantity = api::Quantity::Parse(source["sizeLimit"].str());
       quantity.ok() && quantity->Sign() > 0) {
-    limit = quantity->Value();
+    limit = api::SaturatedValue(*quantity);
   }
   const auto group = FsGroup(input.downward.pod);
   if (medium == "Memory") {

@@ -55,6 +55,11 @@ TEST(PodRequests, CountContainersInitContainersSidecarsOverheadAndPodLevel) {
        R"({"containers":[{"resources":{"requests":{"cpu":"1","memory":"10"}}}],
            "resources":{"requests":{"cpu":"4"}},"overhead":{"cpu":"1"}})",
        5000, 10},
+      {"amounts past any node's neither wrap around nor vanish",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1e18","memory":"1e30"}}},
+                         {"resources":{"requests":{"cpu":"9223372036854775807","memory":"8Ei"}}}],
+           "overhead":{"cpu":"1e18","memory":"9223372036854775807"}})",
+       std::int64_t{1} << 52, std::int64_t{1} << 52},
   };
   for (const Case& c : cases) {
     const ResourceAmounts amounts = PodRequests(Parse(c.spec)->root());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta/quantity.h"
+#include "api/meta/saturated.h"
 
 namespace drakkar::scheduler {
 namespace {
@@ -57,6 +58,10 @@ ResourceAmounts ContainerRequests(Value container, Value statuses, bool infeasib
   return amounts;
 }
 
+// Larger amounts count as this one, which no node has: 4 PiB of memory, 4 trillion cores. The sums
+// of all pods of a node, and a hundred times them, fit an int64.
+constexpr std::int64_t kMaxAmount = std::int64_t{1} << 52;
+
 bool IsSidecar(Value init_container) {
   return init_container["restartPolicy"].str() == "Always";
 }
@@ -94,6 +99,7 @@ ResourceAmounts Requests(Value spec, Value status, bool for_scoring) {
     if (IsPodLevelResource(name)) running.Set(name, ReadAmount(name, quantity));
   }
   running.Add(ReadResourceList(spec["overhead"]));
+  running.LowerTo(kMaxAmount);
   return running;
 }
 
@@ -132,10 +138,12 @@ void ResourceAmounts::Set(std::string_view name, std::int64_t value) {
 }
 
 void ResourceAmounts::Add(const ResourceAmounts& more) {
-  milli_cpu += more.milli_cpu;
-  memory += more.memory;
-  ephemeral_storage += more.ephemeral_storage;
-  for (const auto& [name, value] : more.others) Set(name, Other(name) + value);
+  milli_cpu = api::SaturatedAdd(milli_cpu, more.milli_cpu);
+  memory = api::SaturatedAdd(memory, more.memory);
+  ephemeral_storage = api::SaturatedAdd(ephemeral_storage, more.ephemeral_storage);
+  for (const auto& [name, value] : more.others) {
+    Set(name, api::SaturatedAdd(Other(name), value));
+  }
 }
 
 void ResourceAmounts::RaiseTo(const ResourceAmounts& floor) {
@@ -145,12 +153,21 @@ void ResourceAmounts::RaiseTo(const ResourceAmounts& floor) {
   for (const auto& [name, value] : floor.others) Set(name, std::max(Other(name), value));
 }
 
+void ResourceAmounts::LowerTo(std::int64_t ceiling) {
+  milli_cpu = std::min(milli_cpu, ceiling);
+  memory = std::min(memory, ceiling);
+  ephemeral_storage = std::min(ephemeral_storage, ceiling);
+  for (auto& [name, value] : others) value = std::min(value, ceiling);
+}
+
 std::int64_t ReadAmount(std::string_view name, Value quantity) {
   const auto amount = quantity.is_string()
                           ? api::Quantity::Parse(quantity.str())
                           : Result<api::Quantity>(api::Quantity(quantity.integer()));
   if (!amount.ok()) return 0;
-  return name == "cpu" ? amount->MilliValue() : amount->Value();
+  const std::int64_t value =
+      api::SaturatedValue(*amount, name == "cpu" ? api::Quantity::kMilli : 0);
+  return std::clamp(value, -kMaxAmount, kMaxAmount);
 }
 
 ResourceAmounts ReadResourceList(Value list) {

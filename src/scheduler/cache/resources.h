@@ -23,6 +23,7 @@ struct ResourceAmounts {
   std::int64_t Get(std::string_view name) const;
   void Add(const ResourceAmounts& more);
   void RaiseTo(const ResourceAmounts& floor);  // raises each resource to at least `floor`
+  void LowerTo(std::int64_t ceiling);          // lowers each resource to at most `ceiling`
   bool operator==(const ResourceAmounts&) const = default;
 };
 
