@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "cli/age.h"
 #include "cli/jsonpath.h"
+#include "cli/printable.h"
 #include "cli/table.h"
 
 namespace drakkar::cli {
@@ -104,7 +105,7 @@ void Description::AddIfAny(std::string label, std::string_view value) {
 std::string PrintDescription(const Description& description) {
   std::string out;
   Print(description.entries, 0, out);
-  return out;
+  return Printable(out);
 }
 
 std::string TitleOf(std::string_view field) {

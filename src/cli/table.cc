@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "cli/jsonpath.h"
+#include "cli/printable.h"
 
 namespace drakkar::cli {
 namespace {
@@ -47,8 +48,12 @@ std::string LabelText(Value labels) {
   return parts.empty() ? "<none>" : Join(parts, ",");
 }
 
-std::string LayOut(const std::vector<std::vector<std::string>>& rows,
+std::string LayOut(const std::vector<std::vector<std::string>>& given,
                    std::vector<std::size_t>& widths) {
+  std::vector<std::vector<std::string>> rows = given;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = Printable(cell);
+  }
   for (const auto& row : rows) {
     if (widths.size() < row.size()) widths.resize(row.size());
     for (std::size_t i = 0; i < row.size(); ++i) {

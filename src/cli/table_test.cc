@@ -36,6 +36,16 @@ TEST_F(TableTest, NamespacesLabelsAndPrefixesAreAdded) {
       "x   p/a        3          a=1,b=2\ny   p/longer   first...   <none>\n");
 }
 
+TEST_F(TableTest, ControlCharactersAreShownAndNotSent) {
+  std::vector<std::size_t> widths;
+  EXPECT_EQ(LayOut({{"a\x1b[2Jb", "c\td"},
+                    {"e\rf",
+                     "\xc2\x9b"
+                     "31m"}},
+                   widths),
+            "a^[[2Jb   c^Id\ne^Mf      ?31m\n");
+}
+
 TEST_F(TableTest, RowsAreInTheGivenOrder) {
   EXPECT_EQ(Print({.no_headers = true}, {1, 0}), "longer   first...\na        3\n");
 }

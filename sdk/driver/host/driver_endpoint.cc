@@ -1,6 +1,7 @@
 #include "sdk/driver/host/driver_endpoint.h"
 
 #include "base/text/text.h"
+#include "net/socket/address_kind.h"
 
 namespace drakkar::driver {
 namespace {
@@ -19,7 +20,18 @@ void Answer(net::ResponseWriter& writer, const Result<void>& checked) {
   writer.Send(503, PlainText(), checked.error().message + "\n");
 }
 
+// "10.0.0.7" of "10.0.0.7:40312".
+std::string HostOf(std::string_view peer) {
+  peer = peer.substr(0, peer.rfind(':'));
+  if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
+  return std::string(peer);
+}
+
 }  // namespace
+
+bool MayReadMetrics(std::string_view peer) {
+  return peer == "@" || net::IsThisMachine(HostOf(peer));
+}
 
 Result<net::Address> ParseListenAddress(const std::string& text) {
   const std::size_t colon = text.rfind(':');
@@ -55,6 +67,11 @@ void DriverEndpoint::Handle(net::ServerRequest request,
     return Answer(*writer, healthy.ok() ? Run(options_.check_ready) : healthy);
   }
   if (request.path == "/metrics") {
+    if (!MayReadMetrics(request.connection->remote_address)) {
+      return writer->Send(403, PlainText(),
+                          std::string("metrics are served to this machine only; scrape them "
+                                      "through a proxy on the node that authenticates\n"));
+    }
     if (options_.before_metrics) options_.before_metrics();
     return writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
                         options_.metrics.Text());

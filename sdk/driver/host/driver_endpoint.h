@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/exec/uv_loop.h"
 #include "base/result/result.h"
@@ -12,8 +13,9 @@
 namespace drakkar::driver {
 
 // A driver's HTTP port: /healthz (the process responds and has had no fatal error), /readyz (the
-// driver is registered and its devices are published) and /metrics. Plain HTTP: bind it to loopback
-// or to the pod's address. Loop-bound.
+// driver is registered and its devices are published) and /metrics. Plain HTTP without
+// authentication: everyone who reaches the port may probe, but only processes of this machine read
+// metrics. Loop-bound.
 class DriverEndpoint final : public net::RequestHandler {
  public:
   struct Options {
@@ -36,6 +38,9 @@ class DriverEndpoint final : public net::RequestHandler {
   const Options options_;
   std::unique_ptr<net::HttpServer> server_;
 };
+
+// Whether the client at this address ("10.0.0.7:40312", "@" for a unix socket) may read metrics.
+bool MayReadMetrics(std::string_view peer);
 
 // Parses "127.0.0.1:8080". An empty host means all addresses.
 Result<net::Address> ParseListenAddress(const std::string& text);

@@ -57,6 +57,17 @@ TEST(ListenAddress, NeedsAPort) {
   EXPECT_FALSE(ParseListenAddress("x:99999").ok());
 }
 
+TEST(DriverEndpoint, MetricsAreOnlyForThisMachine) {
+  EXPECT_TRUE(MayReadMetrics("127.0.0.1:4000"));
+  EXPECT_TRUE(MayReadMetrics("[::1]:4000"));
+  EXPECT_TRUE(MayReadMetrics("@"));
+  // Documentation addresses, which no interface has.
+  EXPECT_FALSE(MayReadMetrics("192.0.2.7:4000"));
+  EXPECT_FALSE(MayReadMetrics("[2001:db8::7]:4000"));
+  EXPECT_FALSE(MayReadMetrics(""));
+  EXPECT_FALSE(MayReadMetrics("nonsense"));
+}
+
 TEST(DriverEndpoint, ServesHealthReadinessAndMetrics) {
   UvLoop loop;
   Metrics metrics;
