@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The most expensive bodies that fit a request, for every kind: each gets a response, and meanwhile another client
+is served. `hostile_bodies_test.py BINARY --all` sends the bodies of every list and map of every kind (minutes)
+and prints the longest wait of the other client for each; `--milliseconds N` fails above that."""
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import hostile_bodies  # noqa: E402
+from cluster import ROOT, free_port, wait_until  # noqa: E402
+from identities import Identities, Identity  # noqa: E402
+
+# Generous, because builds for tests are not optimized and machines are shared. Before the server had a work
+# budget, the worst of these took minutes.
+SECONDS_MAX = 4.0
+FEW_BYTES = 400_000
+
+
+class Probe(threading.Thread):
+    """Another client, which reads a small object all the time; remembers its longest wait."""
+
+    def __init__(self, identity, port):
+        super().__init__(daemon=True)
+        self.identity, self.port, self.longest, self.count, self.stopped = identity, port, 0.0, 0, False
+        self.failures = []
+
+    def run(self):
+        number = 0
+        while not self.stopped:
+            begun = time.monotonic()
+            number += 1
+            # A different query each time, so that no cache answers.
+            status, text = self.identity.ask(self.port, "GET", f"/api/v1/namespaces/default/configmaps?limit=1&timeout={number}s")
+            if status != 200:
+                self.failures.append((status, text[:200]))
+            self.longest = max(self.longest, time.monotonic() - begun)
+            self.count += 1
+            time.sleep(0.002)
+
+    def take(self):
+        longest, self.longest = self.longest, 0.0
+        return longest
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--milliseconds", type=float, default=SECONDS_MAX * 1000)
+    options = parser.parse_args()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-hostile-"))
+    port = free_port()
+    log = open(work / "log", "w")
+    server = subprocess.Popen([options.binary, "apiserver", f"--data-dir={work}/data", f"--port={port}"], cwd=ROOT,
+                              stdout=log, stderr=log)
+    try:
+        wait_until("the API server answers", lambda: (work / "data/admin.kubeconfig").exists(), 60)
+        make = Identities(work / "data", work, port)
+        ca = work / "data/pki/ca.crt"
+        admin = Identity(ca, make.certificate("admin", "admin", ["system:masters"]))
+        other = Identity(ca, make.certificate("other", "system:node:n1", ["system:masters"]))
+        wait_until("it serves", lambda: admin.ask(port, "GET", "/readyz")[0] == 200, 60)
+        large = hostile_bodies.config_map("a", 120_000)
+        large["metadata"]["name"] = "large"
+        status, text = admin.ask(port, "POST", "/api/v1/namespaces/default/configmaps", large)
+        assert status == 201, text[:500]
+        index = json.loads(admin.ask(port, "GET", "/openapi/v3")[1])["paths"]
+        documents = [json.loads(admin.ask(port, "GET", entry["serverRelativeURL"])[1])
+                     for path, entry in index.items() if path.startswith("api")]
+        attacks = list(hostile_bodies.requests(hostile_bodies.LIMIT if options.all else FEW_BYTES))
+        if options.all:
+            attacks += hostile_bodies.bodies(documents)
+        probe = Probe(other, port)
+        probe.start()
+        worst = []
+        for name, method, path, kind, body in attacks:
+            begun = time.monotonic()
+            status, text = admin.ask(port, method, path, body, **({"kind": kind} if kind else {}))
+            took, waited = time.monotonic() - begun, probe.take()
+            worst.append((waited, took, status, name))
+            assert server.poll() is None, f"the server ended after: {name}"
+            assert 200 <= status < 500 or status in (500, 503, 504), (name, status, text[:300])
+            assert status < 400 or len(text) < 1 << 20, (name, status, len(text))
+        probe.stopped = True
+        probe.join()
+        worst.sort(reverse=True)
+        for waited, took, status, name in worst if options.all else worst[:8]:
+            print(f"{waited * 1000:8.1f} ms waited, {took * 1000:8.1f} ms taken, {status}: {name}")
+        print(f"{len(attacks)} attacks, {probe.count} requests of the other client")
+        assert not probe.failures, probe.failures[:3]
+        assert worst[0][0] * 1000 <= options.milliseconds, "another client waited too long"
+    except BaseException:
+        print((work / "log").read_text()[-3000:])
+        raise
+    finally:
+        server.terminate()
+        try:
+            server.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
