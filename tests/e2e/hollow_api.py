@@ -123,5 +123,8 @@ class HollowApi:
             "contexts": [{"name": "hollow", "context": {"cluster": "hollow", "user": "viewer"}}]}))
 
     def close(self):
-        self.stopped.set()
-        self.server.shutdown()
+        """Ends watches and refuses connections from now on. May be repeated."""
+        if not self.stopped.is_set():
+            self.stopped.set()
+            self.server.shutdown()
+            self.server.server_close()

@@ -24,11 +24,11 @@ const left = 46;
 const bottom = 26;
 const top = 10;
 
-/** 1, 2 or 5 times a power of ten that is at least `value`. */
+/** 1, 2 or 4 times a power of ten that is at least `value`. */
 export function niceCeiling(value: number): number {
   if (value <= 1) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  for (const factor of [1, 2, 5, 10]) if (value <= factor * power) return factor * power;
+  for (const factor of [1, 2, 4, 10]) if (value <= factor * power) return factor * power;
   return 10 * power;
 }
 
@@ -37,7 +37,7 @@ export function chart(frame: Frame): HTMLElement {
   const x = (time: number) => left + ((time - frame.from) / (frame.to - frame.from)) * (width - left);
   const y = (value: number) => top + (1 - value / most) * (height - top - bottom);
   const parts: HTMLElement[] = [];
-  for (const value of [0, most / 2, most]) {
+  for (const value of most === 1 ? [0, 1] : [0, most / 2, most]) {
     parts.push(h("line", { class: "grid", x1: left, x2: width, y1: y(value), y2: y(value) }),
       h("text", { class: "axis", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, String(value)));
   }

@@ -102,12 +102,14 @@ export class DeviceMap {
 
   /** What is free by class, as `drakkar free` counts it, if the map leaves room for it. */
   private async showClasses(): Promise<void> {
-    this.classes.hidden = this.cluster.rows.length === 0 || this.layout.height > this.element.clientHeight / 3;
+    this.classes.hidden = this.layout.rows.length === 0 || this.layout.rows !== this.cluster.rows
+      || this.layout.height > this.element.clientHeight / 3;
     if (this.classes.hidden || this.asking) return;
     this.asking = true;
     try {
       const free = await ask<Free>("free", { by: "class" });
-      const columns = ["total", "free", "held", "waiting", "tainted", "unhealthy", "unusable"] as const;
+      const columns = (["total", "free", "held", "waiting", "tainted", "unhealthy", "unusable"] as const)
+        .filter((name, index) => index < 3 || free.groups.some((group) => group[name] > 0));
       fill(this.classes, h("table", { class: "counts" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "class"), ...columns.map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, ...free.groups.map((group) => h("tr", {}, h("th", { scope: "row" }, group.name),
@@ -121,11 +123,12 @@ export class DeviceMap {
 
   private sizeIndex(): number {
     if (this.zoom >= 0) return this.zoom;
-    const total = this.cluster.total;
+    const rows = this.filtered();
+    const total = rows.reduce((sum, row) => sum + row.states.length, 0);
     const narrow = matchMedia("(pointer: coarse)").matches || this.scroller.clientWidth < 600;
     let index = total <= 64 ? 4 : total <= 400 ? 3 : total <= 2_000 ? 2 : total <= 10_000 || narrow ? 1 : 0;
     // Rather smaller cells than a node on two lines.
-    const most = this.cluster.rows.reduce((longest, row) => Math.max(longest, row.states.length), 1);
+    const most = rows.reduce((longest, row) => Math.max(longest, row.states.length), 1);
     while (index > 1 && sizes[index]!.cell * Math.min(most, 10) > this.scroller.clientWidth * 2 / 3) --index;
     return index;
   }
@@ -359,7 +362,9 @@ export class DeviceMap {
     if (!spot || !row) {
       const without = this.cluster.head?.nodesWithoutDevices ?? 0;
       const shown = this.layout.rows.length;
-      const text = `${plural(shown, "row")}, ${plural(this.layout.rows.reduce((sum, each) => sum + each.states.length, 0), "device")}`
+      const nodes = this.layout.rows.filter((each) => each.node).length;
+      const places = [nodes && plural(nodes, "node"), shown - nodes && `${count(shown - nodes)} ${shown - nodes === 1 ? "pool" : "pools"} without a node`];
+      const text = `${places.filter(Boolean).join(" and ")}, ${plural(this.layout.rows.reduce((sum, each) => sum + each.states.length, 0), "device")}`
         + (without && shown ? `; ${plural(without, "node")} without devices` : "");
       this.line.replaceChildren(shown ? text : "");
       return;
