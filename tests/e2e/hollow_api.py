@@ -89,6 +89,9 @@ class HollowApi:
                 pass
 
             def do_GET(self):
+                if stopped.is_set():
+                    self.close_connection = True  # this one was open before
+                    return
                 path, _, query = self.path.partition("?")
                 if "watch=true" in query and path in lists:
                     self.send_response(200)

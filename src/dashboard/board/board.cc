@@ -32,7 +32,7 @@ net::Segment ToMessage(std::string_view event, const std::string& json) {
 
 Board::Board(Options options, answers::Snapshot first)
     : options_(std::move(options)), history_(options_.random) {
-  Build(std::move(first), "");
+  Build(std::move(first));
 }
 
 Board::~Board() = default;
@@ -45,6 +45,13 @@ void Board::Changed(bool urgent) {
     timer_.reset();  // it may be set to a later time
   }
   Schedule();
+}
+
+void Board::SetProblem(std::string problem) {
+  options_.loop.AssertInLoop();
+  if (problem == problem_) return;
+  problem_ = std::move(problem);
+  Publish(view_->map);
 }
 
 void Board::SetViewers(std::size_t viewers) {
@@ -70,19 +77,17 @@ void Board::Refresh() {
   dirty_ = false;
   urgent_ = false;
   refreshing_ = true;
-  options_.source.Take(lifetime_.Guard([this](answers::Snapshot snapshot, std::string problem) {
+  options_.source.Take(lifetime_.Guard([this](answers::Snapshot snapshot) {
     refreshing_ = false;
-    Build(std::move(snapshot), std::move(problem));
+    Build(std::move(snapshot));
     if (dirty_) Schedule();
   }));
 }
 
-void Board::Build(answers::Snapshot snapshot, std::string problem) {
+void Board::Build(answers::Snapshot snapshot) {
   const MonotonicTime begin = options_.loop.clock().Monotonic();
   auto view = std::make_shared<View>();
-  view->version = view_ == nullptr ? 1 : view_->version + 1;
   view->snapshot = std::move(snapshot);
-  view->problem = std::move(problem);
   view->table = std::make_unique<const answers::DeviceTable>(
       view->snapshot, answers::DeviceTable::Options{.compiler = &options_.compiler});
   view->map = MakeMap(view->snapshot, *view->table);
@@ -90,19 +95,22 @@ void Board::Build(answers::Snapshot snapshot, std::string problem) {
   history_.Observe(view->snapshot, *view->table);
   options_.source.SetNodes(view->table->NodesToAsk());
   const std::shared_ptr<const View> before = std::exchange(view_, std::move(view));
-  full_ = nullptr;
-  if (before != nullptr) {
-    Update update{.version = view_->version};
-    JsonOut json(/*indented=*/false);
-    json.BeginObject();
-    HeadToJson(json);
-    if (ChangesToJson(json, before->map, view_->map)) {
-      update.change = ToMessage("change", json.EndObject().Take());
-    }
-    options_.on_update(std::move(update));
-  }
+  if (before != nullptr) Publish(before->map);
   last_ = options_.loop.clock().Monotonic();
   cost_ = last_ - begin;
+}
+
+void Board::Publish(const DeviceMap& before) {
+  ++version_;
+  full_ = nullptr;
+  Update update{.version = version_};
+  JsonOut json(/*indented=*/false);
+  json.BeginObject();
+  HeadToJson(json);
+  if (ChangesToJson(json, before, view_->map)) {
+    update.change = ToMessage("change", json.EndObject().Take());
+  }
+  options_.on_update(std::move(update));
 }
 
 void Board::HeadToJson(JsonOut& json) const {
@@ -113,9 +121,9 @@ void Board::HeadToJson(JsonOut& json) const {
       std::count_if(view.pending.begin(), view.pending.end(), [](const answers::PendingPod& pod) {
         return pod.stage == answers::PendingPod::Stage::kUnschedulable;
       }));
-  json.Field("version", view.version)
+  json.Field("version", version_)
       .Field("now", api::FormatTime(view.snapshot.now))
-      .FieldIfAny("problem", view.problem)
+      .FieldIfAny("problem", problem_)
       .Texts("notes", notes)
       .Field("pending", view.pending.size())
       .Field("unschedulable", unschedulable)
@@ -125,7 +133,7 @@ void Board::HeadToJson(JsonOut& json) const {
 }
 
 Update Board::Full() {
-  return {.version = view_->version, .change = full_message()};
+  return {.version = version_, .change = full_message()};
 }
 
 const net::Segment& Board::full_message() {

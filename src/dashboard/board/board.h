@@ -26,7 +26,7 @@ namespace drakkar::dashboard {
 class Source {
  public:
   virtual ~Source() = default;
-  virtual void Take(std::function<void(answers::Snapshot snapshot, std::string problem)> done) = 0;
+  virtual void Take(std::function<void(answers::Snapshot snapshot)> done) = 0;
   virtual void ReadCircumstances(std::string ns, std::string name,
                                  std::function<void(Circumstances)> done) = 0;
   virtual void ReadEvents(std::string ns, std::string name,
@@ -63,6 +63,8 @@ class Board {
   ~Board();
 
   void Changed(bool urgent);
+  // Why the snapshot is not current; empty if it is. Published at once, without computing.
+  void SetProblem(std::string problem);
   void SetViewers(std::size_t viewers);
   // The whole state as a stream message.
   Update Full();
@@ -78,7 +80,8 @@ class Board {
  private:
   void Schedule();
   void Refresh();
-  void Build(answers::Snapshot snapshot, std::string problem);
+  void Build(answers::Snapshot snapshot);
+  void Publish(const DeviceMap& before);
   void HeadToJson(answers::JsonOut& json) const;
   void AskWhy(const net::Query& query, std::function<void(Reply)> done);
   void AskClaim(const net::Query& query, std::function<void(Reply)> done);
@@ -86,7 +89,9 @@ class Board {
   const Options options_;
   History history_;
   std::shared_ptr<const View> view_;
-  net::Segment full_;  // of view_; null until somebody needs it
+  std::uint64_t version_ = 1;  // of what was published
+  std::string problem_;
+  net::Segment full_;  // of the version; null until somebody needs it
   std::size_t viewers_ = 0;
   bool dirty_ = false;
   bool urgent_ = false;

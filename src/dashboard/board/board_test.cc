@@ -6,6 +6,7 @@
 #include "answers/testing/snapshots.h"
 #include "api/json/reader.h"
 #include "base/testing/seeded_loop.h"
+#include "dashboard/board/replies.h"
 #include "device/cel_expressions.h"
 
 namespace drakkar::dashboard {
@@ -22,9 +23,9 @@ using ::testing::Not;
 class FakeSource final : public Source {
  public:
   explicit FakeSource(EventLoop& loop) : loop_(loop) {}
-  void Take(std::function<void(answers::Snapshot, std::string)> done) override {
+  void Take(std::function<void(answers::Snapshot)> done) override {
     ++takes;
-    loop_.Post([this, done] { done(snapshot, problem); });
+    loop_.Post([this, done] { done(snapshot); });
   }
   void ReadCircumstances(std::string, std::string,
                          std::function<void(Circumstances)> done) override {
@@ -37,7 +38,6 @@ class FakeSource final : public Source {
   void SetWatched(bool value) override { watched = value; }
 
   answers::Snapshot snapshot;
-  std::string problem;
   answers::Objects events;
   std::vector<std::string> nodes;
   bool watched = false;
@@ -160,13 +160,29 @@ TEST_F(BoardTest, RefreshesSeldomIfNobodyLooksOrOnlyLeasesChange) {
   EXPECT_EQ(source_.takes, 2);
 }
 
-TEST_F(BoardTest, SaysWhyItIsNotCurrent) {
+TEST_F(BoardTest, SaysAtOnceWhyItIsNotCurrent) {
   Open(kCluster);
-  board_->SetViewers(1);
-  source_.problem = "connection refused";
-  Become(kCluster);
-  loop_.Advance(Board::kMinPause);
-  EXPECT_THAT(*updates_.at(0).change, HasSubstr(R"("problem":"connection refused")"));
+  board_->SetProblem("connection refused");
+  ASSERT_EQ(updates_.size(), 1u);
+  EXPECT_EQ(updates_[0].version, 2u);
+  EXPECT_THAT(*updates_[0].change, HasSubstr(R"("problem":"connection refused")"));
+  EXPECT_THAT(*board_->Full().change, HasSubstr(R"("problem":"connection refused")"));
+  board_->SetProblem("connection refused");
+  EXPECT_EQ(updates_.size(), 1u);
+  board_->SetProblem("");
+  EXPECT_THAT(*updates_.at(1).change, Not(HasSubstr("problem")));
+  EXPECT_EQ(source_.takes, 0);
+}
+
+TEST_F(BoardTest, ListsAtMostSoManyEntries) {
+  std::string claims = kCluster;
+  for (int i = 0; i < 600; ++i) {
+    claims += StrCat("---\nkind: ResourceClaim\nmetadata: {name: c", i, "}\n");
+  }
+  Open(claims);
+  const std::string json = Ask("/api/claims", "limit=100000").json;
+  const api::TreePtr tree = api::ParseJson(json).value();
+  EXPECT_EQ(tree->root()["items"].size(), kMaxListed);
 }
 
 TEST_F(BoardTest, DescribesADevice) {

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "answers/cluster/device_table.h"
@@ -14,9 +12,7 @@ namespace drakkar::dashboard {
 
 // The cluster as it was at one refresh, with everything computed from it. Immutable.
 struct View {
-  std::uint64_t version = 0;
   answers::Snapshot snapshot;
-  std::string problem;  // why it is not current; empty if it is
   std::unique_ptr<const answers::DeviceTable> table;
   DeviceMap map;
   std::vector<answers::PendingPod> pending;

@@ -22,10 +22,11 @@ client::ResourceRef Ref(std::string_view group, std::string_view kind, std::stri
 }  // namespace
 
 Follower::Follower(EventLoop& loop, Random& random, client::Client& client,
-                   const answers::Snapshot& first, std::function<void(bool)> on_change)
-    : loop_(loop), client_(client), on_change_(std::move(on_change)) {
+                   const answers::Snapshot& first, Callbacks callbacks)
+    : loop_(loop), client_(client), callbacks_(std::move(callbacks)) {
   live_ = std::make_unique<answers::LiveCluster>(loop, random, client, first, answers::kEveryKind);
-  live_->OnChange([this](SnapshotKind kind) { on_change_(kind != SnapshotKind::kLeases); });
+  live_->OnChange(
+      [this](SnapshotKind kind) { callbacks_.on_change(kind != SnapshotKind::kLeases); });
 }
 
 Follower::~Follower() = default;
@@ -89,7 +90,7 @@ void Follower::CheckServer() {
                  std::string problem = reply.ok() ? "" : reply.error->message;
                  if (problem == problem_) return;
                  problem_ = std::move(problem);
-                 on_change_(true);
+                 callbacks_.on_problem(problem_);
                }));
 }
 
@@ -121,7 +122,7 @@ void Follower::OnHealth(const std::string& node, const client::Reply& reply) {
     state.due = now + kSilentPause;
     if (reply.error && reply.error->code == ErrorCode::kForbidden && may_ask_nodes_) {
       may_ask_nodes_ = false;
-      on_change_(true);
+      callbacks_.on_change(true);
     }
     return;
   }
@@ -129,7 +130,7 @@ void Follower::OnHealth(const std::string& node, const client::Reply& reply) {
   answers::NodeHealth health = answers::ReadNodeHealth(reply.object->root());
   if (health == state.health) return;
   state.health = std::move(health);
-  on_change_(true);
+  callbacks_.on_change(true);
 }
 
 void Follower::ReadCircumstances(const std::string& ns, const std::string& name,

@@ -36,15 +36,18 @@ class Follower {
   // A node that does not report health (a kubelet does not) is asked again after this time.
   static constexpr Duration kSilentPause = std::chrono::minutes(5);
 
-  // `on_change` runs after changes; `urgent` is false for changes that rarely matter (leases).
+  struct Callbacks {
+    // After changes; `urgent` is false for changes that rarely matter (leases).
+    std::function<void(bool urgent)> on_change;
+    // Why the snapshot is not current; empty if it is again.
+    std::function<void(std::string problem)> on_problem;
+  };
   Follower(EventLoop& loop, Random& random, client::Client& client, const answers::Snapshot& first,
-           std::function<void(bool urgent)> on_change);
+           Callbacks callbacks);
   ~Follower();
 
   void Start();
   answers::Snapshot Take() const;
-  // Why the snapshot is not current; empty if it is.
-  const std::string& problem() const { return problem_; }
 
   void SetWatched(bool watched);
   // The nodes to ask for device health.
@@ -68,7 +71,7 @@ class Follower {
 
   EventLoop& loop_;
   client::Client& client_;
-  const std::function<void(bool)> on_change_;
+  const Callbacks callbacks_;
   std::unique_ptr<answers::LiveCluster> live_;
   std::map<std::string, NodeState> nodes_;  // as many as the cluster has
   bool may_ask_nodes_ = true;

@@ -82,7 +82,14 @@ class FollowerTest : public ::testing::Test {
   SeededLoop loop_;
   FakeClient client_{loop_};
   int changes_ = 0;
-  Follower follower_{loop_, loop_.random(), client_, {}, [this](bool) { ++changes_; }};
+  std::string problem_;
+  Follower follower_{
+      loop_,
+      loop_.random(),
+      client_,
+      {},
+      {.on_change = [this](bool) { ++changes_; },
+       .on_problem = [this](std::string problem) { problem_ = std::move(problem); }}};
 };
 
 TEST_F(FollowerTest, FollowsServersThatDoNotServeDeviceTaintRules) {
@@ -159,13 +166,13 @@ TEST_F(FollowerTest, StopsAskingIfTheCallerMayNot) {
 TEST_F(FollowerTest, SaysThatTheServerDoesNotAnswer) {
   follower_.SetWatched(true);
   loop_.RunUntilIdle();
-  EXPECT_EQ(follower_.problem(), "");
+  EXPECT_EQ(problem_, "");
   client_.is_down = true;
   loop_.Advance(Follower::kAskInterval);
-  EXPECT_EQ(follower_.problem(), "down");
+  EXPECT_EQ(problem_, "down");
   client_.is_down = false;
   loop_.Advance(Follower::kAskInterval);
-  EXPECT_EQ(follower_.problem(), "");
+  EXPECT_EQ(problem_, "");
 }
 
 TEST_F(FollowerTest, ReadsSettingsAndEventsForAnExplanation) {

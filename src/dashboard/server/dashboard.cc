@@ -68,11 +68,9 @@ struct Dashboard::Impl final : Source, Backend {
   }
 
   // Source, called by the board.
-  void Take(std::function<void(answers::Snapshot, std::string)> done) override {
+  void Take(std::function<void(answers::Snapshot)> done) override {
     WithFollower([this, done = std::move(done)](Follower& follows) {
-      worker.loop().Post([done, snapshot = follows.Take(), problem = follows.problem()] {
-        done(snapshot, problem);
-      });
+      worker.loop().Post([done, snapshot = follows.Take()] { done(snapshot); });
     });
   }
   void ReadCircumstances(std::string ns, std::string name,
@@ -137,8 +135,15 @@ struct Dashboard::Impl final : Source, Backend {
           options.first);
     });
     OnClient([this](EventLoop& loop, client::Client& client) {
-      follower = std::make_unique<Follower>(loop, options.random, client, options.first,
-                                            [this](bool urgent) { OnChange(urgent); });
+      follower = std::make_unique<Follower>(
+          loop, options.random, client, options.first,
+          Follower::Callbacks{.on_change = [this](bool urgent) { OnChange(urgent); },
+                              .on_problem =
+                                  [this](std::string problem) {
+                                    WithBoard([problem = std::move(problem)](Board& shown) {
+                                      shown.SetProblem(problem);
+                                    });
+                                  }});
       follower->Start();
     });
     options.first = {};
