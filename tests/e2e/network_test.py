@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -67,6 +68,14 @@ def addresses(directory):
 class NetworkCluster(Cluster):
     network_flags = ()
 
+    def start(self):
+        super().start()
+        wait_until("the node's port answers", self.node_answers)
+
+    def node_answers(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.ports[1])) == 0
+
 
 class Machine:
     """What a node may leave on the machine."""
@@ -106,17 +115,23 @@ def execute(cluster, name, *command):
     return cluster.run("exec", name, "--", *command).strip()
 
 
+def namespace_of(cluster, name):
+    """The path of the network namespace of a pod's sandbox."""
+    for path in (cluster.data / "network/attachments").glob("*.json"):
+        if f"K8S_POD_NAME={name};" in json.loads(path.read_text())["arguments"]:
+            return NETNS / f"drakkar-{path.stem}"
+    raise AssertionError(f"pod {name} has no network")
+
+
 def reaches_the_api_server(cluster, name):
     """From inside the pod's network namespace, with the certificate checked against what the pod is told."""
     variables = dict(line.split("=", 1) for line in execute(cluster, name, "env").splitlines() if "=" in line)
     host, port = variables["KUBERNETES_SERVICE_HOST"], variables["KUBERNETES_SERVICE_PORT"]
     service_account = "/var/run/secrets/kubernetes.io/serviceaccount"
     (cluster.work / "ca.crt").write_text(execute(cluster, name, "cat", f"{service_account}/ca.crt") + "\n")
-    namespace = Machine.namespaces()
     code = (f"import ssl, urllib.request as u; c = ssl.create_default_context(cafile={str(cluster.work / 'ca.crt')!r});"
             f"print(u.urlopen('https://{host}:{port}/version', context=c, timeout=5).status)")
-    assert namespace
-    answer = output("nsenter", f"--net={NETNS / namespace[0]}", sys.executable, "-c", code)
+    answer = output("nsenter", f"--net={namespace_of(cluster, name)}", sys.executable, "-c", code)
     assert answer.strip() == "200", answer
 
 
@@ -157,9 +172,7 @@ def built_in_network(drakkar):
 
         # A namespace is lost behind the agent's back: the pod gets a new sandbox with a new network.
         cluster.kill()
-        attached = {p.stem: json.loads(p.read_text()) for p in (cluster.data / "network/attachments").glob("*.json")}
-        lost = next(i for i, a in attached.items() if "K8S_POD_NAME=server;" in a["arguments"])
-        output("umount", str(NETNS / f"drakkar-{lost}"))
+        output("umount", str(namespace_of(cluster, "server")))
         cluster.start()
         def replaced():
             status = running(cluster, "server")
@@ -172,9 +185,10 @@ def built_in_network(drakkar):
         assert len(addresses(network / "addresses")) == 2, addresses(network / "addresses")
         cluster.run("delete", "pod", "server", "client", "on-host")
         wait_until("the pods are gone", lambda: not cluster.list("pods"), 60)
-        assert not list((network / "attachments").glob("*.json")), "no attachment is left"
+        # Without a grace period the objects are deleted at once; the node follows.
+        wait_until("no attachment is left", lambda: not list((network / "attachments").glob("*.json")))
+        wait_until("no namespace is left", lambda: Machine.namespaces() == before[2])
         assert addresses(network / "addresses") == [], "no address is left"
-        assert Machine.namespaces() == before[2], "no namespace is left"
         bridge = [link for link in Machine.links() if link not in before[0]]
         assert len(bridge) == 1 and bridge[0].startswith("drk-"), f"no interface but the bridge is left: {bridge}"
         ours = [rule for rule in Machine.rules() if rule not in before[1]]
@@ -228,8 +242,9 @@ def configured_network(drakkar):
                    lambda: any(e["reason"] == "NetworkNotReady" for e in cluster.list("events")))
         cluster.run("delete", "pod", "server", "client", "waits")
         wait_until("the pods are gone", lambda: not cluster.list("pods"), 60)
-        assert not list((cluster.data / "network/attachments").glob("*.json"))
-        assert not [link for link in Machine.links() if link.startswith("veth")], Machine.links()
+        wait_until("no attachment is left",
+                   lambda: not list((cluster.data / "network/attachments").glob("*.json")))
+        wait_until("no interface is left", lambda: not [each for each in Machine.links() if each.startswith("veth")])
     shutil.rmtree("/var/lib/cni/networks/dual", ignore_errors=True)
 
 
@@ -259,10 +274,14 @@ def main():
         print(f"skipped: needs {', '.join(missing)}")
         raise SystemExit(77)
     if os.environ.get("DRAKKAR_IN_NETNS") != "1":
-        # A network namespace of its own: no rule and no interface of the machine is touched.
+        # Namespaces of its own: no rule, interface or pinned namespace of the machine is touched, and a failed test
+        # leaves none behind.
         environment = dict(os.environ, DRAKKAR_IN_NETNS="1")
-        raise SystemExit(subprocess.run(["unshare", "--net", sys.executable, *sys.argv], env=environment).returncode)
+        command = ["unshare", "--net", "--mount", sys.executable, *sys.argv]
+        raise SystemExit(subprocess.run(command, env=environment).returncode)
     output("ip", "link", "set", "lo", "up")
+    NETNS.mkdir(exist_ok=True)
+    output("mount", "-t", "tmpfs", "tmpfs", str(NETNS))
     drakkar = sys.argv[1]
     started = time.monotonic()
     for part in (built_in_network, configured_network, no_plugins):
