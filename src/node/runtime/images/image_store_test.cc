@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "node/runtime/images/image_collector.h"
 #include "node/runtime/images/image_name.h"
 #include "node/runtime/images/unpack.h"
 #include "node/runtime/testing/tar_writer.h"
@@ -445,6 +446,49 @@ TEST_F(ImageStoreTest, ZstdIsUnpackedAndDamagedZstdIsRefused) {
                    .ok());
   packed[packed.size() / 2] ^= 0x55;
   EXPECT_FALSE(store_->Import(Put("bad.tar.zst", packed), {.name = "localhost/y:1"}).ok());
+}
+
+TEST_F(ImageStoreTest, UnusedImagesAreCollectedOldestFirstUntilTheDiskHasSpace) {
+  const auto add = [&](const std::string& name, const std::string& pulled) {
+    const std::string tar = TarWriter().File(name, std::string(1000, 'x')).Finish();
+    auto image = store_->Import(Put(name + ".tar", tar),
+                                {.name = "example.com/" + name + ":1", .pulled_digest = pulled});
+    EXPECT_TRUE(image.ok());
+    return image->id;
+  };
+  const std::string digest = "sha256:" + std::string(64, '0');
+  const std::string used = add("used", digest);
+  add("kept", "");  // imported
+  add("one", digest);
+  add("two", digest);
+  ASSERT_TRUE(store_->AddUse(used, "container").ok());
+  const auto names = [&] {
+    std::vector<std::string> list;
+    const auto images = store_->List();
+    for (const Image& image : *images) list.push_back(image.names.front());
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  const ImageCollection settings;
+  const WallTime later = RealClock().Now() + std::chrono::hours(1);
+  const DiskUsage full{.used_bytes = 8'500, .total_bytes = 10'000};
+  auto removed =
+      CollectImages(*store_, {.used_bytes = 8'400, .total_bytes = 10'000}, settings, later);
+  ASSERT_TRUE(removed.ok());
+  EXPECT_THAT(removed->names, IsEmpty()) << "below the threshold";
+  EXPECT_THAT(CollectImages(*store_, full, settings, RealClock().Now())->names, IsEmpty())
+      << "too young";
+  removed = CollectImages(*store_, full, settings, later);
+  ASSERT_TRUE(removed.ok());
+  EXPECT_EQ(removed->names.size(), 1u) << "one is enough";
+  removed = CollectImages(*store_, {.used_bytes = 10'000, .total_bytes = 10'000}, settings, later);
+  EXPECT_EQ(removed->names.size(), 1u);
+  EXPECT_LT(removed->freed_bytes, removed->wanted_bytes);
+  EXPECT_THAT(names(), ElementsAre("example.com/kept:1", "example.com/used:1"));
+  ASSERT_TRUE(store_->DropUse(used, "container").ok());
+  EXPECT_EQ(PruneImages(*store_, false)->names.size(), 1u);
+  EXPECT_THAT(names(), ElementsAre("example.com/kept:1"));
+  EXPECT_EQ(PruneImages(*store_, true)->names.size(), 1u);
 }
 
 }  // namespace
