@@ -7,8 +7,16 @@
 #include "base/exec/processors.h"
 #include "base/text/text.h"
 #include "storage/open_store.h"
+#include "telemetry/log/log.h"
 
 namespace drakkar::cmd {
+namespace {
+
+constexpr Logger kLog("drakkar");
+// How often the kubeconfigs are looked at. Their certificates are renewed a month ahead.
+constexpr Duration kRenewalInterval = std::chrono::hours(1);
+
+}  // namespace
 
 Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   FileSystem& files = RealFileSystem();
@@ -51,12 +59,12 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
 ApiServerPart::~ApiServerPart() = default;
 
 void ApiServerPart::Start(std::function<void(Result<void>)> done) {
-  Result<net::CertificateAndKey> identity = pki_.IssueClient(apiserver::kNodeClientUser, {});
+  Result<apiserver::Pki::Source> identity =
+      pki_.ClientSource(std::string(apiserver::kNodeClientUser), {});
   if (!identity.ok()) return done(identity.error());
   net::TlsClientOptions tls;
   tls.ca_pem = pki_.ca().certificate_pem;
-  tls.certificate_pem = identity->certificate_pem;
-  tls.key_pem = identity->key_pem;
+  tls.source = *identity;
   own_port_->store(options_.address.port);
   const apiserver::IsOwnAddress is_own = apiserver::OwnAddress(own_port_);
   server_->AddProxy({"pods/log"}, [tls, is_own](UvLoop& loop) {
@@ -77,6 +85,7 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
 }
 
 void ApiServerPart::Stop(std::function<void()> done) {
+  renewal_.reset();
   server_->Stop(std::move(done));
 }
 
@@ -97,19 +106,43 @@ std::string ApiServerPart::driver_kubeconfig_path() const {
 }
 
 Result<void> ApiServerPart::WriteKubeconfigs() {
-  RETURN_IF_ERROR(WriteKubeconfig(kubeconfig_path(), "kubernetes-admin", "system:masters"));
-  if (options_.driver_node.empty()) return Ok();
-  return WriteKubeconfig(driver_kubeconfig_path(),
-                         StrCat(apiserver::kNodeDriverPrefix, options_.driver_node),
-                         std::string(apiserver::kNodeDriversGroup));
+  RETURN_IF_ERROR(AddKubeconfig(kubeconfig_path(), "kubernetes-admin", {"system:masters"}));
+  RETURN_IF_ERROR(AddKubeconfig(JoinPath(options_.data_dir, "scheduler.kubeconfig"),
+                                "system:kube-scheduler", {}));
+  if (!options_.driver_node.empty()) {
+    RETURN_IF_ERROR(AddKubeconfig(driver_kubeconfig_path(),
+                                  StrCat(apiserver::kNodeDriverPrefix, options_.driver_node),
+                                  {std::string(apiserver::kNodeDriversGroup)}));
+  }
+  RenewKubeconfigs();
+  return Ok();
 }
 
-Result<void> ApiServerPart::WriteKubeconfig(const std::string& path, const std::string& user,
-                                            std::string group) {
-  ASSIGN_OR_RETURN(net::CertificateAndKey client, pki_.IssueClient(user, {std::move(group)}));
-  return RealFileSystem().WriteFileAtomically(
-      path, apiserver::MakeKubeconfig(url(), pki_.ca().certificate_pem, client, user), 0600,
-      /*sync=*/false);
+Result<void> ApiServerPart::AddKubeconfig(std::string path, std::string user,
+                                          std::vector<std::string> groups) {
+  ASSIGN_OR_RETURN(apiserver::Pki::Source source, pki_.ClientSource(user, std::move(groups)));
+  kubeconfigs_.push_back({std::move(path), std::move(user), std::move(source), nullptr});
+  return WriteKubeconfig(kubeconfigs_.back());
+}
+
+Result<void> ApiServerPart::WriteKubeconfig(Kubeconfig& file) {
+  const std::shared_ptr<const net::CertificateAndKey> current = file.source->Current();
+  if (current == file.written) return Ok();
+  RETURN_IF_ERROR(RealFileSystem().WriteFileAtomically(
+      file.path, apiserver::MakeKubeconfig(url(), pki_.ca().certificate_pem, *current, file.user),
+      0600, /*sync=*/false));
+  file.written = current;
+  return Ok();
+}
+
+void ApiServerPart::RenewKubeconfigs() {
+  for (Kubeconfig& file : kubeconfigs_) {
+    if (Result<void> written = WriteKubeconfig(file); !written.ok()) {
+      kLog.Error("could not renew a kubeconfig; its certificate expires within a month",
+                 {{"file", file.path}, {"error", written.error().message}});
+    }
+  }
+  renewal_ = options_.loop.RunAfter(kRenewalInterval, [this] { RenewKubeconfigs(); });
 }
 
 ClientFactory ApiServerPart::DirectClients() {

@@ -56,8 +56,17 @@ class ApiServerPart final : public Part {
  private:
   ApiServerPart(Options options, apiserver::Pki pki)
       : options_(std::move(options)), pki_(std::move(pki)) {}
+  // A kubeconfig whose certificate is renewed while the server runs.
+  struct Kubeconfig {
+    std::string path;
+    std::string user;
+    apiserver::Pki::Source source;
+    std::shared_ptr<const net::CertificateAndKey> written;
+  };
   Result<void> WriteKubeconfigs();
-  Result<void> WriteKubeconfig(const std::string& path, const std::string& user, std::string group);
+  Result<void> AddKubeconfig(std::string path, std::string user, std::vector<std::string> groups);
+  Result<void> WriteKubeconfig(Kubeconfig& file);
+  void RenewKubeconfigs();
 
   Options options_;
   apiserver::Pki pki_;
@@ -65,6 +74,8 @@ class ApiServerPart final : public Part {
   // Shared with the proxies, which run on other loops.
   const std::shared_ptr<std::atomic<std::uint16_t>> own_port_ =
       std::make_shared<std::atomic<std::uint16_t>>(0);
+  std::vector<Kubeconfig> kubeconfigs_;
+  TimerHandle renewal_;
   std::unique_ptr<apiserver::ApiServer> server_;
 };
 

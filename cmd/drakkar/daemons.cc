@@ -180,6 +180,7 @@ Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::stri
   }
   ASSIGN_OR_RETURN(client::ClusterAccess access,
                    client::LoadKubeconfig(RealFileSystem(), kubeconfig));
+  if (const auto why = client::WhyExpired(access, RealClock().Now(), kubeconfig)) return *why;
   return ClientFactory(
       [access, agent](UvLoop& loop, std::string, std::vector<std::string>, storage::Mark) {
         return client::MakeHttpClient(loop, access, agent);
@@ -214,7 +215,7 @@ Result<StatusPortOptions> UpStatusPort(const cli::Arguments& arguments, const st
   options.address = {.host = arguments.Text("address"), .port = port};
   if (port == 0) return options;
   ASSIGN_OR_RETURN(options.serving,
-                   pki.IssueServer(name, {"localhost"}, {arguments.Text("address")}));
+                   pki.ServerSource(name, {"localhost"}, {arguments.Text("address")}));
   options.client_ca_pem = pki.ca().certificate_pem;
   if (!arguments.Has(flag)) options.flag_if_taken = StrCat("--", flag);
   return options;
@@ -310,7 +311,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                     std::move(*scheduler_status)));
   if (arguments.Bool("node")) {
     const std::string node_name = arguments.Text("node-name");
-    Result<net::CertificateAndKey> serving = server->pki().IssueServer(
+    Result<apiserver::Pki::Source> serving = server->pki().ServerSource(
         "system:node:" + node_name, {node_name, "localhost"}, {arguments.Text("address")});
     if (!serving.ok()) return Fail(console, serving.error());
     parts.push_back(MakeNodePart({.main_loop = loop,
@@ -469,6 +470,10 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   for (const Result<std::string>* each : {&ca, &certificate, &key}) {
     if (!each->ok()) return Fail(console, each->error());
   }
+  Result<std::shared_ptr<net::WatchedCertificate>> serving = net::WatchedCertificate::Make(
+      RealClock(), net::FromFiles(files, arguments.Text("tls-cert-file"),
+                                  arguments.Text("tls-private-key-file")));
+  if (!serving.ok()) return Fail(console, serving.error());
   Result<client::ClusterAccess> access =
       client::LoadKubeconfig(files, arguments.Text("kubeconfig"));
   if (!access.ok()) return Fail(console, access.error());
@@ -509,7 +514,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .registries = std::move(*registries),
        .image_collection = settings->image_collection,
        .client_ca_pem = *ca,
-       .serving = {*certificate, *key},
+       .serving = *serving,
        .low_latency = arguments.Bool("low-latency")}));
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("node agent started"); });
 }

@@ -1,10 +1,67 @@
-#include <csignal>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <new>
+#include <string_view>
+
+#include "base/env/clock.h"
+#include "base/result/shortage.h"
 #include "cli/commands.h"
 #include "cmd/drakkar/command_groups.h"
+#include "telemetry/log/log.h"
+
+namespace {
+
+using namespace drakkar;
+
+constexpr Logger kLog("drakkar");
+constexpr std::int64_t kSecondsBetweenShortages = 60;
+
+// Runs when memory is exhausted, so it must not allocate.
+[[noreturn]] void OnOutOfMemory() {
+  constexpr std::string_view kText =
+      "error: out of memory: give the process more (its cgroup or systemd unit may set MemoryMax), "
+      "or lower --max-events and --max-event-bytes; it ends now, and nothing that was acknowledged "
+      "is lost\n";
+  (void)!::write(STDERR_FILENO, kText.data(), kText.size());
+  std::abort();
+}
+
+// Says it once per minute: whoever runs out of something does so again and again.
+void OnShortage(int error_number) {
+  static std::atomic<std::int64_t> told_at{0};
+  const std::int64_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(RealClock().Monotonic().time_since_epoch())
+          .count();
+  std::int64_t last = told_at;
+  if ((last != 0 && now - last < kSecondsBetweenShortages) ||
+      !told_at.compare_exchange_strong(last, now)) {
+    return;
+  }
+  if (error_number == ENOMEM) {
+    kLog.Error("the machine is out of memory; free some, or add swap");
+    return;
+  }
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  kLog.Error(
+      error_number == ENFILE
+          ? "the machine is out of file descriptors; raise fs.file-max with sysctl"
+          : "out of file descriptors; raise the limit with LimitNOFILE= in the systemd unit or "
+            "ulimit -n, or close connections",
+      {{"limit", std::to_string(limit.rlim_cur)}});
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  using namespace drakkar;
+  std::set_new_handler(OnOutOfMemory);
+  SetShortageHook(OnShortage);
   // Survive a closed pipe (`drakkar get pods | head`) in the middle of a write.
   std::signal(SIGPIPE, SIG_IGN);
   cli::App app(

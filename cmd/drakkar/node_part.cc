@@ -212,8 +212,7 @@ class NodeState {
 
   Result<void> Listen() {
     net::TlsServerOptions tls;
-    tls.certificate_pem = options_.serving.certificate_pem;
-    tls.key_pem = options_.serving.key_pem;
+    tls.source = options_.serving;
     tls.client_ca_pem = options_.client_ca_pem;
     ASSIGN_OR_RETURN(std::shared_ptr<const net::TlsContext> context, net::TlsContext::Server(tls));
     node_server_ = std::make_unique<node::NodeServer>(node::NodeServer::Options{

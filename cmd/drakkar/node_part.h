@@ -5,7 +5,7 @@
 
 #include "cmd/drakkar/daemon.h"
 #include "cmd/drakkar/pod_network_flags.h"
-#include "net/tls/certificates.h"
+#include "net/tls/certificate_source.h"
 #include "node/admission/node_features.h"
 #include "node/runtime/images/image_collector.h"
 #include "node/runtime/registry/registries.h"
@@ -33,7 +33,7 @@ struct NodeOptions {
   node::ImageCollection image_collection;
   std::string pod_api_host;   // the same for pods with a network of their own; empty: api_host
   std::string client_ca_pem;  // CA for clients of the node's port
-  net::CertificateAndKey serving;
+  std::shared_ptr<net::CertificateSource> serving;
   bool low_latency = false;  // keep idle processors awake while claims are prepared
 };
 

@@ -7,7 +7,7 @@
 #include "base/env/file_system.h"
 #include "base/ids/uuid.h"
 #include "base/text/text.h"
-#include "net/tls/certificates.h"
+#include "net/tls/certificate_source.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::cmd {
@@ -88,10 +88,11 @@ Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments) {
   }
   FileSystem& files = RealFileSystem();
   if (has_certificate) {
-    ASSIGN_OR_RETURN(options.serving.certificate_pem,
-                     files.ReadFile(arguments.Text("tls-cert-file")));
-    ASSIGN_OR_RETURN(options.serving.key_pem,
-                     files.ReadFile(arguments.Text("tls-private-key-file")));
+    ASSIGN_OR_RETURN(
+        options.serving,
+        net::WatchedCertificate::Make(
+            RealClock(), net::FromFiles(RealFileSystem(), arguments.Text("tls-cert-file"),
+                                        arguments.Text("tls-private-key-file"))));
   }
   if (!arguments.Text("client-ca-file").empty()) {
     ASSIGN_OR_RETURN(options.client_ca_pem, files.ReadFile(arguments.Text("client-ca-file")));
@@ -165,20 +166,21 @@ Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Clien
   if (options.address.port == 0) return std::unique_ptr<StatusPort>();
   net::TlsServerOptions tls;
   tls.client_ca_pem = options.client_ca_pem;
-  net::CertificateAndKey serving = options.serving;
-  if (serving.certificate_pem.empty()) {
-    const WallTime now = RealClock().Now();
-    const net::Validity validity{now - std::chrono::hours(1), now + std::chrono::hours(24 * 365)};
-    ASSIGN_OR_RETURN(const net::CertificateAndKey ca, net::CreateCa("drakkar-status", validity));
-    ASSIGN_OR_RETURN(serving, net::IssueCertificate(ca,
-                                                    {.common_name = "drakkar-status",
-                                                     .organizations = {},
-                                                     .dns_names = {"localhost"},
-                                                     .ip_addresses = {options.address.host}},
-                                                    net::CertificateUse::kServer, validity));
+  tls.source = options.serving;
+  if (tls.source == nullptr) {
+    const auto issue = [host = options.address.host]() -> Result<net::CertificateAndKey> {
+      const WallTime now = RealClock().Now();
+      const net::Validity validity{now - std::chrono::hours(1), now + std::chrono::hours(24 * 365)};
+      ASSIGN_OR_RETURN(const net::CertificateAndKey ca, net::CreateCa("drakkar-status", validity));
+      return net::IssueCertificate(ca,
+                                   {.common_name = "drakkar-status",
+                                    .organizations = {},
+                                    .dns_names = {"localhost"},
+                                    .ip_addresses = {host}},
+                                   net::CertificateUse::kServer, validity);
+    };
+    ASSIGN_OR_RETURN(tls.source, net::RenewedCertificate::Make(RealClock(), issue));
   }
-  tls.certificate_pem = serving.certificate_pem;
-  tls.key_pem = serving.key_pem;
   net::HttpServerOptions server;
   server.address = options.address;
   ASSIGN_OR_RETURN(server.tls, net::TlsContext::Server(tls));

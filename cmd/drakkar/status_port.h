@@ -9,7 +9,7 @@
 #include "client/leader_election.h"
 #include "net/server/status_pages.h"
 #include "net/socket/socket.h"
-#include "net/tls/certificates.h"
+#include "net/tls/certificate_source.h"
 
 namespace drakkar::cmd {
 
@@ -17,8 +17,8 @@ namespace drakkar::cmd {
 std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lease_name);
 
 struct StatusPortOptions {
-  net::Address address;                 // port 0 disables it
-  net::CertificateAndKey serving;       // if empty, a self-signed one is generated
+  net::Address address;                             // port 0 disables it
+  std::shared_ptr<net::CertificateSource> serving;  // null: a self-signed one is generated
   std::string client_ca_pem;            // CA for client certificates; none are accepted if empty
   std::vector<std::string> open_paths;  // /metrics and /configz, if everyone may read them
   // Set if the user did not choose this port. A port in use then only disables the status port, and

@@ -432,8 +432,7 @@ struct ApiServer::Impl {
 
   Result<void> Listen() {
     net::TlsServerOptions tls;
-    tls.certificate_pem = options.pki.server().certificate_pem;
-    tls.key_pem = options.pki.server().key_pem;
+    tls.source = options.pki.server_source();
     tls.client_ca_pem = options.pki.ca().certificate_pem;
     ASSIGN_OR_RETURN(std::shared_ptr<const net::TlsContext> context, net::TlsContext::Server(tls));
     net::HttpServerOptions http;

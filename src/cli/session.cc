@@ -202,6 +202,7 @@ Result<std::unique_ptr<Session>> Session::Open(const Arguments& arguments, Conso
   ASSIGN_OR_RETURN(const std::string path, ChooseKubeconfig(arguments, console));
   ASSIGN_OR_RETURN(client::ClusterAccess access,
                    client::LoadKubeconfig(console.files(), path, arguments.Text("context")));
+  if (const auto why = client::WhyExpired(access, RealClock().Now(), path)) return *why;
   auto impl = std::make_unique<Impl>(console, std::move(access),
                                      console.err_is_terminal() || arguments.Bool("progress"),
                                      arguments.Int("v") >= 6);

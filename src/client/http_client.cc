@@ -404,6 +404,7 @@ net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
   options.tls.ca_pem = access.ca_pem;
   options.tls.certificate_pem = access.client_certificate_pem;
   options.tls.key_pem = access.client_key_pem;
+  options.tls.source = access.client_certificate;
   options.tls.server_name = access.server_name;
   options.tls.insecure = access.insecure_skip_verify;
   return options;

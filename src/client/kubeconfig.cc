@@ -3,6 +3,7 @@
 #include "api/codec/yaml_reader.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
+#include "net/tls/certificate_source.h"
 
 namespace drakkar::client {
 namespace {
@@ -35,9 +36,7 @@ Result<std::string> ReadData(FileSystem& files, Value object, api::FieldName fie
   return files.ReadFile(PathFrom(base, path));
 }
 
-}  // namespace
-
-Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
+Result<ClusterAccess> ReadKubeconfig(FileSystem& files, const std::string& path,
                                      const std::string& context) {
   auto wrong = [&](const std::string& what) {
     return InvalidArgument(StrCat("kubeconfig ", path, ": ", what));
@@ -83,6 +82,34 @@ Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
     }
   }
   return access;
+}
+
+}  // namespace
+
+Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
+                                     const std::string& context) {
+  ASSIGN_OR_RETURN(ClusterAccess access, ReadKubeconfig(files, path, context));
+  if (access.client_certificate_pem.empty() || access.client_key_pem.empty()) return access;
+  ASSIGN_OR_RETURN(access.client_certificate,
+                   net::WatchedCertificate::Make(
+                       RealClock(), [&files, path, context]() -> Result<net::CertificateAndKey> {
+                         ASSIGN_OR_RETURN(ClusterAccess now, ReadKubeconfig(files, path, context));
+                         return net::CertificateAndKey{std::move(now.client_certificate_pem),
+                                                       std::move(now.client_key_pem)};
+                       }));
+  return access;
+}
+
+std::optional<Error> WhyExpired(const ClusterAccess& access, WallTime now,
+                                const std::string& path) {
+  if (access.client_certificate_pem.empty()) return std::nullopt;
+  std::optional<Error> why = net::WhyNotValid(access.client_certificate_pem, now,
+                                              StrCat("the client certificate in ", path));
+  if (why && why->message.find(" expired on ") != std::string::npos) {
+    why->message +=
+        "; get a new kubeconfig: a running API server renews those in its data directory";
+  }
+  return why;
 }
 
 }  // namespace drakkar::client

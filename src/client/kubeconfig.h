@@ -1,9 +1,16 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "base/env/clock.h"
 #include "base/env/file_system.h"
 #include "base/result/result.h"
+
+namespace drakkar::net {
+class CertificateSource;
+}
 
 namespace drakkar::client {
 
@@ -14,6 +21,8 @@ struct ClusterAccess {
   std::string ca_pem;
   std::string client_certificate_pem;
   std::string client_key_pem;
+  // Reads both again when the file they come from was changed; null if there are none.
+  std::shared_ptr<net::CertificateSource> client_certificate;
   std::string token;
   // If set, the token is read from this file, now and whenever it is rotated. See BearerToken.
   std::string token_file;
@@ -25,5 +34,8 @@ struct ClusterAccess {
 // If `context` is empty, the file's current context is used. Errors name the file and the problem.
 Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
                                      const std::string& context = {});
+
+// Why the client certificate cannot be used, and what to do; nullopt if it can, or there is none.
+std::optional<Error> WhyExpired(const ClusterAccess& access, WallTime now, const std::string& path);
 
 }  // namespace drakkar::client

@@ -4,6 +4,7 @@
 
 #include "base/hash/base64.h"
 #include "base/text/text.h"
+#include "telemetry/log/log.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -12,7 +13,8 @@ using std::chrono::hours;
 
 constexpr Duration kCaLifetime = hours(24 * 3650);
 constexpr Duration kLeafLifetime = hours(24 * 365);
-constexpr Duration kRenewBefore = hours(24 * 30);
+using net::kRenewBefore;
+constexpr Logger kLog("pki");
 // Allows for small clock differences between the machines of a cluster.
 constexpr Duration kBackdate = std::chrono::minutes(5);
 
@@ -50,6 +52,36 @@ bool StillGood(const net::CertificateAndKey& pair, const net::CertificateAndKey&
          covers(info->subject.ip_addresses, wanted.ip_addresses);
 }
 
+// Logs a renewal, or that it failed.
+std::function<void(const Result<void>&)> NoteRenewal(std::string of) {
+  return [of = std::move(of)](const Result<void>& renewed) {
+    if (renewed.ok()) {
+      kLog.Info("renewed a certificate before it expires", {{"certificate", of}});
+    } else {
+      kLog.Error("could not renew a certificate; it stays in use until it expires",
+                 {{"certificate", of}, {"error", renewed.error().message}});
+    }
+  };
+}
+
+// An expired CA makes every certificate worthless, and nothing here can replace it.
+Result<void> CheckCa(const net::CertificateAndKey& ca, const Clock& clock,
+                     const std::string& stem) {
+  if (const auto why = net::WhyNotValid(ca.certificate_pem, clock.Now(),
+                                        StrCat("the cluster's CA ", stem, ".crt"))) {
+    return FailedPrecondition(StrCat(why->message,
+                                     "; move the ca and apiserver files beside it away to create "
+                                     "new ones at the next start, and give nodes and users new "
+                                     "kubeconfigs"));
+  }
+  const Result<net::CertificateInfo> info = net::ParseCertificate(ca.certificate_pem);
+  if (info.ok() && info->validity.not_after < clock.Now() + kRenewBefore) {
+    kLog.Warning("the cluster's CA expires soon; plan for another one, which nodes and users need",
+                 {{"file", StrCat(stem, ".crt")}});
+  }
+  return Ok();
+}
+
 void AddUnique(std::vector<std::string>& list, std::string value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
 }
@@ -75,6 +107,8 @@ Result<Pki> Pki::Open(FileSystem& files, const Clock& clock, const Options& opti
                    ReadOrMakeCa(files, clock, JoinPath(options.directory, "front-proxy-ca"),
                                 "drakkar-front-proxy-ca"));
 
+  RETURN_IF_ERROR(CheckCa(pki.ca_, clock, JoinPath(options.directory, "ca")));
+
   net::CertificateSubject subject;
   subject.common_name = "drakkar-apiserver";
   subject.dns_names = options.server_names;
@@ -95,6 +129,19 @@ Result<Pki> Pki::Open(FileSystem& files, const Clock& clock, const Options& opti
                                            ValidFor(clock, kLeafLifetime)));
     RETURN_IF_ERROR(WritePair(files, server_stem, pki.server_));
   }
+
+  ASSIGN_OR_RETURN(
+      pki.server_source_,
+      net::RenewedCertificate::Make(
+          clock,
+          [&files, &clock, ca = pki.ca_, subject, server_stem]() -> Result<net::CertificateAndKey> {
+            ASSIGN_OR_RETURN(net::CertificateAndKey issued,
+                             net::IssueCertificate(ca, subject, net::CertificateUse::kServer,
+                                                   ValidFor(clock, kLeafLifetime)));
+            RETURN_IF_ERROR(WritePair(files, server_stem, issued));
+            return issued;
+          },
+          pki.server_, NoteRenewal("apiserver")));
 
   const std::string token_path = JoinPath(options.directory, "service-accounts.key");
   if (files.Exists(token_path)) {
@@ -124,6 +171,36 @@ Result<net::CertificateAndKey> Pki::IssueServer(std::string_view common_name,
   subject.ip_addresses = std::move(addresses);
   return net::IssueCertificate(ca_, subject, net::CertificateUse::kServer,
                                ValidFor(*clock_, kLeafLifetime));
+}
+
+Result<Pki::Source> Pki::ClientSource(std::string user, std::vector<std::string> groups) const {
+  // The source must not depend on this object, which can be moved.
+  const auto issue = [clock = clock_, ca = ca_, user, groups = std::move(groups)] {
+    net::CertificateSubject subject;
+    subject.common_name = user;
+    subject.organizations = groups;
+    return net::IssueCertificate(ca, subject, net::CertificateUse::kClient,
+                                 ValidFor(*clock, kLeafLifetime));
+  };
+  ASSIGN_OR_RETURN(Source source,
+                   net::RenewedCertificate::Make(*clock_, issue, {}, NoteRenewal(user)));
+  return source;
+}
+
+Result<Pki::Source> Pki::ServerSource(std::string common_name, std::vector<std::string> names,
+                                      std::vector<std::string> addresses) const {
+  const auto issue = [clock = clock_, ca = ca_, common_name, names = std::move(names),
+                      addresses = std::move(addresses)] {
+    net::CertificateSubject subject;
+    subject.common_name = common_name;
+    subject.dns_names = names;
+    subject.ip_addresses = addresses;
+    return net::IssueCertificate(ca, subject, net::CertificateUse::kServer,
+                                 ValidFor(*clock, kLeafLifetime));
+  };
+  ASSIGN_OR_RETURN(Source source,
+                   net::RenewedCertificate::Make(*clock_, issue, {}, NoteRenewal(common_name)));
+  return source;
 }
 
 std::string MakeKubeconfig(std::string_view server_url, std::string_view ca_pem,

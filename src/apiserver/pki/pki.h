@@ -6,12 +6,14 @@
 #include "base/env/clock.h"
 #include "base/env/file_system.h"
 #include "base/result/result.h"
+#include "net/tls/certificate_source.h"
 #include "net/tls/certificates.h"
 
 namespace drakkar::apiserver {
 
 // The cluster's CA and the certificates it has issued, in one directory. They are created at the
-// first start, read afterwards, and renewed when less than a month is left. Keys have mode 0600.
+// first start, read afterwards, and renewed at run time when less than a month is left. Keys have
+// mode 0600. The CA is not renewed: it lasts ten years, and every client would need the new one.
 class Pki {
  public:
   struct Options {
@@ -23,6 +25,8 @@ class Pki {
 
   const net::CertificateAndKey& ca() const { return ca_; }
   const net::CertificateAndKey& server() const { return server_; }
+  // The server's certificate at any time. `files` and the clock of Open must outlive it.
+  const std::shared_ptr<net::CertificateSource>& server_source() const { return server_source_; }
   // The CA for front proxies, which pass the user of a request in headers. It has issued no
   // certificates, but clients that read the trusted CAs from the API server (a stock
   // kube-scheduler) require one to exist.
@@ -37,6 +41,11 @@ class Pki {
   Result<net::CertificateAndKey> IssueServer(std::string_view common_name,
                                              std::vector<std::string> names,
                                              std::vector<std::string> addresses) const;
+  // The same, issued again before they expire.
+  using Source = std::shared_ptr<net::CertificateSource>;
+  Result<Source> ClientSource(std::string user, std::vector<std::string> groups) const;
+  Result<Source> ServerSource(std::string common_name, std::vector<std::string> names,
+                              std::vector<std::string> addresses) const;
 
  private:
   Pki(const Clock& clock) : clock_(&clock) {}
@@ -45,6 +54,7 @@ class Pki {
   net::CertificateAndKey ca_;
   net::CertificateAndKey front_proxy_ca_;
   net::CertificateAndKey server_;
+  std::shared_ptr<net::CertificateSource> server_source_;
   std::string token_key_;
 };
 

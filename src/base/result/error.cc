@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/result/shortage.h"
+
 namespace drakkar {
 
 std::string_view ErrorCodeName(ErrorCode code) {
@@ -69,6 +71,7 @@ Error Internal(std::string message) {
 }
 
 Error ErrnoError(int error_number, std::string_view what) {
+  ReportShortage(error_number);
   ErrorCode code = ErrorCode::kInternal;
   switch (error_number) {
     case ENOENT:

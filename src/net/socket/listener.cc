@@ -1,9 +1,14 @@
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <climits>
+
+#include "base/result/shortage.h"
 #include "base/text/text.h"
 #include "net/socket/socket_node.h"
 #include "net/socket/uv_error.h"
@@ -21,6 +26,12 @@ std::string TemporaryPath(const std::string& path) {
   if (hidden.size() < sizeof(sockaddr_un::sun_path)) return hidden;
   hidden = StrCat(path.substr(0, name), ".", getpid());
   return hidden.size() < sizeof(sockaddr_un::sun_path) ? hidden : path;
+}
+
+long DescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > LONG_MAX) return LONG_MAX;
+  return static_cast<long>(limit.rlim_cur);
 }
 
 }  // namespace
@@ -50,13 +61,18 @@ struct Listener::Node {
   static void OnConnection(uv_stream_t* server, int status) {
     auto* self = static_cast<Node*>(server->data);
     // A failed accept (out of descriptors, peer already gone) affects only that connection.
-    if (status < 0) return;
+    if (status < 0) return ReportShortage(-status);
     Socket::Node* node = Socket::Node::Create(server->loop, self->is_tcp);
     if (uv_accept(server, &node->stream) != 0 || !self->on_accept) {
       node->Close();
       return;
     }
     node->Tune();
+    uv_os_fd_t descriptor = -1;
+    // At the limit itself libuv closes connections without a word.
+    if (uv_fileno(&node->handle, &descriptor) == 0 && descriptor >= DescriptorLimit() - 4) {
+      ReportShortage(EMFILE);
+    }
     self->on_accept(std::unique_ptr<Socket>(new Socket(node)));
   }
 

@@ -290,6 +290,15 @@ Result<std::string> SignRequest(const CertificateAndKey& ca, std::string_view re
   return SignLeaf(ca, X509_REQ_get0_pubkey(request.get()), SubjectOf(request.get()), use, validity);
 }
 
+bool BelongTogether(const CertificateAndKey& pair) {
+  const Result<CertificatePtr> certificate = openssl::ReadCertificate(pair.certificate_pem);
+  const Result<KeyPtr> key = openssl::ReadPrivateKey(pair.key_pem);
+  if (!certificate.ok() || !key.ok()) return false;
+  const bool match = X509_check_private_key(certificate->get(), key->get()) == 1;
+  (void)LastError();
+  return match;
+}
+
 Result<CertificateInfo> ParseCertificate(std::string_view pem) {
   ASSIGN_OR_RETURN(CertificatePtr certificate, openssl::ReadCertificate(pem));
   CertificateInfo info;

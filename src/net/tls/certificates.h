@@ -57,6 +57,8 @@ struct CertificateInfo {
   Validity validity;
   bool is_ca = false;
 };
+// Whether the key is that of the first certificate.
+bool BelongTogether(const CertificateAndKey& pair);
 // Parses the first certificate in the text.
 Result<CertificateInfo> ParseCertificate(std::string_view pem);
 

@@ -4,8 +4,10 @@
 #include <openssl/x509v3.h>
 
 #include <cstring>
+#include <mutex>
 
 #include "base/text/text.h"
+#include "net/tls/certificate_source.h"
 #include "net/tls/openssl.h"
 
 namespace drakkar::net {
@@ -80,8 +82,49 @@ struct TlsContext::Impl {
   SSL_CTX* context = nullptr;
   std::string server_name;
   bool insecure = false;
+  std::shared_ptr<CertificateSource> source;
   ~Impl() { SSL_CTX_free(context); }
+
+  // Gives a new connection the source's current certificate. One that cannot be used is ignored:
+  // the connection then has the one that the context was created with.
+  void UseCurrent(SSL* ssl) const {
+    if (source == nullptr) return;
+    const std::shared_ptr<const CertificateAndKey> pair = source->Current();
+    std::lock_guard guard(mutex);
+    if (pair != loaded_pair) {
+      Result<std::vector<openssl::CertificatePtr>> read =
+          openssl::ReadCertificates(pair->certificate_pem);
+      Result<openssl::KeyPtr> read_key = openssl::ReadPrivateKey(pair->key_pem);
+      loaded_pair = pair;
+      if (read.ok() && read_key.ok()) {
+        chain = *std::move(read);
+        key = *std::move(read_key);
+      }
+    }
+    if (chain.empty()) return;
+    SSL_use_certificate(ssl, chain[0].get());
+    SSL_clear_chain_certs(ssl);
+    for (std::size_t i = 1; i < chain.size(); ++i) SSL_add1_chain_cert(ssl, chain[i].get());
+    SSL_use_PrivateKey(ssl, key.get());
+  }
+
+  // What UseCurrent has parsed.
+  mutable std::mutex mutex;
+  mutable std::shared_ptr<const CertificateAndKey> loaded_pair;
+  mutable std::vector<openssl::CertificatePtr> chain;
+  mutable openssl::KeyPtr key;
 };
+
+namespace {
+
+// The certificate to create a context with.
+CertificateAndKey FirstCertificate(const std::shared_ptr<CertificateSource>& source,
+                                   const std::string& certificate_pem, const std::string& key_pem) {
+  if (source != nullptr) return *source->Current();
+  return {certificate_pem, key_pem};
+}
+
+}  // namespace
 
 TlsContext::TlsContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TlsContext::~TlsContext() = default;
@@ -103,7 +146,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Server(const TlsServerOpti
   SSL_CTX_set_session_id_context(context, kSessionContext, sizeof(kSessionContext) - 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // session tickets need no cache
   SSL_CTX_set_num_tickets(context, 1);
-  RETURN_IF_ERROR(UseCertificate(context, options.certificate_pem, options.key_pem));
+  impl->source = options.source;
+  const CertificateAndKey own =
+      FirstCertificate(options.source, options.certificate_pem, options.key_pem);
+  RETURN_IF_ERROR(UseCertificate(context, own.certificate_pem, own.key_pem));
   if (!options.client_ca_pem.empty()) {
     Result<void> trusted = TrustRoots(context, options.client_ca_pem);
     if (!trusted.ok()) return trusted.error().Prefixed("client CA");
@@ -131,8 +177,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Client(const TlsClientOpti
   } else if (!options.insecure) {
     SSL_CTX_set_default_verify_paths(context);
   }
-  if (!options.certificate_pem.empty()) {
-    Result<void> used = UseCertificate(context, options.certificate_pem, options.key_pem);
+  impl->source = options.source;
+  const CertificateAndKey own =
+      FirstCertificate(options.source, options.certificate_pem, options.key_pem);
+  if (!own.certificate_pem.empty()) {
+    Result<void> used = UseCertificate(context, own.certificate_pem, own.key_pem);
     if (!used.ok()) return used.error().Prefixed("client certificate");
   }
   SSL_CTX_set_verify(context, options.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
@@ -253,7 +302,9 @@ TlsFilter::~TlsFilter() = default;
 std::unique_ptr<TlsFilter> TlsFilter::Accept(std::shared_ptr<const TlsContext> context) {
   auto impl = std::make_unique<Impl>();
   SSL_CTX* native = context->impl_->context;
+  const TlsContext::Impl& settings = *context->impl_;
   impl->Init(std::move(context), native);
+  settings.UseCurrent(impl->ssl);
   SSL_set_accept_state(impl->ssl);
   return std::unique_ptr<TlsFilter>(new TlsFilter(std::move(impl)));
 }
@@ -266,6 +317,7 @@ std::unique_ptr<TlsFilter> TlsFilter::Connect(std::shared_ptr<const TlsContext> 
   const std::string name = settings.server_name.empty() ? host : settings.server_name;
   const bool insecure = settings.insecure;
   impl->Init(std::move(context), native);
+  settings.UseCurrent(impl->ssl);
   const bool is_ip = IsIpAddress(name);
   if (!is_ip) SSL_set_tlsext_host_name(impl->ssl, name.c_str());
   if (!insecure) {

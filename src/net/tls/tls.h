@@ -18,9 +18,13 @@ struct PeerIdentity {
   bool operator==(const PeerIdentity&) const = default;
 };
 
+class CertificateSource;
+
 struct TlsServerOptions {
   std::string certificate_pem;  // the chain, starting with the own certificate
   std::string key_pem;
+  // If set, it is asked for both at every connection.
+  std::shared_ptr<CertificateSource> source;
   // Client certificates are requested but not required, and verified against these. If empty, none
   // are requested.
   std::string client_ca_pem;
@@ -31,13 +35,14 @@ struct TlsClientOptions {
   std::string ca_pem;           // if empty, the system's root certificates
   std::string certificate_pem;  // optional, with key_pem
   std::string key_pem;
-  std::string server_name;  // if set, verified instead of the URL's host
-  bool insecure = false;    // skips verification of the server's certificate
+  std::shared_ptr<CertificateSource> source;  // if set, it is asked for both at every connection
+  std::string server_name;                    // if set, verified instead of the URL's host
+  bool insecure = false;                      // skips verification of the server's certificate
   bool offer_http2 = true;
 };
 
 // Keys, certificates and settings shared by the connections of a server or client: TLS 1.2 or
-// newer. Immutable; can be used on several loops.
+// newer. Can be used on several loops.
 class TlsContext {
  public:
   static Result<std::shared_ptr<const TlsContext>> Server(const TlsServerOptions& options);
