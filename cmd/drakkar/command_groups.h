@@ -20,6 +20,8 @@ void AddStoreCommands(cli::App& app);
 void AddMetadataCommand(cli::App& app);
 
 void AddDownCommand(cli::App& app);
+// cluster create, status and delete.
+void AddClusterLifeCommands(cli::App& app);
 void AddDriverCommand(cli::App& app);
 // up, apiserver, controllers, scheduler, node and driver.
 void AddDaemonCommands(cli::App& app);

@@ -1,6 +1,7 @@
 #include "cmd/drakkar/daemon.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <map>
@@ -132,11 +133,22 @@ std::vector<cli::Flag> CommonFlags() {
        .help = "Minimum log level: debug, info, warning or error.",
        .default_value = "info",
        .placeholder = "LEVEL"},
+      {.name = "parent-pid",
+       .type = cli::FlagType::kInt,
+       .help = "Exit when this process, which must be the parent, exits.",
+       .default_value = "0",
+       .placeholder = "PID",
+       .hidden = true},
   };
 }
 
 Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments, std::vector<Gate> turned_on,
                                      const std::string& file_gates) {
+  if (const std::int64_t parent = arguments.Int("parent-pid"); parent != 0) {
+    // Also if the parent is killed, which must not leave a second instance behind.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) return Unavailable("the process in --parent-pid has ended");
+  }
   LogFormat format = LogFormat::kText;
   if (arguments.Text("logging-format") == "json") {
     format = LogFormat::kJson;

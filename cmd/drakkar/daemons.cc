@@ -13,6 +13,7 @@
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "cmd/drakkar/registry_flags.h"
+#include "cmd/drakkar/separate.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::cmd {
@@ -247,6 +248,7 @@ Result<std::optional<std::uint16_t>> ReadDashboardPort(const cli::Arguments& arg
 }
 
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
+  if (arguments.Bool("separate-processes")) return RunSeparately(arguments, console);
   // `up` turns on the gates of the five proposals, even if they are off by default in the release.
   Result<FeatureGates> gates = ReadCommonFlags(
       arguments, {Gate::kNodeDeclaredFeatures, Gate::kDRAOptionalNodePreparation,
@@ -640,7 +642,13 @@ void AddDaemonCommands(cli::App& app) {
                 DevicesFlag(),
                 MetadataFlag(),
                 SkipFormFlag(),
-                LowLatencyFlag()},
+                LowLatencyFlag(),
+                {.name = "separate-processes",
+                 .type = cli::FlagType::kBool,
+                 .help = "Run every component in a process of its own. One that crashes or runs "
+                         "out of memory is started again, and the others go on. Costs memory and "
+                         "half of the scheduling rate.",
+                 .default_value = "false"}},
                And(And(And(PodNetworkFlags(), RegistryFlags()), EventFlags()), InFlightFlags())),
            .max_arguments = 0,
            .section = kSection,

@@ -7,6 +7,7 @@
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/node_cleanup.h"
 #include "cmd/drakkar/node_network.h"
 #include "cmd/drakkar/node_part.h"
 #include "node/runtime/images/image_store.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t kWorkers = 4;
 constexpr std::size_t kMaxQueuedWork = 4'096;
+constexpr int kEndSeconds = 30;
 
 // Removes all pods, then their network. Lives on its loop.
 class Removal {
@@ -115,16 +117,51 @@ std::vector<cli::Flag> DownFlags() {
        .placeholder = "DIR"},
       {.name = "runtime",
        .help = "Container runtime: runc, crun or a path. Defaults to the one that is installed.",
-       .placeholder = "NAME"}};
+       .placeholder = "NAME"},
+      {.name = "stop",
+       .type = cli::FlagType::kBool,
+       .help = "Stop the `drakkar up` that uses the data directory first.",
+       .default_value = "false"},
+      {.name = "delete-data",
+       .type = cli::FlagType::kBool,
+       .help = "Also delete the data directory: objects, images and keys are gone.",
+       .default_value = "false"}};
   for (cli::Flag& flag : PodNetworkFlags()) flags.push_back(std::move(flag));
   return flags;
 }
 
+// The last step, if it was asked for.
+int DeleteData(const cli::Arguments& arguments, cli::Console& console,
+               const std::string& data_dir) {
+  if (!arguments.Bool("delete-data") || !RealFileSystem().Exists(data_dir)) return cli::kExitOk;
+  // A tree that contains a mount may lead anywhere.
+  if (auto unmounted = node::UnmountAll(data_dir); !unmounted.ok()) {
+    return Fail(console, unmounted.error());
+  }
+  if (auto removed = RealFileSystem().RemoveTree(data_dir); !removed.ok()) {
+    return Fail(console, removed.error());
+  }
+  console.Out(StrCat("deleted ", data_dir, "\n"));
+  return cli::kExitOk;
+}
+
 int RunDown(const cli::Arguments& arguments, cli::Console& console) {
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
+  if (data_dir == "/") return Fail(console, InvalidArgument("--data-dir must not be /"));
+  const Result<int> owner = OwnerOf(data_dir);
+  if (!owner.ok()) return Fail(console, owner.error());
+  if (*owner != 0 && arguments.Bool("stop")) {
+    if (Result<void> ended = EndProcess(*owner, kEndSeconds); !ended.ok()) {
+      return Fail(console, ended.error());
+    }
+    console.Out(StrCat("stopped drakkar (process ", *owner, ")\n"));
+  } else if (*owner != 0 && arguments.Bool("delete-data")) {
+    return Fail(console, FailedPrecondition(StrCat("drakkar (process ", *owner, ") is running in ",
+                                                   data_dir, ": use --stop")));
+  }
   if (!RealFileSystem().Exists(JoinPath(data_dir, "runtime"))) {
     console.Out(StrCat("no node has run pods in ", data_dir, "\n"));
-    return cli::kExitOk;
+    return DeleteData(arguments, console, data_dir);
   }
   if (::geteuid() != 0) return Fail(console, FailedPrecondition("removing pods needs root"));
   FileLock lock(NodeLockPath(data_dir));
@@ -160,7 +197,7 @@ int RunDown(const cli::Arguments& arguments, cli::Console& console) {
   console.Out(StrCat("removed ", removed, removed == 1 ? " pod" : " pods", " of the node in ",
                      data_dir, "\n"));
   for (const std::string& error : errors) console.Error(error);
-  return errors.empty() ? cli::kExitOk : cli::kExitFailure;
+  return errors.empty() ? DeleteData(arguments, console, data_dir) : cli::kExitFailure;
 }
 
 }  // namespace
@@ -172,8 +209,10 @@ void AddDownCommand(cli::App& app) {
                "Pods keep running when `up` or `node` ends. This command kills their "
                "containers and removes their network, mounts and cgroups, without asking the "
                "API server: the objects stay, and a node that starts again runs the pods again. "
-               "The node agent must not be running.",
-           .examples = "  drakkar down --data-dir /tmp/demo\n",
+               "The node agent must not be running, unless --stop is given. With --stop and "
+               "--delete-data nothing is left of `drakkar up`.",
+           .examples = "  drakkar down --data-dir /tmp/demo\n"
+                       "  drakkar down --data-dir /tmp/demo --stop --delete-data\n",
            .flags = DownFlags(),
            .max_arguments = 0,
            .section = "Run",

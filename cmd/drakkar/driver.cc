@@ -1,6 +1,5 @@
 // driver: runs the reference driver, with the flags that every SDK driver has.
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -206,11 +205,6 @@ Result<int> Run(const cli::Arguments& arguments, cli::Console& console) {
 }
 
 int RunDriverCommand(const cli::Arguments& arguments, cli::Console& console) {
-  if (const std::int64_t parent = arguments.Int("parent-pid"); parent != 0) {
-    // Also if the parent is killed, which must not leave a second driver with the same name behind.
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) return cli::kExitFailure;
-  }
   Result<int> code = Run(arguments, console);
   if (code.ok()) return *code;
   console.Error(code.error().message);
@@ -238,12 +232,6 @@ void AddDriverCommand(cli::App& app) {
         .type = cli::FlagType::kBool,
         .help = "Read `health DEVICE STATE [MESSAGE]` commands from standard input.",
         .default_value = "false",
-        .hidden = true},
-       {.name = "parent-pid",
-        .type = cli::FlagType::kInt,
-        .help = "Exit when this process, which must be the parent, exits.",
-        .default_value = "0",
-        .placeholder = "PID",
         .hidden = true}});
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
   app.Add({.name = "driver",

@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
       "driver.");
   cmd::AddDaemonCommands(app);
   cmd::AddDownCommand(app);
+  cmd::AddClusterLifeCommands(app);
   cli::AddClusterCommands(app);
   cmd::AddDashboardCommand(app);
   cli::AddFeatureCommands(app);

@@ -69,7 +69,7 @@ struct Listener::Node {
     }
     node->Tune();
     uv_os_fd_t descriptor = -1;
-    // At the limit itself libuv closes connections without a word.
+    // At the limit itself libuv closes connections silently.
     if (uv_fileno(&node->handle, &descriptor) == 0 && descriptor >= DescriptorLimit() - 4) {
       ReportShortage(EMFILE);
     }
