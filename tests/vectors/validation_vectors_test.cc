@@ -254,10 +254,12 @@ FieldErrors ServerErrors(const Run& run, const StrategyContext& context) {
              : strategy.ValidateUpdate(run.now(), run.old(), run.status() ? "status" : "", context);
 }
 
-FieldErrors WithoutMetadata(FieldErrors errors) {
-  std::erase_if(errors,
-                [](const api::FieldError& error) { return error.field.starts_with("metadata"); });
-  return errors;
+FieldErrors WithoutMetadata(const FieldErrors& errors) {
+  FieldErrors rest;
+  for (const api::FieldError& error : errors) {
+    if (!error.field.starts_with("metadata")) rest.Keep(error);
+  }
+  return rest;
 }
 
 std::string CompareSame(const FieldErrors& one, const FieldErrors& other) {
