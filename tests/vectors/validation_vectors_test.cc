@@ -259,6 +259,7 @@ FieldErrors WithoutMetadata(const FieldErrors& errors) {
   for (const api::FieldError& error : errors) {
     if (!error.field.starts_with("metadata")) rest.Keep(error);
   }
+  rest.Drop(errors.dropped());
   return rest;
 }
 
