@@ -32,7 +32,7 @@ Result<void> ReadHost(FileSystem& files, Value config, const std::string& where,
   RETURN_IF_ERROR(CheckMembers(auth, where + ".auth", {"username", "password"}));
   host.credential = {std::string(auth.Entry("username").str()),
                      std::string(auth.Entry("password").str())};
-  const Value tls = config.Entry("tls");
+  const Value tls = config["tls"];
   RETURN_IF_ERROR(CheckMembers(tls, where + ".tls", {"ca_file", "insecure_skip_verify"}));
   host.skip_verify = tls.Entry("insecure_skip_verify").boolean();
   if (const std::string path(tls.Entry("ca_file").str()); !path.empty()) {

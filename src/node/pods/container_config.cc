@@ -207,7 +207,7 @@ Result<std::string> KernelHostname(Value pod, std::string_view cluster_domain) {
   const std::string name = PodHostname(pod);
   const Value spec = pod["spec"];
   const std::string_view subdomain = spec["subdomain"].str();
-  if (!spec.Entry("setHostnameAsFQDN").boolean() || subdomain.empty()) return name;
+  if (!spec["setHostnameAsFQDN"].boolean() || subdomain.empty()) return name;
   const std::string full = StrCat(name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
                                   ".svc.", cluster_domain);
   if (full.size() > kMaxKernelHostname) {

@@ -31,10 +31,10 @@ void SetOption(std::vector<std::string>& options, std::string option) {
 }
 
 void Merge(Value dns_config, DnsConfig& config) {
-  for (Value server : dns_config.Entry("nameservers").elements()) {
+  for (Value server : dns_config["nameservers"].elements()) {
     AddUnique(config.servers, std::string(server.str()));
   }
-  for (Value search : dns_config.Entry("searches").elements()) {
+  for (Value search : dns_config["searches"].elements()) {
     AddUnique(config.searches, std::string(search.str()));
   }
   for (Value option : dns_config["options"].elements()) {
@@ -98,7 +98,7 @@ DnsConfig ParseResolvConf(std::string_view text) {
 
 PodDns MakePodDns(Value pod, const DnsSettings& settings, const DnsConfig& host) {
   const Value spec = pod["spec"];
-  const std::string_view policy = spec.Entry("dnsPolicy").str("ClusterFirst");
+  const std::string_view policy = spec["dnsPolicy"].str("ClusterFirst");
   const bool is_cluster_first = policy == "ClusterFirstWithHostNet" ||
                                 (policy == "ClusterFirst" && !spec["hostNetwork"].boolean());
   PodDns dns;
@@ -116,7 +116,7 @@ PodDns MakePodDns(Value pod, const DnsSettings& settings, const DnsConfig& host)
   } else {
     dns.config = host;
   }
-  Merge(spec.Entry("dnsConfig"), dns.config);
+  Merge(spec["dnsConfig"], dns.config);
   CutOff(dns);
   return dns;
 }

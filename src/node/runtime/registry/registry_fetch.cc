@@ -31,7 +31,7 @@ std::string MessageOf(std::string_view body) {
   if (auto tree = ParseJson(body); tree.ok()) {
     for (api::Value error : (*tree)->root().Entry("errors").elements()) {
       if (!text.empty()) text += "; ";
-      text += error["message"].str().empty() ? error.Entry("code").str() : error["message"].str();
+      text += error["message"].str().empty() ? error["code"].str() : error["message"].str();
     }
   }
   constexpr std::size_t kMaxMessage = 200;
