@@ -9,6 +9,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/admission/admission.h"
+#include "apiserver/admission/policy_set.h"
 #include "apiserver/auth/access_reviews.h"
 #include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/chain.h"
@@ -159,7 +160,8 @@ struct ApiServer::Impl {
             .store = *options.store,
             .gates = options.gates,
             .authorizer = &authorizer,
-            .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
+            .admission = MakeAdmissionChain(
+                {.rbac = &rbac, .policies = &policies, .metrics = &options.metrics}),
             .answerer = &answerers,
             .on_store_call = [this](
                                  const api::KindSchema& kind, std::string_view operation,
@@ -189,6 +191,7 @@ struct ApiServer::Impl {
                 }}) {
     ShowBuild();
     rbac.Attach(core);
+    policies.Attach(core);
     answerers.Add(reviews);
     node_authorizer.Attach(core);
   }
@@ -499,6 +502,7 @@ struct ApiServer::Impl {
   std::vector<std::unique_ptr<LoopThread>> threads;
   Options options;
   RbacAuthorizer rbac;
+  PolicySet policies;
   NodeAuthorizer node_authorizer;
   Counter& allowed = options.metrics.GetCounter("authorization_attempts_total", kDecisions,
                                                 {{"result", "allowed"}});
@@ -538,6 +542,7 @@ ApiServer::~ApiServer() {
   if (impl_->tokens != nullptr) impl_->tokens->Detach();
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
+  impl_->policies.Detach();
 }
 
 void ApiServer::Start(std::function<void(Result<void>)> done) {

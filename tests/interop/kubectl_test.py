@@ -41,6 +41,73 @@ data: {color: blue, size: small}
 """
 
 
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, shortNames: [wd], categories: [toys]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}
+    additionalPrinterColumns:
+    - {name: Size, type: integer, jsonPath: .spec.size}
+    - {name: Color, type: string, jsonPath: .spec.color}
+    - {name: Age, type: date, jsonPath: .metadata.creationTimestamp}
+    selectableFields: [{jsonPath: .spec.color}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            description: What the widget is like.
+            required: [size]
+            properties:
+              size: {type: integer, minimum: 1, description: How big it is.}
+              color: {type: string, default: red, enum: [red, blue]}
+            x-kubernetes-validations:
+            - {rule: "self.size < 100", message: too big}
+            - {rule: "self.size >= oldSelf.size", message: cannot shrink}
+          status:
+            type: object
+            properties: {size: {type: integer}}
+"""
+
+WIDGET = """
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: w}
+spec: {size: 3}
+"""
+
+POLICY = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-secrets-here}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: ["", example.com], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [configmaps, widgets]}
+  variables:
+  - {name: labels, expression: "object.metadata.?labels.orValue({})"}
+  validations:
+  - expression: "!('secret' in variables.labels)"
+    messageExpression: "object.metadata.name + ' has the label secret'"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: everywhere}
+spec: {policyName: no-secrets-here, validationActions: [Deny]}
+"""
+
+
 class Kubectl:
     def __init__(self, program, cluster):
         self.program = program
@@ -361,6 +428,42 @@ def watching(kubectl):
         watch.wait()
 
 
+def extending(kubectl):
+    kubectl("apply", "-f", "-", stdin=DEFINITION, expect="customresourcedefinition.*/widgets.example.com created")
+    kubectl("wait", "--for=condition=established", "crd/widgets.example.com", expect="condition met")
+    kubectl("get", "crd", expect=r"^widgets\.example\.com +20")
+    kubectl("api-resources", "--api-group=example.com", expect=r"^widgets +wd +example\.com/v1 +true +Widget$")
+    kubectl("apply", "-f", "-", stdin=WIDGET, expect="^widget.example.com/w created$")
+    kubectl("apply", "-f", "-", stdin=WIDGET, expect="^widget.example.com/w unchanged$")
+    kubectl("get", "wd", expect=[r"^NAME +SIZE +COLOR +AGE$", r"^w +3 +red +\d+s$"])
+    kubectl("get", "toys", expect=r"^w +3 +red")
+    kubectl("get", "widgets", "--field-selector=spec.color=blue", expect="No resources found")
+    kubectl("explain", "widget.spec", expect=["What the widget is like", r"size\s+<integer> -required-", "How big it is"])
+    kubectl("patch", "wd", "w", "--type=merge", "-p", '{"spec":{"size":0}}', fails=True,
+            expect="should be greater than or equal to 1")
+    kubectl("patch", "wd", "w", "--type=merge", "-p", '{"spec":{"size":200}}', fails=True, expect="too big")
+    kubectl("patch", "wd", "w", "--type=merge", "-p", '{"spec":{"size":2}}', fails=True, expect="cannot shrink")
+    kubectl("create", "-f", "-", stdin=WIDGET.replace("size: 3", "size: 3, form: round").replace("name: w", "name: x"),
+            fails=True, expect='unknown field "spec.form"')
+    kubectl("scale", "wd", "w", "--replicas=5", expect="scaled")
+    kubectl("get", "wd", "w", "-o", "jsonpath={.spec.size}", expect="^5$")
+    kubectl("apply", "--server-side", "--field-manager=painter", "-f", "-",
+            stdin=WIDGET.replace("size: 3", "size: 5, color: blue"), expect="serverside-applied")
+    kubectl("get", "wd", "w", "-o", "jsonpath={.spec.color}", expect="^blue$")
+    kubectl("describe", "wd", "w", expect=[r"^Kind: +Widget$", r"Color: +blue"])
+    kubectl("apply", "-f", "-", stdin=POLICY, expect=["no-secrets-here created", "everywhere created"])
+    kubectl("get", "validatingadmissionpolicies", expect=r"^no-secrets-here +1 +<unset> +\d+s$")
+    refused = ("ValidatingAdmissionPolicy 'no-secrets-here' with binding 'everywhere' denied request: "
+               "{} has the label secret")
+    kubectl("label", "wd", "w", "secret=yes", fails=True, expect=refused.format("w"))
+    kubectl("create", "-f", "-", stdin=CONFIG.replace("app: demo", "secret: yes-it-is"), fails=True,
+            expect=refused.format("settings"))
+    kubectl("delete", "validatingadmissionpolicies,validatingadmissionpolicybindings", "--all", expect="deleted")
+    kubectl("label", "wd", "w", "secret=yes", expect="labeled")
+    kubectl("delete", "crd", "widgets.example.com", "--timeout=30s", expect="deleted")
+    kubectl("get", "wd", fails=True, expect="the server doesn't have a resource type")
+
+
 def main():
     drakkar, folder = sys.argv[1:3]
     core = "--core" in sys.argv
@@ -373,7 +476,8 @@ def main():
         cluster.start()
         kubectl = Kubectl(program, cluster)
         failures = []
-        parts = [(discovery, ()), (reading, ()), (writing, ()), (pods, (core,)), (propagation, ()), (watching, ())]
+        parts = [(discovery, ()), (reading, ()), (writing, ()), (pods, (core,)), (propagation, ()), (watching, ()),
+                 (extending, ())]
         if not core:
             parts += [(serverside, ()), (access, ())]
         for part, arguments in parts:

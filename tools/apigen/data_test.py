@@ -28,9 +28,13 @@ SPECIAL = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "raw",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intOrString",
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "raw",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps": "json",
 }
-# The body of a PATCH has no fields of its own.
-NOT_OURS = {"io.k8s.apimachinery.pkg.apis.meta.v1.Patch"}
+# The body of a PATCH has no fields of its own. The JSON schema of a custom resource is free-form.
+NOT_OURS = {"io.k8s.apimachinery.pkg.apis.meta.v1.Patch"} | {
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1." + name
+    for name in ("ExternalDocumentation", "JSON", "JSONSchemaPropsOrArray",
+                 "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray", "ValidationRule")}
 # Plain lists in JSON, but messages that contain a list in protobuf.
 WRAPPED_LISTS = {"Verbs", "ExtraValue"}
 

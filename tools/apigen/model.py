@@ -57,7 +57,7 @@ class Field:
     type: Type
     type_text: str
     number: int = 0
-    outer: int = 0              # protobuf: number of the message the field is wrapped in
+    outer: int = 0              # protobuf: numbers of the messages around it, outermost lowest
     required: bool = False
     always: bool = False
     pointer: bool = False
@@ -204,10 +204,11 @@ def read_field(text, where):
     keys = ()
     for word in words[2:]:
         key, _, value = word.partition("=")
-        if key == "p" and re.fullmatch(r"\d+(\.\d+)?", value):
+        if key == "p" and re.fullmatch(r"\d+(\.\d+){0,2}", value):
             numbers = [int(n) for n in value.split(".")]
             field.number = numbers[-1]
-            field.outer = numbers[0] if len(numbers) == 2 else 0
+            # The messages around it, outermost in the lowest byte.
+            field.outer = sum(n << (8 * i) for i, n in enumerate(numbers[:-1]))
         elif word == "required":
             field.required = True
         elif word == "always":

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "api/codec/protobuf_outer.h"
 #include "api/meta/time.h"
 #include "api/tree/draft.h"
 #include "base/hash/base64.h"
@@ -238,10 +239,11 @@ Result<void> ReadFields(std::string_view message, const StructSchema& schema, st
   WireReader reader(message);
   while (!reader.done()) {
     ASSIGN_OR_RETURN(const WireField wire, reader.Next());
-    bool inlined = false;
+    std::uint32_t inlined = 0;
     for (const FieldSchema& field : schema.fields) {
-      if (outer == 0 && field.protobuf_outer == wire.number && field.protobuf_outer != 0) {
-        inlined = true;
+      if (const std::uint32_t next = NextOuter(field, outer);
+          next != 0 && OuterNumber(next) == wire.number) {
+        inlined = next;
         continue;
       }
       if (field.protobuf_outer != outer || field.protobuf_number != wire.number) continue;
@@ -265,8 +267,8 @@ Result<void> ReadFields(std::string_view message, const StructSchema& schema, st
       }
       break;
     }
-    if (inlined && wire.type == WireType::kBytes) {
-      RETURN_IF_ERROR(ReadFields(wire.bytes, schema, wire.number, object, depth + 1));
+    if (inlined != 0 && wire.type == WireType::kBytes) {
+      RETURN_IF_ERROR(ReadFields(wire.bytes, schema, inlined, object, depth + 1));
     }
   }
   return Ok();

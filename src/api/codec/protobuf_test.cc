@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "api/codec/protobuf_reader.h"
+#include "api/codec/protobuf_writer.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 
@@ -53,6 +54,21 @@ TEST(Protobuf, ReadsFieldsOfInlinedMessages) {
   const std::string volume = Bytes(1, "v") + Bytes(2, Bytes(2, Bytes(1, "Memory")));
   EXPECT_EQ(Read("Pod", Bytes(2, Bytes(1, volume))),
             R"({"spec":{"volumes":[{"name":"v","emptyDir":{"medium":"Memory"}}]}})");
+}
+
+TEST(Protobuf, ReadsAndWritesFieldsThatAreInlinedTwice) {
+  // resourceNames = 1, ruleWithOperations = 2 { operations = 1, rule = 2 { apiGroups = 1 ... } }.
+  const std::string rule =
+      Bytes(1, "a") + Bytes(2, Bytes(1, "CREATE") + Bytes(2, Bytes(1, "apps") + Bytes(3, "x")));
+  const std::string policy = Bytes(2, Bytes(2, Bytes(3, rule)));
+  const StructSchema& schema =
+      *FindKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy")->schema;
+  Result<TreePtr> tree = ReadProtobuf(policy, schema);
+  ASSERT_TRUE(tree.ok()) << tree.error().message;
+  EXPECT_EQ(WriteJson((*tree)->root()),
+            R"({"spec":{"matchConstraints":{"resourceRules":[{"resourceNames":["a"],)"
+            R"("operations":["CREATE"],"apiGroups":["apps"],"resources":["x"]}]}}})");
+  EXPECT_EQ(WriteProtobuf((*tree)->root(), schema), policy);
 }
 
 TEST(Protobuf, NegativeNumbersAndBytesSurvive) {

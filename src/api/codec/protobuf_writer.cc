@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "api/codec/protobuf_outer.h"
 #include "api/json/writer.h"
 #include "api/meta/time.h"
 #include "base/hash/base64.h"
@@ -146,13 +147,13 @@ void WriteFields(std::string& out, Value value, const StructSchema& schema, std:
       continue;
     }
     // Inlined in Go, a separate message here: all its fields together, once.
-    if (outer != 0) continue;
+    const std::uint32_t next = NextOuter(field, outer);
+    if (next == 0) continue;
     const auto end = written_outers + outers;
-    if (std::find(written_outers, end, field.protobuf_outer) != end) continue;
+    if (std::find(written_outers, end, next) != end) continue;
     if (outers == std::size(written_outers)) continue;
-    written_outers[outers++] = field.protobuf_outer;
-    AppendMessage(out, field.protobuf_outer,
-                  [&] { WriteFields(out, value, schema, field.protobuf_outer); });
+    written_outers[outers++] = next;
+    AppendMessage(out, OuterNumber(next), [&] { WriteFields(out, value, schema, next); });
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "api/tree/value.h"
 
@@ -83,7 +84,8 @@ struct FieldSchema {
   TypeSchema type;
   std::uint16_t protobuf_number = 0;
   // On the wire the field lies in a message of its own with this number (Go's inlined structs, such
-  // as the sources of a Volume); 0: it does not.
+  // as the sources of a Volume); 0: it does not. Two levels deep, the inner number is in the upper
+  // byte.
   std::uint16_t protobuf_outer = 0;
   bool required = false;         // must be in OpenAPI's "required"
   bool omit_empty = true;        // Go leaves it out when it is the zero value
@@ -104,6 +106,9 @@ struct StructSchema {
   std::uint32_t index_multiplier = 0;
   std::uint32_t index_shift = 0;
   bool preserve_unknown = false;
+  // For schemas made at run time, whose names need not be known to the compiler: the place of each
+  // name in `fields`. Null for all others.
+  const std::unordered_map<std::string_view, std::size_t>* names = nullptr;
 
   // Null if the struct has no such field.
   const FieldSchema* Find(const Key& key) const;

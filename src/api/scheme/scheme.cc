@@ -9,6 +9,10 @@
 namespace drakkar::api {
 
 const FieldSchema* StructSchema::Find(const Key& key) const {
+  if (names != nullptr) {
+    const auto found = names->find(key.view());
+    return found == names->end() ? nullptr : &fields[found->second];
+  }
   if (index == nullptr) {  // a schema made by hand
     const auto found = std::ranges::find(fields, &key, &FieldSchema::key);
     return found == fields.end() ? nullptr : &*found;
@@ -18,6 +22,10 @@ const FieldSchema* StructSchema::Find(const Key& key) const {
 }
 
 const FieldSchema* StructSchema::Find(std::string_view field_name) const {
+  if (names != nullptr) {
+    const auto found = names->find(field_name);
+    return found == names->end() ? nullptr : &fields[found->second];
+  }
   const Key* key = FindKey(field_name);
   return key == nullptr ? nullptr : Find(*key);
 }

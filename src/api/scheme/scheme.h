@@ -26,8 +26,18 @@ struct ColumnSchema {
   std::string_view description;
 };
 
+struct KindSchema;
+
+// What the versions of a custom resource have in common. The API server, which makes such kinds at
+// run time, derives from it.
+struct KindFamily {
+  virtual ~KindFamily() = default;
+  std::vector<const KindSchema*> versions;  // all of them, also those that are not served
+};
+
 // One kind in one served version: everything generic code needs to serve it. Static data generated
-// from schema/; behavior (validation, strategy, column values) is registered by the API server.
+// from schema/, or made at run time from a CustomResourceDefinition; behavior (validation,
+// strategy, column values) is registered by the API server.
 struct KindSchema {
   std::string_view group;
   std::string_view version;
@@ -48,6 +58,7 @@ struct KindSchema {
   const KindSchema* storage = nullptr;
   bool has_generation = false;  // metadata.generation counts changes outside metadata and status
   FieldRules::Format name_format = FieldRules::Format::kDnsSubdomain;
+  const KindFamily* family = nullptr;  // of a custom resource; null for our own kinds
 
   // "v1" or "resource.k8s.io/v1"
   std::string api_version() const;

@@ -7,6 +7,7 @@
 #include "apiserver/admission/pod_security/pod_security.h"
 #include "apiserver/admission/rbac_escalation.h"
 #include "apiserver/admission/service_account.h"
+#include "apiserver/admission/validating_admission_policy.h"
 #include "features/catalog/catalog.h"
 
 namespace drakkar::apiserver {
@@ -26,6 +27,10 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
   add(std::make_unique<NodeDeclaredFeatureValidator>(
           options.framework != nullptr ? *options.framework : features::DefaultFramework()),
       "validate");
+  if (options.policies != nullptr) {
+    add(std::make_unique<ValidatingAdmissionPolicyStep>(*options.policies, options.rbac),
+        "validate");
+  }
   return steps;
 }
 

@@ -14,10 +14,12 @@ class Framework;
 
 namespace drakkar::apiserver {
 
+class PolicySet;
 class RbacAuthorizer;
 
 struct AdmissionOptions {
   RbacAuthorizer* rbac = nullptr;                  // null: roles may grant anything
+  PolicySet* policies = nullptr;                   // null: admission policies have no effect
   Metrics* metrics = nullptr;                      // null: steps are not measured
   const features::Framework* framework = nullptr;  // null: the default catalog
 };

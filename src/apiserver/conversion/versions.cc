@@ -1,8 +1,11 @@
 #include "apiserver/conversion/versions.h"
 
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "apiserver/conversion/event_versions.h"
 #include "apiserver/conversion/resource_versions.h"
+#include "apiserver/custom/definition.h"
+#include "apiserver/custom/json_values.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -18,9 +21,26 @@ bool IsIn(const api::Object& object, const api::KindSchema& kind) {
          version.starts_with(kind.group) && version.ends_with(kind.version);
 }
 
+// The versions of a custom resource differ only in their name and in what their schemas keep. What
+// is stored keeps everything.
+api::TreePtr ConvertCustom(const api::TreePtr& object, const api::KindSchema& to) {
+  if (to.is_api_version(object->root()["apiVersion"].str())) return object;
+  api::Draft draft(object);
+  draft["apiVersion"] = to.api_version();
+  api::TreePtr converted = draft.Freeze();
+  const CustomVersion* version = FindCustomVersion(to);
+  if (to.storage_version || version == nullptr) return converted;
+  converted = PruneUnknown(converted, version->schema(), nullptr);
+  if (!version->schema().has_defaults) return converted;
+  api::Draft defaulted(converted);
+  ApplyJsonDefaults(defaulted, version->schema());
+  return defaulted.Freeze();
+}
+
 }  // namespace
 
 api::TreePtr ConvertTree(const api::TreePtr& object, const api::KindSchema& to) {
+  if (to.family != nullptr) return ConvertCustom(object, to);
   if (to.group == kResourceGroup) return FromHubVersion(ToHubVersion(object), to.version);
   if (to.kind == "Event") {
     return to.group == kEventsGroup ? EventFromCore(object) : EventToCore(object);

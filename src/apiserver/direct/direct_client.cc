@@ -1,5 +1,7 @@
 #include "apiserver/direct/direct_client.h"
 
+#include "apiserver/custom/definition.h"
+
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/rest/decode.h"
@@ -132,6 +134,18 @@ class DirectClient final : public client::Client {
         agent_(AgentOf(user_)),
         mark_(mark),
         outbox_(std::make_shared<Outbox>(core.loop(), loop_, lifetime_.Observe())) {}
+
+  void Discover(std::function<void(Result<client::ServedKinds>)> done) override {
+    client::ServedKinds served;
+    served.fixed = false;  // definitions add kinds
+    for (const api::KindSchema& kind : api::AllKinds()) {
+      if (kind.storage_version) served.kinds.push_back(&kind);
+    }
+    for (const api::KindSchema* kind : core_.custom_kinds().current()->served()) {
+      if (kind->storage_version) served.kinds.push_back(kind);
+    }
+    done(std::move(served));
+  }
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
     Send(MakeRequest(ref, Verb::kGet), std::move(done));

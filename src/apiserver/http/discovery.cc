@@ -59,10 +59,10 @@ struct Group {
 };
 
 // Groups in the order of the scheme, the core group first.
-std::vector<Group> ServedGroups(const DiscoveryOptions& options) {
+std::vector<Group> ServedGroups(const DiscoveryOptions& options,
+                                std::span<const api::KindSchema* const> custom) {
   std::vector<Group> groups;
-  for (const api::KindSchema& kind : api::AllKinds()) {
-    if (!IsServed(kind, options)) continue;
+  const auto add = [&](const api::KindSchema& kind) {
     auto group = std::ranges::find(groups, kind.group, &Group::name);
     if (group == groups.end()) group = groups.insert(group, Group{kind.group, {}});
     auto version = std::ranges::find(group->versions, kind.version, &Version::name);
@@ -70,7 +70,11 @@ std::vector<Group> ServedGroups(const DiscoveryOptions& options) {
       version = group->versions.insert(version, Version{kind.version, {}});
     }
     version->kinds.push_back(&kind);
+  };
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    if (IsServed(kind, options)) add(kind);
   }
+  for (const api::KindSchema* kind : custom) add(*kind);
   for (Group& group : groups) {
     std::ranges::sort(group.versions, VersionBefore, &Version::name);
     for (Version& version : group.versions) {
@@ -261,13 +265,14 @@ bool VersionBefore(std::string_view a, std::string_view b) {
   return a < b;
 }
 
-Discovery::Discovery(const DiscoveryOptions& options) {
+Discovery::Discovery(const DiscoveryOptions& options,
+                     std::span<const api::KindSchema* const> custom) {
   Draft all_groups = Draft::Array();
   Draft aggregated_core = Draft::Array();
   Draft aggregated_named = Draft::Array();
   std::vector<std::string_view> paths = {"/healthz",    "/livez",  "/metrics", "/openapi/v2",
                                          "/openapi/v3", "/readyz", "/version"};
-  for (const Group& group : ServedGroups(options)) {
+  for (const Group& group : ServedGroups(options, custom)) {
     const std::string root = group.name.empty() ? "/api" : StrCat("/apis/", group.name);
     for (const Version& version : group.versions) {
       documents_[StrCat(root, "/", version.name)] = ToText(ResourceList(group, version, options));

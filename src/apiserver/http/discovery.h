@@ -53,7 +53,9 @@ bool VersionBefore(std::string_view a, std::string_view b);
 // and the list of paths at /. Built once; immutable afterwards.
 class Discovery {
  public:
-  explicit Discovery(const DiscoveryOptions& options = {});
+  // `custom` are kinds besides those of the scheme.
+  explicit Discovery(const DiscoveryOptions& options = {},
+                     std::span<const api::KindSchema* const> custom = {});
 
   // Null if it is not a discovery path. `aggregated` matters for /api and /apis only.
   std::shared_ptr<const std::string> Find(std::string_view path, bool aggregated) const;

@@ -4,6 +4,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/conversion/skip_operations_form.h"
+#include "apiserver/custom/definition.h"
 #include "apiserver/http/counted_writer.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
@@ -11,6 +12,7 @@
 #include "apiserver/http/request_body.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
+#include "apiserver/registry/custom_strategies.h"
 #include "apiserver/rest/decode.h"
 #include "base/env/random.h"
 #include "base/exec/worker_pool.h"
@@ -84,6 +86,7 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   request_metrics_.Began(exchange->mutating);
   if (AnswerFromCache(*exchange)) return request_metrics_.CountLogin(/*known=*/true);
   exchange->info = ParseRequestPath(request.path);
+  FindCustomKind(exchange->info);
   if (request.body.size() > kMaxBodyBytes) {
     return Fail(*exchange, api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
   }
@@ -168,12 +171,35 @@ void Frontend::Start(ExchangePtr exchange) {
   bridge_.ToCore([this, exchange = std::move(exchange)]() mutable { OnCore(std::move(exchange)); });
 }
 
+void Frontend::FindCustomKind(RequestInfo& info) const {
+  if (!info.is_resource || info.kind != nullptr) return;
+  info.kind =
+      options_.core.custom_kinds().current()->FindResource(info.group, info.version, info.resource);
+}
+
+std::shared_ptr<const std::string> Frontend::FindDiscoveryDocument(std::string_view path,
+                                                                   bool aggregated) {
+  CustomKindsPtr kinds = options_.core.custom_kinds().current();
+  if (kinds->served().empty()) return FindDiscovery(path, aggregated);
+  if (discovery_ == nullptr || kinds != discovered_) {
+    discovery_ = std::make_unique<const Discovery>(DiscoveryOptions{}, kinds->served());
+    discovered_ = std::move(kinds);
+  }
+  return discovery_->Find(path, aggregated);
+}
+
 void Frontend::ReadResource(Exchange& exchange) {
   const RequestInfo& info = exchange.info;
   const net::ServerRequest& request = exchange.request;
   if (info.kind == nullptr) {
     exchange.refusal = api::StatusNoSuchPath();
     return;
+  }
+  // Custom resources and their definitions have no protobuf messages.
+  if (exchange.negotiated.media == MediaType::kProtobuf &&
+      exchange.negotiated.shape == Shape::kObject &&
+      (info.kind->family != nullptr || info.kind->group == kExtensionsGroup)) {
+    exchange.negotiated.media = MediaType::kJson;
   }
   const net::Query& query = *request.query();
   const std::optional<Verb> verb = VerbOf(request.method, info, query);
@@ -282,6 +308,7 @@ void Frontend::CheckLargeBody(net::ServerRequest head,
   exchange->request = std::move(head);
   const net::ServerRequest& request = exchange->request;
   exchange->info = ParseRequestPath(request.path);
+  FindCustomKind(exchange->info);
   const RequestInfo& info = exchange->info;
   const auto reject = [&](const Failure& failure) { done(RejectionOf(*exchange, failure)); };
   if (!info.is_resource || info.kind == nullptr || !request.query().ok()) {
@@ -377,7 +404,7 @@ void Frontend::AnswerPath(Exchange& exchange) {
                                  options_.metrics.Text());
   }
   const bool aggregated = exchange.negotiated.shape == Shape::kDiscovery;
-  if (std::shared_ptr<const std::string> document = FindDiscovery(path, aggregated)) {
+  if (std::shared_ptr<const std::string> document = FindDiscoveryDocument(path, aggregated)) {
     Finished(exchange, 200);
     const bool is_aggregated = aggregated && (path == "/api" || path == "/apis");
     EncodedBody encoded = is_aggregated

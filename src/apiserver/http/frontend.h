@@ -29,6 +29,9 @@ class WorkerPool;
 
 namespace drakkar::apiserver {
 
+class CustomKinds;
+class Discovery;
+
 // Serves HTTP for the connections of one loop: authenticates and parses the request, passes it to
 // the core, and answers once the state that the response is based on is durable. Work that needs no
 // state of the core (paths, queries, bodies, encodings, client certificates) is done on the HTTP
@@ -98,6 +101,9 @@ class Frontend final : public net::RequestHandler {
   // What an HTTP response with this failure consists of.
   Rejection RejectionOf(const Exchange& exchange, const Failure& failure);
   void ReadResource(Exchange& exchange);
+  // The kind of a path that is not one of ours.
+  void FindCustomKind(RequestInfo& info) const;
+  std::shared_ptr<const std::string> FindDiscoveryDocument(std::string_view path, bool aggregated);
   std::optional<Failure> ReadWatch(Exchange& exchange, Request asked);
   // Answers a get from the cache, if the entry is still valid.
   bool AnswerFromCache(Exchange& exchange);
@@ -139,6 +145,9 @@ class Frontend final : public net::RequestHandler {
     FlowControl::Level level;
   };
   std::unordered_map<std::size_t, KnownToken> known_tokens_;
+  // Discovery with custom resources, as of `discovered_`.
+  std::unique_ptr<const Discovery> discovery_;
+  std::shared_ptr<const CustomKinds> discovered_;
   RequestMetrics request_metrics_;
   WatchEvents watch_events_;
   // Used on both loops, each its own part.

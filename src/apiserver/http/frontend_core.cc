@@ -146,7 +146,7 @@ std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
   } else if (auto asked = options_.questions.find(path); asked != options_.questions.end()) {
     exchange.question = &asked->second;
   } else {
-    exchange.document = FindOpenApi(path);
+    exchange.document = FindOpenApi(path, options_.core.custom_kinds().current());
   }
   return std::nullopt;
 }

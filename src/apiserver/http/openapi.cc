@@ -15,6 +15,9 @@ using api::KindSchema;
 
 constexpr std::string_view kIndexPath = "/openapi/v3";
 constexpr std::string_view kV2Path = "/openapi/v2";
+// The definitions whose schemas are in /openapi/v2; further ones are only in /openapi/v3, because
+// the document is made on the core's loop.
+constexpr std::size_t kMaxCustomBytes = std::size_t{4} << 20;
 
 bool HasVerb(const KindSchema& kind, std::string_view verb) {
   return std::ranges::find(kind.verbs, verb) != kind.verbs.end();
@@ -76,6 +79,8 @@ class DocumentMaker {
       : options_(options), schemas_(OpenApiVersion::kV3) {}
 
   void Add(const KindSchema& kind) {
+    custom_ = kind.family == nullptr ? nullptr : &kind;
+    if (const CustomVersion* custom = FindCustomVersion(kind)) schemas_.AddCustom(*custom);
     const std::string root = kind.group.empty() ? StrCat("/api/", kind.version)
                                                 : StrCat("/apis/", kind.group, "/", kind.version);
     const std::string home =
@@ -126,6 +131,7 @@ class DocumentMaker {
 
   Draft BodyOf(const Identity& identity) {
     const KindSchema* kind = api::FindKind(identity.group, identity.version, identity.kind);
+    if (kind == nullptr && custom_ != nullptr && identity.kind == custom_->kind) kind = custom_;
     return kind == nullptr || kind->schema == nullptr ? Draft() : schemas_.Reference(*kind->schema);
   }
 
@@ -228,6 +234,7 @@ class DocumentMaker {
 
   const DiscoveryOptions& options_;
   SchemaCollector schemas_;
+  const KindSchema* custom_ = nullptr;  // the custom resource that is being added
   std::map<std::string, Draft> paths_;
 };
 
@@ -260,6 +267,13 @@ std::shared_ptr<const std::string> OpenApi::Make(std::string_view path) {
     for (const KindSchema& kind : api::AllKinds()) {
       if (IsServed(kind, options_)) schemas.Reference(*kind.schema);
     }
+    std::size_t bytes = 0;
+    for (const KindSchema* kind : custom_->served()) {
+      const CustomVersion& version = *FindCustomVersion(*kind);
+      bytes += static_cast<const CustomDefinition*>(kind->family)->object()->tree()->size_bytes();
+      if (bytes > kMaxCustomBytes) break;
+      schemas.AddCustom(version);
+    }
     return ToText(Draft({{"swagger", "2.0"},
                          {"info", Info()},
                          {"paths", Draft::Object()},
@@ -277,6 +291,11 @@ std::shared_ptr<const std::string> OpenApi::Make(std::string_view path) {
     maker.Add(kind);
     any = true;
   }
+  for (const KindSchema* kind : custom_->served()) {
+    if (DocumentPath(*kind) != wanted) continue;
+    maker.Add(*kind);
+    any = true;
+  }
   return any ? ToText(maker.Take()) : nullptr;
 }
 
@@ -286,6 +305,20 @@ std::shared_ptr<const std::string> OpenApi::MakeIndex() {
     if (IsServed(kind, options_)) names.insert(DocumentPath(kind));
   }
   Draft paths = Draft::Object();
+  // The documents of custom resources are not made for the index: versions of their definitions
+  // serve as hashes.
+  std::map<std::string, std::string> custom;
+  for (const KindSchema* kind : custom_->served()) {
+    const api::Object& object = *static_cast<const CustomDefinition*>(kind->family)->object();
+    custom[DocumentPath(*kind)] +=
+        StrCat(object.uid(), ".", object.root()["metadata"]["generation"].integer(), ",");
+  }
+  for (const auto& [name, stamp] : custom) {
+    std::string hash = EntityTag(stamp);
+    hash = hash.substr(1, hash.size() - 2);
+    paths.Entry(name) =
+        Draft({{"serverRelativeURL", StrCat(kIndexPath, "/", name, "?hash=", hash)}});
+  }
   for (const std::string& name : names) {
     const std::string path = StrCat(kIndexPath, "/", name);
     std::string hash = EntityTag(*Find(path));
@@ -295,8 +328,21 @@ std::shared_ptr<const std::string> OpenApi::MakeIndex() {
   return ToText(Draft({{"paths", std::move(paths)}}));
 }
 
-std::shared_ptr<const std::string> FindOpenApi(std::string_view path) {
+void OpenApi::SetCustom(CustomKindsPtr custom) {
+  if (custom == nullptr || custom == custom_) return;
+  for (const CustomKindsPtr& each : {custom_, custom}) {
+    for (const KindSchema* kind : each->served()) {
+      documents_.erase(StrCat(kIndexPath, "/", DocumentPath(*kind)));
+    }
+  }
+  documents_.erase(std::string(kIndexPath));
+  documents_.erase(std::string(kV2Path));
+  custom_ = std::move(custom);
+}
+
+std::shared_ptr<const std::string> FindOpenApi(std::string_view path, CustomKindsPtr custom) {
   static OpenApi documents;
+  documents.SetCustom(std::move(custom));
   return documents.Find(path);
 }
 

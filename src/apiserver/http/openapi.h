@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "apiserver/custom/definition.h"
 #include "apiserver/http/discovery.h"
 
 namespace drakkar::apiserver {
@@ -18,6 +19,10 @@ class OpenApi {
  public:
   explicit OpenApi(const DiscoveryOptions& options = {}) : options_(options) {}
 
+  // The kinds of definitions, besides those of the scheme. Their documents are made again when they
+  // change.
+  void SetCustom(CustomKindsPtr custom);
+
   // Null if it is not an OpenAPI path. `path` has no query.
   std::shared_ptr<const std::string> Find(std::string_view path);
 
@@ -26,10 +31,11 @@ class OpenApi {
   std::shared_ptr<const std::string> MakeIndex();
 
   DiscoveryOptions options_;
+  CustomKindsPtr custom_ = std::make_shared<const CustomKinds>();
   std::map<std::string, std::shared_ptr<const std::string>, std::less<>> documents_;
 };
 
 // With the default options; for one thread (the API server's loop).
-std::shared_ptr<const std::string> FindOpenApi(std::string_view path);
+std::shared_ptr<const std::string> FindOpenApi(std::string_view path, CustomKindsPtr custom = {});
 
 }  // namespace drakkar::apiserver

@@ -1,5 +1,7 @@
 #include "apiserver/http/openapi_schema.h"
 
+#include "apiserver/custom/definition.h"
+
 #include <map>
 #include <vector>
 
@@ -45,6 +47,20 @@ Draft SchemaCollector::NamedReference(std::string_view name) {
 Draft SchemaCollector::Reference(const api::StructSchema& structure) {
   if (started_.emplace(structure.name).second) waiting_.push_back(&structure);
   return NamedReference(structure.name);
+}
+
+void SchemaCollector::AddCustom(const CustomVersion& version) {
+  const api::KindSchema& kind = version.kind();
+  if (!started_.emplace(kind.schema->name).second) return;
+  Draft schema(version.schema().source);
+  Draft& properties = schema["properties"];
+  properties["apiVersion"] = Typed("string");
+  properties["kind"] = Typed("string");
+  properties["metadata"] =
+      Reference(*api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+  schema["x-kubernetes-group-version-kind"] = Draft::Array(
+      {Draft({{"group", kind.group}, {"version", kind.version}, {"kind", kind.kind}})});
+  schemas_.emplace(std::string(kind.schema->name), std::move(schema));
 }
 
 Draft SchemaCollector::PatchReference() {

@@ -12,6 +12,8 @@
 // Builds OpenAPI schemas from the scheme's tables. Used by openapi.cc only.
 namespace drakkar::apiserver {
 
+class CustomVersion;
+
 enum class OpenApiVersion { kV2, kV3 };
 
 // Collects schemas: asking for a reference adds the schema, and all that it refers to, to the
@@ -22,6 +24,8 @@ class SchemaCollector {
 
   // {"$ref": "#/components/schemas/<name>"}
   api::Draft Reference(const api::StructSchema& structure);
+  // The schema of a custom resource as its definition has it, under the name of its struct.
+  void AddCustom(const CustomVersion& version);
   // The body of a patch: any object.
   api::Draft PatchReference();
   // All schemas, sorted by name.

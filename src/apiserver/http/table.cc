@@ -5,6 +5,7 @@
 #include "api/meta/age.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/custom/definition.h"
 #include "apiserver/http/table_cells.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
@@ -38,10 +39,46 @@ void WriteCommonCells(Cells& cells, std::span<const api::ColumnSchema> columns) 
   }
 }
 
-Draft MakeRow(const api::ObjectPtr& object, CellWriter write,
+// A printer column: what its path finds, in the type of the column.
+Draft CustomCell(const Cells& cells, const api::ColumnSchema& column, const api::JsonPath& path) {
+  const std::vector<api::Value> found = path.Find(cells.object().root());
+  if (found.empty() || !found[0].has_value()) return nullptr;
+  const api::Value value = found[0];
+  if (column.type == "date") return cells.AgeOf(value.str());
+  if (column.type == "integer") {
+    if (value.kind() == api::ValueKind::kInt) return value.integer();
+    if (value.kind() == api::ValueKind::kDouble) {
+      return static_cast<std::int64_t>(value.number());
+    }
+    return nullptr;
+  }
+  if (column.type == "number") {
+    const bool is_number =
+        value.kind() == api::ValueKind::kInt || value.kind() == api::ValueKind::kDouble;
+    return is_number ? Draft(value.number()) : Draft(nullptr);
+  }
+  if (column.type == "boolean") {
+    const std::optional<bool> boolean = value.optional_boolean();
+    return boolean ? Draft(*boolean) : Draft(nullptr);
+  }
+  std::vector<std::string> texts;
+  for (api::Value each : found) texts.push_back(api::PlainText(each));
+  return Join(texts, ",");
+}
+
+void WriteCustomCells(Cells& cells, const CustomVersion& version) {
+  cells.AddName();
+  for (std::size_t i = 0; i < version.column_paths().size(); ++i) {
+    cells.Add(CustomCell(cells, version.kind().columns[i + 1], version.column_paths()[i]));
+  }
+}
+
+Draft MakeRow(const api::ObjectPtr& object, CellWriter write, const CustomVersion* custom,
               std::span<const api::ColumnSchema> columns, const TableOptions& options) {
   Cells cells(*object, options);
-  if (write != nullptr) {
+  if (custom != nullptr && !custom->column_paths().empty()) {
+    WriteCustomCells(cells, *custom);
+  } else if (write != nullptr) {
     write(cells);
   } else {
     WriteCommonCells(cells, columns);
@@ -83,9 +120,10 @@ api::TreePtr MakeTable(const api::KindSchema& kind, std::span<const api::ObjectP
                        const TableOptions& options) {
   const std::span<const api::ColumnSchema> columns = ColumnsOf(kind);
   const CellWriter write = FindCellWriter(kind.group, kind.kind);
+  const CustomVersion* custom = FindCustomVersion(kind);
   Draft rows = Draft::Array();
   for (const api::ObjectPtr& object : objects) {
-    rows.Append(MakeRow(object, write, columns, options));
+    rows.Append(MakeRow(object, write, custom, columns, options));
   }
   Draft metadata = Draft::Object();
   if (!options.resource_version.empty()) metadata["resourceVersion"] = options.resource_version;
@@ -126,7 +164,7 @@ CellWriter FindCellWriter(std::string_view group, std::string_view kind) {
     std::vector<CellWriterEntry> all;
     for (auto list :
          {PodCellWriters(), ClusterCellWriters(), ResourceCellWriters(), WorkloadCellWriters(),
-          StorageCellWriters(), BatchCellWriters(), NetworkCellWriters()}) {
+          StorageCellWriters(), BatchCellWriters(), NetworkCellWriters(), AdmissionCellWriters()}) {
       all.insert(all.end(), list.begin(), list.end());
     }
     return all;

@@ -57,6 +57,7 @@ struct CellWriterEntry {
   std::string_view kind;
   CellWriter write;
 };
+std::vector<CellWriterEntry> AdmissionCellWriters();
 std::vector<CellWriterEntry> PodCellWriters();
 std::vector<CellWriterEntry> ClusterCellWriters();
 std::vector<CellWriterEntry> ResourceCellWriters();

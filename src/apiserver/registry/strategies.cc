@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "api/scheme/scheme.h"
+#include "apiserver/registry/admission_strategies.h"
 #include "apiserver/registry/cluster_strategies.h"
 #include "apiserver/registry/config_strategies.h"
+#include "apiserver/registry/custom_strategies.h"
 #include "apiserver/registry/job_strategies.h"
 #include "apiserver/registry/network_strategies.h"
 #include "apiserver/registry/pod_strategy.h"
@@ -30,6 +32,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const LeaseStrategy lease;
   static const PriorityClassStrategy priority_class;
   static const DisruptionBudgetStrategy budget;
+  static const DefinitionStrategy definition;
   static const std::map<std::pair<std::string_view, std::string_view>, const Strategy*> table = {
       {{"", "Pod"}, &pod},
       {{"", "Node"}, &node},
@@ -40,6 +43,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"coordination.k8s.io", "Lease"}, &lease},
       {{"scheduling.k8s.io", "PriorityClass"}, &priority_class},
       {{"policy", "PodDisruptionBudget"}, &budget},
+      {{kExtensionsGroup, "CustomResourceDefinition"}, &definition},
       {{"rbac.authorization.k8s.io", "Role"}, &rbac},
       {{"rbac.authorization.k8s.io", "ClusterRole"}, &rbac},
       {{"rbac.authorization.k8s.io", "RoleBinding"}, &rbac},
@@ -53,6 +57,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   }
   if (const Strategy* strategy = WorkloadStrategyFor(kind.group, kind.kind)) return *strategy;
   if (const Strategy* strategy = NetworkStrategyFor(kind.group, kind.kind)) return *strategy;
+  if (const Strategy* strategy = AdmissionStrategyFor(kind.group, kind.kind)) return *strategy;
   auto found = table.find({kind.group, kind.kind});
   return found == table.end() ? static_cast<const Strategy&>(generic) : *found->second;
 }

@@ -34,6 +34,7 @@ constexpr std::string_view kApps = "apps";
 constexpr std::string_view kResource = "resource.k8s.io";
 constexpr std::string_view kStorage = "storage.k8s.io";
 constexpr std::string_view kNetworking = "networking.k8s.io";
+constexpr std::string_view kAdmission = "admissionregistration.k8s.io";
 constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
 
 // In the order of schema/kinds.schema.
@@ -109,6 +110,14 @@ constexpr std::array kTable = {
     Unattended{kFlowControl, "PriorityLevelConfiguration", nullptr,
                "the PriorityLevelConfiguration is stored, but requests are not queued by "
                "priority"},
+    Unattended{kAdmission, "MutatingAdmissionPolicy", nullptr,
+               "the MutatingAdmissionPolicy is stored, but not applied to requests"},
+    Unattended{kAdmission, "MutatingAdmissionPolicyBinding", nullptr,
+               "the MutatingAdmissionPolicyBinding is stored, but not applied to requests"},
+    Unattended{kAdmission, "ValidatingWebhookConfiguration", nullptr,
+               "the ValidatingWebhookConfiguration is stored, but its webhooks are not called"},
+    Unattended{kAdmission, "MutatingWebhookConfiguration", nullptr,
+               "the MutatingWebhookConfiguration is stored, but its webhooks are not called"},
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/custom/definition.h"
+#include "apiserver/registry/custom_strategies.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/field_managers.h"
 #include "apiserver/rest/scale.h"
@@ -36,6 +38,9 @@ Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.
     resource->prefix =
         StrCat("/registry/", kind.group.empty() ? "core" : kind.group, "/", kind.plural, "/");
     by_prefix_.emplace(resource->prefix, resource.get());
+    if (kind.group == kExtensionsGroup && kind.plural == kDefinitionsPlural) {
+      definitions_ = resource.get();
+    }
     resources_.emplace(std::pair(std::string(kind.group), std::string(kind.plural)),
                        std::move(resource));
   }
@@ -195,7 +200,7 @@ void Core::ListFresh(Request watch, std::function<void(Response)> done) {
   if (resource == nullptr) {
     return done(Response::Failed(MethodNotAllowedFailure(*watch.kind, "watch")));
   }
-  if (watch.kind != resource->kind) done = InVersionOf(watch.kind, std::move(done));
+  if (IsConverted(*watch.kind, *resource)) done = InVersionOf(watch.kind, std::move(done));
   watch.verb = Verb::kList;
   List(*resource, std::move(watch), std::move(done));
 }
@@ -233,11 +238,21 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
     done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
     return;
   }
-  if (!request.subresource.empty() && !HasSubresource(*request.kind, request.subresource)) {
+  if (!resource->is_served ||
+      (!request.subresource.empty() && !HasSubresource(*request.kind, request.subresource))) {
     done(Response::Failed(api::StatusNoSuchPath()));
     return;
   }
-  if (request.kind != resource->kind) {
+  if (request.kind->family != nullptr) {
+    if (std::optional<Failure> failure = CheckCustomRequest(*resource, request)) {
+      return done(Response::Failed(std::move(*failure)));
+    }
+  } else if (resource == definitions_) {
+    if (std::optional<Failure> failure = CheckDefinitionRoom(request)) {
+      return done(Response::Failed(std::move(*failure)));
+    }
+  }
+  if (IsConverted(*request.kind, *resource)) {
     // Everything below uses the storage version; the client gets its own.
     done = InVersionOf(request.kind, std::move(done));
   }
@@ -259,7 +274,9 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
       }
       if (request.subresource == "scale") {
         Response response = Get(*resource, request);
-        if (response.object != nullptr) response.object = ScaleOf(*response.object);
+        if (response.object != nullptr) {
+          response.object = ScaleOf(*request.kind, *response.object);
+        }
         return done(std::move(response));
       }
       break;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,10 @@ class FeatureGates;
 }
 
 namespace drakkar::apiserver {
+
+class CustomDefinition;
+class CustomKindsBoard;
+class CustomStrategy;
 
 // An admission step. Admit runs before validation and may change the object or reject the request;
 // Check runs after validation and may reject the request or add warnings. `before` is absent on
@@ -82,6 +87,10 @@ class Authorizer {
 // must not leave the process before WhenDurable(response.revision) has run.
 class Core {
  public:
+  // How many CustomResourceDefinitions one process can serve, including deleted ones, and how much
+  // memory former schemas of changed ones may take. Beyond that they are rejected with 429.
+  static constexpr std::size_t kMaxDefinitions = 5'000;
+  static constexpr std::size_t kMaxRetiredBytes = std::size_t{128} << 20;
   // How long a create waits for what an admission step awaits, and how many may wait. Beyond that
   // they are rejected at once.
   static constexpr Duration kMaxWait = std::chrono::milliseconds(1500);
@@ -197,12 +206,18 @@ class Core {
   void ForEachCache(
       const std::function<void(const api::KindSchema&, const WatchCache&)>& each) const;
 
+  // The kinds that CustomResourceDefinitions add, for all threads.
+  const CustomKindsBoard& custom_kinds() const;
+  // Our own kinds and custom ones, by apiVersion and kind; null if there is none.
+  const api::KindSchema* FindKind(std::string_view api_version, std::string_view kind) const;
+
   Decision Authorize(const Authorizer::Attributes& attributes);
   // The 403 for a request that its user may not make.
   std::optional<Failure> CheckAuthorized(const Request& request);
 
  private:
   struct Resource;
+  struct Custom;
 
   Resource* FindResource(const api::KindSchema& kind);
   StrategyContext ContextFor(const Request& request);
@@ -256,6 +271,18 @@ class Core {
                     const api::ObjectPtr& before, bool dry_run,
                     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
 
+  // CustomResourceDefinitions: core_custom.cc.
+  void SeeDefinition(const api::ObjectPtr& object, bool is_deleted);
+  void ForgetDefinitionsExcept(const std::set<std::string>& present);
+  void AddCustomResource(Custom& custom);
+  void PublishCustomKinds();
+  std::optional<Failure> CheckDefinitionRoom(const Request& request) const;
+  static std::optional<Failure> CheckCustomRequest(const Resource& resource,
+                                                   const Request& request);
+  // Deletes the objects of a definition that is being deleted, then lets it go.
+  void CleanUpLater(const std::string& name);
+  void CleanUp(const std::string& name);
+
   // The store's watch.
   void Follow();
   void OnEvents(const std::vector<storage::WatchEvent>& events, storage::Revision up_to);
@@ -302,6 +329,20 @@ class Core {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, ByName> resources_;
   std::unordered_map<const api::KindSchema*, Resource*> by_kind_;  // all versions
   std::unordered_map<std::string_view, Resource*> by_prefix_;      // of their keys
+  // What definitions have added. States and former schemas are kept, because requests in flight and
+  // watches refer to them.
+  struct CustomStates {
+    CustomStates();
+    ~CustomStates();
+    std::unique_ptr<CustomKindsBoard> board;
+    std::map<std::string, std::unique_ptr<Custom>> by_name;
+    std::vector<std::shared_ptr<const CustomDefinition>> retired_definitions;
+    std::vector<std::unique_ptr<const CustomStrategy>> retired_strategies;
+    std::size_t retired_bytes = 0;
+    bool is_loading = true;
+  };
+  CustomStates custom_;
+  Resource* definitions_ = nullptr;
   const bool is_shared_;
   // Waiting requests, each in at most one of these.
   using Waiter = std::function<void(std::optional<Failure>)>;

@@ -195,7 +195,7 @@ std::optional<Failure> Core::PlanWatch(const Request& request, storage::Mark mar
         StrCat("too old resource version: ", after, " (", plan.cache->oldest_watchable(), ")"));
   }
   plan.options.after = after == 0 ? plan.cache->last_change() : after;
-  if (request.kind != resource->kind) plan.version = request.kind;
+  if (IsConverted(*request.kind, *resource)) plan.version = request.kind;
   return std::nullopt;
 }
 

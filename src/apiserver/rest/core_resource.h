@@ -20,6 +20,8 @@ struct Core::Resource {
   const Strategy* strategy = nullptr;
   std::vector<const Unattended*> unattended;  // empty if a controller acts on its objects
   std::string prefix;                         // of its keys in the store
+  bool is_served = true;                      // a custom resource whose definition is gone is not
+  bool is_terminating = false;                // its definition is being deleted
   WatchCache cache;
 };
 
@@ -33,6 +35,13 @@ inline std::string KeyOf(std::string_view namespace_, std::string_view name) {
   }
   key += name;
   return key;
+}
+
+// Whether responses are converted to the version of the request. Custom resources may be stored in
+// a version that was the storage version earlier.
+template <typename Resource>
+bool IsConverted(const api::KindSchema& kind, const Resource& resource) {
+  return &kind != resource.kind || kind.family != nullptr;
 }
 
 inline bool HasSubresource(const api::KindSchema& kind, std::string_view name) {

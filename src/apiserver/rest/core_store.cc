@@ -1,4 +1,6 @@
 // How the core loads, follows and writes the store, and what is applied and durable.
+#include <set>
+
 #include "api/json/reader.h"
 #include "apiserver/rest/core_resource.h"
 #include "base/exec/work_budget.h"
@@ -36,6 +38,19 @@ Core::Contents Core::ReadContents(const storage::RangeResult& range) {
   for (const storage::UnreadableEntry& entry : range.unreadable) {
     SetUnreadable(entry.key, entry.mod_revision, {ErrorCode::kDataLoss, entry.reason});
   }
+  // Definitions first: they say which other keys are objects.
+  custom_.is_loading = true;
+  std::set<std::string> present;
+  for (const storage::Entry& entry : range.entries) {
+    if (!entry.key.starts_with(definitions_->prefix)) continue;
+    Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
+    if (!object.ok()) continue;
+    present.emplace((*object)->name());
+    SeeDefinition(*object, false);
+  }
+  ForgetDefinitionsExcept(present);
+  custom_.is_loading = false;
+  PublishCustomKinds();
   for (const storage::Entry& entry : range.entries) {
     Resource* resource = FindResourceOfKey(entry.key);
     if (resource == nullptr) continue;  // a kind of a newer release: leave it alone
@@ -128,6 +143,13 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
     if (change.object == nullptr) return;
     const bool appeared = change.type == ChangeType::kAdded;
     const Lifetime::Observer self = lifetime_.Observe();
+    if (resource == definitions_) {
+      // Before anyone is told: who sees the definition can use its kinds.
+      const api::ObjectPtr definition = change.object;
+      const bool is_deleted = change.type == ChangeType::kDeleted;
+      SeeDefinition(definition, is_deleted);
+      if (!self.alive()) return;
+    }
     resource->cache.Apply(key, std::move(change));
     if (appeared && self.alive() && !waiting_.empty()) WakeWaiting(event.key);
     return;

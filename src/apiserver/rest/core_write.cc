@@ -525,8 +525,9 @@ void Core::Rescale(Resource& resource, Request&& request, std::function<void(Res
   if (std::optional<Failure> failure = BuildScaleUpdate(request, workload, response.warnings)) {
     return done(Response::Failed(std::move(*failure)));
   }
-  Update(resource, std::move(request), [done = std::move(done)](Response updated) {
-    if (updated.object != nullptr) updated.object = ScaleOf(*updated.object);
+  const api::KindSchema* kind = request.kind;
+  Update(resource, std::move(request), [kind, done = std::move(done)](Response updated) {
+    if (updated.object != nullptr) updated.object = ScaleOf(*kind, *updated.object);
     done(std::move(updated));
   });
 }

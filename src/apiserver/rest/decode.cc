@@ -10,6 +10,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/rest/custom_decode.h"
 #include "apiserver/rest/field_managers.h"
 #include "apiserver/validation/cause.h"
 #include "base/exec/work_budget.h"
@@ -184,6 +185,15 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
     for (const std::string& warning : request.decode_warnings) warnings.push_back(warning);
     return std::nullopt;
   }
+  if (kind.family != nullptr) {
+    if (request.object == nullptr) {
+      if (std::optional<Failure> failure = ParseCustomBody(request, request.object, warnings)) {
+        return failure;
+      }
+    }
+    if (std::optional<Failure> failure = CheckKind(kind, request.object->root())) return failure;
+    return NormalizeCustom(kind, request, request.object, warnings);
+  }
   if (request.object == nullptr) {
     if (request.encoding == Request::Encoding::kProtobuf) {
       Result<api::ProtobufEnvelope> envelope = api::OpenProtobufEnvelope(request.text);
@@ -272,6 +282,10 @@ std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request
   if (std::optional<Failure> failure =
           ApplyPatch(kind, request, *ConvertObjectTo(before, kind), patched, warnings)) {
     return failure;
+  }
+  if (kind.family != nullptr) {
+    asked = std::move(patched);
+    return NormalizeCustom(kind, request, asked, warnings);
   }
   return Take(kind, api::ConvertObject(patched, *kind.schema, OptionsFor(request)), asked,
               warnings);

@@ -7,6 +7,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/registry/reset_fields.h"
+#include "apiserver/rest/custom_decode.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
@@ -15,6 +16,15 @@
 
 namespace drakkar::apiserver {
 namespace {
+
+// The kind in another version.
+const api::KindSchema* FindVersion(const api::KindSchema& kind, std::string_view api_version) {
+  if (kind.family == nullptr) return api::FindKindByApiVersion(api_version, kind.kind);
+  for (const api::KindSchema* version : kind.family->versions) {
+    if (version->is_api_version(api_version)) return version;
+  }
+  return nullptr;
+}
 
 // Views only: `request`, `name`, `version` and `now` must outlive it.
 api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strategy,
@@ -28,10 +38,9 @@ api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strat
   by.now = now;
   by.reset_fields = ResetFieldsFor(kind, strategy, request.subresource);
   by.convert =
-      [wanted = std::string_view(kind.kind)](
-          api::Value value,
-          std::string_view api_version) -> std::pair<api::TreePtr, const api::StructSchema*> {
-    const api::KindSchema* other = api::FindKindByApiVersion(api_version, wanted);
+      [&kind](api::Value value,
+              std::string_view api_version) -> std::pair<api::TreePtr, const api::StructSchema*> {
+    const api::KindSchema* other = FindVersion(kind, api_version);
     if (other == nullptr) return {nullptr, nullptr};
     return {ConvertTree(api::CopyTree(value), *other), other->schema};
   };
@@ -133,6 +142,10 @@ std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& s
                                         request.force, by);
   if (WorkBudget::IsExceeded()) return TooMuchWorkFailure();
   if (auto* failure = std::get_if<api::Status>(&result)) return std::move(*failure);
+  if (request.kind->family != nullptr) {
+    asked = std::get<api::Applied>(result).object;
+    return NormalizeCustom(*request.kind, request, asked, warnings);
+  }
   Result<api::ObjectReadResult> read =
       api::ConvertObject(std::get<api::Applied>(result).object, *request.kind->schema,
                          {.strictness = api::Strictness::kIgnore});

@@ -154,16 +154,29 @@ void UpdateGeneration(const Strategy& strategy, Value before, Draft& object) {
   }
 }
 
+namespace {
+
+// Definitions and custom resources may have finalizers without a domain that we do not know.
+bool HasKnownFinalizers(const api::KindSchema* kind) {
+  return kind != nullptr && kind->family == nullptr && kind->group != "apiextensions.k8s.io";
+}
+
+}  // namespace
+
 api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy, Value object) {
   return PlainErrors(CheckMetadata(
       object, {.namespaced = kind.namespaced,
                .check_name = [&](std::string_view name,
                                  bool prefix) { return strategy.CheckName(kind, name, prefix); },
-               .name_is_declared = strategy.NameIsDeclared()}));
+               .name_is_declared = strategy.NameIsDeclared(),
+               .known_finalizers = HasKnownFinalizers(&kind)}));
 }
 
 api::FieldErrors ValidateMetaUpdate(Value object, Value before) {
-  return PlainErrors(CheckMetadataUpdate(object, before));
+  const bool known = object["metadata"]["finalizers"].empty() ||
+                     HasKnownFinalizers(api::FindKindByApiVersion(object["apiVersion"].str(),
+                                                                  object["kind"].str()));
+  return PlainErrors(CheckMetadataUpdate(object, before, known));
 }
 
 bool EqualButForVersion(Value a, Value b) {

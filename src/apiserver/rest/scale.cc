@@ -5,6 +5,7 @@
 #include "api/meta/label_selector.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/custom/definition.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/validation/cause.h"
 #include "base/text/text.h"
@@ -41,6 +42,24 @@ std::string SelectorText(Value selector) {
   return Join(parts, ",");
 }
 
+// The value at "spec.replicas"; absent for an empty path.
+Value ValueAt(Value root, std::string_view path) {
+  if (path.empty()) return {};
+  for (std::string_view part : Split(path, '.')) root = root.Entry(part);
+  return root;
+}
+
+void SetReplicas(const api::KindSchema& kind, Draft& workload, std::int64_t replicas) {
+  const CustomVersion* custom = FindCustomVersion(kind);
+  if (custom == nullptr) {
+    workload["spec"]["replicas"] = replicas;
+    return;
+  }
+  Draft* at = &workload;
+  for (std::string_view part : Split(custom->replicas_path(), '.')) at = &at->Entry(part);
+  *at = replicas;
+}
+
 std::optional<Failure> CheckReplicas(const Request& request, std::int64_t replicas) {
   if (replicas >= 0) return std::nullopt;
   return InvalidFailure(ScaleKind(), request.name,
@@ -73,7 +92,7 @@ std::optional<Failure> BuildScaleApply(Request& request) {
       return api::StatusBadRequest("spec.replicas must be a number");
     }
     if (std::optional<Failure> failure = CheckReplicas(request, replicas.integer())) return failure;
-    workload["spec"]["replicas"] = replicas.integer();
+    SetReplicas(kind, workload, replicas.integer());
   }
   request.text = api::WriteJson(workload.Freeze()->root());
   return std::nullopt;
@@ -81,7 +100,8 @@ std::optional<Failure> BuildScaleApply(Request& request) {
 
 }  // namespace
 
-api::ObjectPtr ScaleOf(const api::Object& workload) {
+api::ObjectPtr ScaleOf(const api::KindSchema& kind, const api::Object& workload) {
+  const CustomVersion* custom = FindCustomVersion(kind);
   Draft scale = {{"apiVersion", "autoscaling/v1"}, {"kind", "Scale"}};
   for (const api::FieldName field :
        api::FieldNames{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
@@ -89,6 +109,17 @@ api::ObjectPtr ScaleOf(const api::Object& workload) {
     if (value.has_value()) scale["metadata"][field] = value.str();
   }
   scale["spec"] = Draft::Object();
+  if (custom != nullptr) {
+    const Value root = workload.root();
+    if (const std::int64_t wanted = ValueAt(root, custom->replicas_path()).integer(); wanted != 0) {
+      scale["spec"]["replicas"] = wanted;
+    }
+    scale["status"]["replicas"] = ValueAt(root, custom->status_replicas_path()).integer();
+    if (const Value selector = ValueAt(root, custom->selector_path()); !selector.str().empty()) {
+      scale["status"]["selector"] = selector.str();
+    }
+    return std::make_shared<const api::Object>(scale.Freeze());
+  }
   if (const std::int64_t wanted = workload["spec"]["replicas"].integer(1); wanted != 0) {
     scale["spec"]["replicas"] = wanted;
   }
@@ -106,17 +137,20 @@ std::optional<Failure> BuildScaleUpdate(Request& request, const api::ObjectPtr& 
   }
   api::TreePtr asked;
   if (std::optional<Failure> failure =
-          BuildUpdate(ScaleKind(), request, ScaleOf(*workload), asked, warnings)) {
+          BuildUpdate(ScaleKind(), request, ScaleOf(*request.kind, *workload), asked, warnings)) {
     return failure;
   }
   const Value scale = asked->root();
   const std::int64_t replicas = scale["spec"]["replicas"].integer();
   if (std::optional<Failure> failure = CheckReplicas(request, replicas)) return failure;
   Draft updated(workload->tree());
-  updated["spec"]["replicas"] = replicas;
+  SetReplicas(*request.kind, updated, replicas);
   // A version in the scale is the workload's own, and a precondition.
   if (request.verb == Verb::kUpdate && !scale["metadata"]["resourceVersion"].str().empty()) {
     updated["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].str();
+  } else if (request.kind->family != nullptr) {
+    // Custom resources are not updated without a version.
+    updated["metadata"]["resourceVersion"] = std::to_string(workload->resource_version());
   } else {
     updated["metadata"].Remove("resourceVersion");
   }

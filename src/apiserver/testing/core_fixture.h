@@ -89,7 +89,11 @@ class CoreFixture : public ::testing::Test {
       return request;
     }
     const api::Value root = (*tree)->root();
-    request.kind = api::FindKindByApiVersion(root["apiVersion"].str(), root["kind"].str());
+    request.kind = core_->FindKind(root["apiVersion"].str(), root["kind"].str());
+    if (request.kind == nullptr) {
+      ADD_FAILURE() << "no such kind: " << json;
+      return request;
+    }
     if (request.kind->namespaced) request.namespace_ = root["metadata"]["namespace"].str("default");
     if (verb != Verb::kCreate) request.name = root["metadata"]["name"].str();
     request.object = *tree;
@@ -111,7 +115,7 @@ class CoreFixture : public ::testing::Test {
     Request request;
     request.user = std::move(user);
     request.verb = Verb::kDelete;
-    request.kind = api::FindKindByApiVersion(api_version, kind);
+    request.kind = core_->FindKind(api_version, kind);
     request.namespace_ = std::move(namespace_);
     request.name = std::move(name);
     request.grace_period_seconds = 0;

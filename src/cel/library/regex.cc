@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include "base/text/text.h"
+#include "cel/library/pattern.h"
 
 namespace drakkar::cel::library {
 namespace {
@@ -113,8 +114,32 @@ Value MatchesRegex(CallContext& context, Args args) {
 std::unique_ptr<PreparedCall> PrepareMatches(std::span<const Value* const> constants) {
   return PrepareRegex<Operation::kMatches>(constants);
 }
+namespace {
+
+class Re2Pattern final : public Pattern {
+ public:
+  explicit Re2Pattern(std::unique_ptr<re2::RE2> regex) : regex_(std::move(regex)) {}
+  bool Matches(std::string_view text) const override {
+    return re2::RE2::PartialMatch(Piece(text), *regex_);
+  }
+
+ private:
+  const std::unique_ptr<re2::RE2> regex_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> Pattern::Compile(std::string_view text, std::string* why) {
+  re2::RE2::Options options(re2::RE2::Quiet);
+  options.set_max_mem(kMaxProgramBytes);
+  auto regex = std::make_unique<re2::RE2>(Piece(text), options);
+  if (regex->ok()) return std::make_unique<Re2Pattern>(std::move(regex));
+  if (why != nullptr) *why = StrCat("error parsing regexp: ", regex->error(), ": `", text, "`");
+  return nullptr;
+}
+
 bool IsValidRegex(std::string_view pattern) {
-  return Compile(pattern) != nullptr;
+  return Pattern::Compile(pattern) != nullptr;
 }
 
 void AddRegex(Declarations& d) {

@@ -235,6 +235,7 @@ func main() {
 		{"leader election", func() error { return leaderElection(ctx, client) }},
 		{"server-side apply", func() error { return serverSideApply(ctx, client) }},
 		{"slice controller", func() error { return sliceController(ctx, client) }},
+		{"custom resources", func() error { return customResources(ctx, config) }},
 	} {
 		if err := part.run(); err != nil {
 			failed = true

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "apiserver/policy/validating_policy.h"
+#include "apiserver/rest/core.h"
+
+namespace drakkar::apiserver {
+
+// A ValidatingAdmissionPolicyBinding. Immutable.
+struct PolicyBinding {
+  explicit PolicyBinding(api::ObjectPtr binding);
+
+  api::ObjectPtr object;
+  AdmissionMatch match;
+  bool denies = false;
+  bool warns = false;
+  bool audits = false;
+};
+
+// The validating policies that have a binding. A policy is compiled when a request first concerns
+// it, and again only if it changes. Each kind has an index of the policies whose rules name it, so
+// that others cost nothing. Bound to the API server's loop.
+class PolicySet {
+ public:
+  struct Active {
+    api::ObjectPtr object;
+    AdmissionMatch match;                            // of the policy: known before it is compiled
+    std::shared_ptr<const ValidatingPolicy> policy;  // null until it is needed
+    std::vector<std::shared_ptr<const PolicyBinding>> bindings;  // by name
+
+    const ValidatingPolicy& Compiled();
+  };
+
+  // `core` must outlive this, or Detach must come first. Before Attach there are no policies.
+  void Attach(Core& core);
+  void Detach();
+
+  Core* core() const { return core_; }
+
+  // Those that may concern a request for the kind, by name. Valid until the next call.
+  const std::vector<Active*>& For(const api::KindSchema& kind);
+
+ private:
+  void Refresh();
+
+  Core* core_ = nullptr;
+  const WatchCache* policies_ = nullptr;
+  const WatchCache* bindings_ = nullptr;
+  storage::Revision seen_policies_ = -1;
+  storage::Revision seen_bindings_ = -1;
+  std::map<std::string, Active> active_;
+  std::unordered_map<const api::KindSchema*, std::vector<Active*>> by_kind_;
+};
+
+}  // namespace drakkar::apiserver

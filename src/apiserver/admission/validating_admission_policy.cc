@@ -1,0 +1,251 @@
+#include "apiserver/admission/validating_admission_policy.h"
+
+#include "api/scheme/scheme.h"
+#include "apiserver/auth/rbac.h"
+#include "apiserver/conversion/versions.h"
+#include "apiserver/policy/admission_request.h"
+#include "base/exec/work_budget.h"
+#include "base/text/text.h"
+#include "cel/object/tree_value.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr Logger kLog("admission");
+
+// Asks the API server's authorizer, on behalf of one request.
+class RequestAuthorizer final : public PolicyAuthorizer {
+ public:
+  RequestAuthorizer(Core* core, RbacAuthorizer* rbac) : core_(core), rbac_(rbac) {}
+
+  Decision CheckResource(const UserInfo& user, const ResourceQuestion& question,
+                         std::string_view verb) override {
+    return core_->Authorize({user, verb, question.group, question.resource, question.subresource,
+                             question.namespace_, question.name, question.field_selector});
+  }
+  Decision CheckPath(const UserInfo& user, std::string_view path, std::string_view verb) override {
+    return rbac_ == nullptr ? Decision::Deny() : rbac_->CheckPath(user, verb, path);
+  }
+
+ private:
+  Core* const core_;
+  RbacAuthorizer* const rbac_;
+};
+
+int CodeOf(std::string_view reason) {
+  if (reason == "Forbidden") return 403;
+  if (reason == "Unauthorized") return 401;
+  if (reason == "RequestEntityTooLarge") return 413;
+  return 422;
+}
+
+// The objects that a binding passes as `params`, one evaluation each. Null: no parameters.
+struct Params {
+  std::vector<api::ObjectPtr> list;
+  std::string error;         // of the binding
+  std::string policy_error;  // of the policy
+};
+
+Params FindParams(const ValidatingPolicy& policy, const PolicyBinding& binding,
+                  const Request& request, const StrategyContext& context, const Core& core) {
+  Params params;
+  const api::Value ref = binding.object->root()["spec"]["paramRef"];
+  if (policy.param_kind().empty()) {
+    params.list.push_back(nullptr);
+    return params;
+  }
+  const api::KindSchema* kind = core.FindKind(policy.param_api_version(), policy.param_kind());
+  if (kind == nullptr || kind->plural.empty()) {
+    const std::string_view version = policy.param_api_version();
+    params.policy_error = StrCat("failed to find resource referenced by paramKind: '", version,
+                                 ", Kind=", policy.param_kind(), "'");
+    return params;
+  }
+  if (!ref.has_value()) {
+    params.list.push_back(nullptr);
+    return params;
+  }
+  const api::KindSchema& stored = kind->storage == nullptr ? *kind : *kind->storage;
+  std::string namespace_;
+  if (kind->namespaced) {
+    namespace_ =
+        ref["namespace"].str().empty() ? request.namespace_ : std::string(ref["namespace"].str());
+    if (namespace_.empty()) {
+      params.error =
+          "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
+      return params;
+    }
+  } else if (!ref["namespace"].str().empty()) {
+    params.error = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
+    return params;
+  }
+  if (const std::string_view name = ref["name"].str(); !name.empty()) {
+    const std::string key = namespace_.empty() ? std::string(name) : StrCat(namespace_, "/", name);
+    if (api::ObjectPtr found = context.lookup(stored.group, stored.plural, key)) {
+      params.list.push_back(ConvertObjectTo(found, *kind));
+    }
+  } else {
+    Result<api::LabelSelector> selector = api::LabelSelector::FromObject(ref["selector"]);
+    if (!selector.ok()) {
+      params.error = selector.error().message;
+      return params;
+    }
+    context.visit(stored.group, stored.plural, namespace_, [&](const api::ObjectPtr& each) {
+      WorkBudget::Charge(100);
+      if (selector->Matches(each->root()["metadata"]["labels"])) {
+        params.list.push_back(ConvertObjectTo(each, *kind));
+      }
+    });
+  }
+  if (params.list.empty() && ref["parameterNotFoundAction"].str() == "Deny") {
+    params.error = "no params found for policy binding with `Deny` parameterNotFoundAction";
+  }
+  return params;
+}
+
+// The tree of a request's object in the version that a policy matched.
+class VersionedObject {
+ public:
+  VersionedObject(api::Value stored, const api::KindSchema& in, const api::KindSchema& wanted)
+      : value_(stored) {
+    if (!stored.has_value() || &in == &wanted) return;
+    tree_ = ConvertTree(api::CopyTree(stored), wanted);
+    value_ = tree_->root();
+  }
+  api::Value value() const { return value_; }
+
+ private:
+  api::TreePtr tree_;
+  api::Value value_;
+};
+
+}  // namespace
+
+std::optional<Failure> ValidatingAdmissionPolicyStep::Check(const Request& request,
+                                                            api::Value object, api::Value before,
+                                                            const StrategyContext& context,
+                                                            std::vector<std::string>& warnings) {
+  std::optional<Failure> denied;
+  const auto deny = [&](std::string_view policy, const PolicyBinding* binding,
+                        std::string_view message, std::string_view reason) {
+    if (denied) return;
+    const std::string text =
+        binding == nullptr
+            ? StrCat("ValidatingAdmissionPolicy '", policy, "' denied request: ", message)
+            : StrCat("ValidatingAdmissionPolicy '", policy, "' with binding '",
+                     binding->object->name(), "' denied request: ", message);
+    denied = ForbiddenFailure(*request.kind, request.name, text);
+    denied->reason = reason.empty() ? "Invalid" : std::string(reason);
+    denied->code = CodeOf(denied->reason);
+    denied->causes.push_back({"", text, ""});
+  };
+
+  const AdmissionSubject subject = {.request = request,
+                                    .operation = AdmissionOperation(object, before),
+                                    .object = object,
+                                    .before = before,
+                                    .find_namespace = [&](const std::string& name) {
+                                      return context.lookup("", "namespaces", name);
+                                    }};
+  const api::KindSchema& stored =
+      request.kind->storage == nullptr ? *request.kind : *request.kind->storage;
+  RequestAuthorizer authorizer(policies_.core(), rbac_);
+
+  for (PolicySet::Active* active : policies_.For(*request.kind)) {
+    if (WorkBudget::IsExceeded()) return denied;
+    const AdmissionMatch::Outcome matched = active->match.Match(subject);
+    if (matched.kind == nullptr) continue;
+    const ValidatingPolicy& policy = active->Compiled();
+    const auto misconfigured = [&](const PolicyBinding* binding, std::string_view why) {
+      if (policy.ignores_errors()) return;
+      deny(policy.name(), binding,
+           StrCat(binding == nullptr ? "failed to configure policy: "
+                                     : "failed to configure binding: ",
+                  why),
+           "");
+    };
+    if (!matched.error.empty()) {
+      misconfigured(nullptr, matched.error);
+      continue;
+    }
+    std::optional<VersionedObject> shown;
+    std::optional<VersionedObject> shown_before;
+    std::optional<AdmissionRequestTree> described;
+    for (const auto& binding : active->bindings) {
+      if (binding->object->root()["spec"]["matchResources"].has_value()) {
+        const AdmissionMatch::Outcome bound = binding->match.Match(subject);
+        if (bound.kind == nullptr) continue;
+        if (!bound.error.empty()) {
+          misconfigured(binding.get(), bound.error);
+          continue;
+        }
+      }
+      const Params params = FindParams(policy, *binding, request, context, *policies_.core());
+      if (!params.policy_error.empty()) {
+        misconfigured(nullptr, params.policy_error);
+        break;
+      }
+      if (!params.error.empty()) {
+        misconfigured(binding.get(), params.error);
+        continue;
+      }
+      if (!described) {
+        shown.emplace(object, stored, *matched.kind);
+        shown_before.emplace(before, stored, *matched.kind);
+        described.emplace(request, subject.operation, *matched.kind);
+      }
+      const api::ObjectPtr home =
+          request.kind->namespaced ? context.lookup("", "namespaces", request.namespace_) : nullptr;
+      for (const api::ObjectPtr& param : params.list) {
+        if (WorkBudget::IsExceeded()) return denied;
+        cel::Arena arena;
+        const ValidatingPolicy::Input input = {
+            .object = cel::TreeValue(arena, shown->value()),
+            .old_object = cel::TreeValue(arena, shown_before->value()),
+            .namespace_object =
+                cel::TreeValue(arena, home == nullptr ? api::Value() : home->root()),
+            .request = cel::TreeValue(arena, described->root()),
+            .params = cel::TreeValue(arena, param == nullptr ? api::Value() : param->root()),
+            .authorizer = NewAuthorizerValue(arena, authorizer, request.user),
+            .request_resource =
+                NewResourceCheckValue(arena, authorizer, request.user,
+                                      {.group = std::string(matched.kind->group),
+                                       .resource = std::string(matched.kind->plural),
+                                       .subresource = request.subresource,
+                                       .namespace_ = request.namespace_,
+                                       .name = request.name,
+                                       .field_selector = {}}),
+            .asked = &authorizer};
+        const ValidatingPolicy::Result result = policy.Evaluate(input);
+        for (const ValidatingPolicy::Verdict& verdict : result.denials) {
+          if (binding->denies) deny(policy.name(), binding.get(), verdict.message, verdict.reason);
+          if (binding->warns) {
+            warnings.push_back(StrCat("Validation failed for ValidatingAdmissionPolicy '",
+                                      policy.name(), "' with binding '", binding->object->name(),
+                                      "': ", verdict.message));
+          }
+          if (binding->audits) {
+            kLog.Info("policy violated", {{"policy", policy.name()},
+                                          {"binding", binding->object->name()},
+                                          {"user", request.user.name},
+                                          {"resource", request.kind->plural},
+                                          {"namespace", request.namespace_},
+                                          {"name", request.name},
+                                          {"reason", verdict.message}});
+          }
+        }
+        for (const ValidatingPolicy::Annotation& annotation : result.annotations) {
+          kLog.Info("policy annotated request", {{"policy", policy.name()},
+                                                 {"key", annotation.key},
+                                                 {"value", annotation.value},
+                                                 {"user", request.user.name},
+                                                 {"name", request.name}});
+        }
+      }
+    }
+  }
+  return denied;
+}
+
+}  // namespace drakkar::apiserver

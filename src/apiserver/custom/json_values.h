@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/meta/field_error.h"
+#include "api/tree/draft.h"
+#include "apiserver/custom/json_schema.h"
+
+// What a schema does to the values of custom resources.
+namespace drakkar::apiserver {
+
+// Removes what the schema does not know, and nulls that a default replaces. `unknown` gets the
+// paths of removed fields, at most kMaxUnknownFields; may be null. Returns the same tree if there
+// is nothing to remove.
+inline constexpr std::size_t kMaxUnknownFields = 100;
+api::TreePtr PruneUnknown(const api::TreePtr& object, const JsonSchema& schema,
+                          std::vector<std::string>* unknown);
+
+// Adds the defaults of missing fields. With `only`, those below this member of the root.
+void ApplyJsonDefaults(api::Draft& object, const JsonSchema& schema);
+
+// The errors of a value, with Kubernetes' wording. What equals `before` is not checked again.
+void CheckJsonValue(api::FieldErrors& errors, const api::FieldPath& path, api::Value value,
+                    api::Value before, const JsonSchema& schema);
+
+// The type of a value in errors: "string", "integer" ...
+std::string_view JsonTypeOf(api::Value value);
+
+}  // namespace drakkar::apiserver
