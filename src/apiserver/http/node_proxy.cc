@@ -98,6 +98,7 @@ class LogStream final : public net::StreamSink, public std::enable_shared_from_t
 net::HttpClientOptions ClientOptions(net::TlsClientOptions tls) {
   net::HttpClientOptions options;
   options.tls = std::move(tls);
+  options.tls.check_peer = CheckNodeCertificate;
   return options;
 }
 
@@ -107,6 +108,15 @@ IsOwnAddress OwnAddress(std::shared_ptr<const std::atomic<std::uint16_t>> port) 
   return [port = std::move(port)](const std::string& host, std::uint16_t asked) {
     return asked == port->load() && net::IsThisMachine(host);
   };
+}
+
+Result<void> CheckNodeCertificate(const net::PeerIdentity& server, const std::string& node) {
+  constexpr std::string_view kNodeUser = "system:node:";
+  if (!server.common_name.starts_with(kNodeUser) || server.common_name == StrCat(kNodeUser, node)) {
+    return Ok();
+  }
+  return FailedPrecondition(StrCat("it was issued to ", Quote(server.common_name),
+                                   ", and this should be node ", Quote(node)));
 }
 
 Result<std::string> NodeAgentUrl(const api::Object& node, const IsOwnAddress& is_own) {
@@ -163,6 +173,7 @@ void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerReque
   Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
   net::ClientRequest ask;
+  ask.peer = node_name;
   ask.url = StrCat(*url, "/containerLogs/", net::PercentEncode(info.namespace_), "/",
                    net::PercentEncode(info.name), "/", net::PercentEncode(container));
   if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;
@@ -184,6 +195,7 @@ void NodeProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest
   Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
   net::ClientRequest ask;
+  ask.peer = node->name();
   ask.url = *url;
   for (const std::string& part : info.rest) ask.url += "/" + net::PercentEncode(part);
   if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;

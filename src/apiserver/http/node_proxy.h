@@ -18,6 +18,10 @@ using IsOwnAddress = std::function<bool(const std::string& host, std::uint16_t p
 // The default: any address of this machine with the port we listen on (0: none yet).
 IsOwnAddress OwnAddress(std::shared_ptr<const std::atomic<std::uint16_t>> port);
 
+// A certificate that was issued to a node is valid for that node only, even if both have the same
+// address. Other serving certificates are checked by address alone.
+Result<void> CheckNodeCertificate(const net::PeerIdentity& server, const std::string& node);
+
 // pods/log: finds the pod's node and streams the node's response to the client. The connection to
 // the node is HTTPS, with a client certificate that is valid for nodes only.
 //

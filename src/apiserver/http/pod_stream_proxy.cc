@@ -150,6 +150,7 @@ PodStreamProxy::PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAdd
             [&] {
               net::HttpClientOptions options;
               options.tls = std::move(tls);
+              options.tls.check_peer = CheckNodeCertificate;
               options.max_connections_per_host = kMaxStreamsPerNode;
               return options;
             }()),
@@ -213,6 +214,7 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return refuse(api::StatusInternalError(url.error().message));
   net::ClientRequest ask;
+  ask.peer = node_name;
   ask.url = StrCat(*url, "/", info.subresource, "/", net::PercentEncode(info.namespace_), "/",
                    net::PercentEncode(info.name), "/", net::PercentEncode(container),
                    NodeQuery(*request.query()));

@@ -1,5 +1,6 @@
 #include "apiserver/http/pod_stream_proxy.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
@@ -186,6 +187,50 @@ TEST_F(PodStreamProxyTest, ANodeCannotRedirectTheServerToItselfOrToAHostName) {
   EXPECT_EQ(Message(Do(net::Method::kGet, StrCat("/api/v1/nodes/ours:", own, "/proxy/metrics"))),
             StrCat("nodes \"ours:", own, "\" not found"));
   EXPECT_EQ(asked_, "") << "no request was sent";
+}
+
+TEST_F(PodStreamProxyTest, ACertificateOfAnotherNodeIsRefused) {
+  const net::testing::TestCertificates& made = net::testing::TestCertificates::Get();
+  const net::CertificateAndKey serving =
+      net::IssueCertificate(made.ca, {"system:node:mallory", {"system:nodes"}, {}, {"127.0.0.1"}},
+                            net::CertificateUse::kServer, net::testing::TestValidity())
+          .value();
+  net::TlsServerOptions tls;
+  tls.certificate_pem = serving.certificate_pem;
+  tls.key_pem = serving.key_pem;
+  net::HttpServerOptions options = LoopbackOptions();
+  options.tls = net::TlsContext::Server(tls).value();
+  net::testing::FunctionHandler handler;
+  handler.function = [this](net::ServerRequest request,
+                            std::shared_ptr<net::ResponseWriter> writer) {
+    asked_ += request.path + " ";
+    writer->Send(200, {}, std::string("from mallory"));
+  };
+  auto liar = std::make_unique<net::HttpServer>(loop_, std::move(options), handler);
+  ASSERT_TRUE(liar->Start().ok());
+  // The port is mallory's, whatever the Node says. Both have the same address.
+  const std::string features = R"(["ExtendWebSocketsToKubelet"])";
+  MakeNode("alice", "v1.37.0-drakkar", features, "127.0.0.1", liar->port());
+  MakeNode("mallory", "v1.37.0-drakkar", features, "127.0.0.1", liar->port());
+  MakePod("of-alice", "alice");
+  MakePod("of-mallory", "mallory");
+  const auto log = [&](const std::string& pod) {
+    return Do(net::Method::kGet, StrCat("/api/v1/namespaces/default/pods/", pod, "/log"));
+  };
+  // In this order: alice must not get mallory's open connection.
+  EXPECT_EQ(log("of-mallory").body, "from mallory");
+  const char kReason[] =
+      "TLS: certificate: it was issued to \"system:node:mallory\", and this should be node "
+      "\"alice\"";
+  EXPECT_THAT(Message(log("of-alice")), ::testing::HasSubstr(kReason));
+  EXPECT_THAT(Message(Do(net::Method::kGet, "/api/v1/nodes/alice/proxy/pods")),
+              ::testing::HasSubstr(kReason));
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/nodes/mallory/proxy/pods").body, "from mallory");
+  EXPECT_THAT(Message(WebSocket(Path("of-alice", "command=x&stdout=true"))),
+              ::testing::HasSubstr(kReason));
+  EXPECT_EQ(asked_, "/containerLogs/default/of-mallory/c /pods ");
+  liar.reset();
+  RunOnce();
 }
 
 TEST_F(PodStreamProxyTest, ForwardsAnErrorOfTheNode) {

@@ -26,8 +26,13 @@ void Call::End(Result<void> result) {
 }
 
 Connection::Connection(UvLoop& loop, const HttpClientOptions& options, ConnectionOwner& owner,
-                       Url url, std::shared_ptr<const TlsContext> tls)
-    : loop_(loop), options_(options), owner_(&owner), url_(std::move(url)), tls_(std::move(tls)) {}
+                       Url url, std::string peer, std::shared_ptr<const TlsContext> tls)
+    : loop_(loop),
+      options_(options),
+      owner_(&owner),
+      url_(std::move(url)),
+      peer_(std::move(peer)),
+      tls_(std::move(tls)) {}
 
 Connection::~Connection() = default;
 
@@ -46,7 +51,8 @@ void Connection::Start() {
     if (!self || !self->owner_) return;
     if (!socket.ok()) return self->Close(socket.error());
     self->transport_ = std::make_unique<Transport>(
-        std::move(*socket), self->tls_ ? TlsFilter::Connect(self->tls_, self->url_.host) : nullptr,
+        std::move(*socket),
+        self->tls_ ? TlsFilter::Connect(self->tls_, self->url_.host, self->peer_) : nullptr,
         static_cast<Transport::Handler&>(*self));
     self->transport_->Start();
   });

@@ -54,7 +54,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
                          private ClientSession::Events {
  public:
   Connection(UvLoop& loop, const HttpClientOptions& options, ConnectionOwner& owner, Url url,
-             std::shared_ptr<const TlsContext> tls);
+             std::string peer, std::shared_ptr<const TlsContext> tls);
   ~Connection() override;
 
   void* pool_entry = nullptr;  // used by the owner to find its record
@@ -94,6 +94,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   const HttpClientOptions& options_;
   ConnectionOwner* owner_;  // null once closed
   const Url url_;
+  const std::string peer_;
   std::shared_ptr<const TlsContext> tls_;
   std::unique_ptr<Connector> connector_;
   TimerHandle connect_timeout_;

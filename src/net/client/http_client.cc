@@ -45,7 +45,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     call->request.method = request.method;
     call->request.headers = std::move(request.headers);
     call->request.body = std::move(request.body);
-    Result<Host*> host = Resolve(call->url, upgrade, call->request);
+    Result<Host*> host = Resolve(call->url, request.peer, upgrade, call->request);
     if (!host.ok()) {
       FailLater(call, host.error());
       return call;
@@ -83,6 +83,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
  private:
   struct Host {
     Url url;
+    std::string peer;
     std::shared_ptr<const TlsContext> tls;
     bool http1_only = false;  // for upgrades, or learned from ALPN
     bool protocol_known = false;
@@ -108,10 +109,12 @@ class HttpClient::Impl final : public client::ConnectionOwner {
   }
 
   // The host of `url`; sets the target and Host of `request`.
-  Result<Host*> Resolve(const std::string& url, bool upgrade, Request& request) {
+  Result<Host*> Resolve(const std::string& url, const std::string& peer, bool upgrade,
+                        Request& request) {
     // Most clients talk to one server, so do not parse the start of its URLs each time.
-    const bool same = !upgrade && last_host_ != nullptr && url.starts_with(last_base_) &&
-                      url.size() > last_base_.size() && url[last_base_.size()] == '/';
+    const bool same = !upgrade && peer.empty() && last_host_ != nullptr &&
+                      url.starts_with(last_base_) && url.size() > last_base_.size() &&
+                      url[last_base_.size()] == '/';
     const auto is_plain = [](char c) { return c > 0x20 && c < 0x7f && c != '#'; };
     const auto rest = url.begin() + static_cast<std::ptrdiff_t>(same ? last_base_.size() : 0);
     if (same && std::all_of(rest, url.end(), is_plain)) {
@@ -122,8 +125,8 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     ASSIGN_OR_RETURN(Url parsed, ParseUrl(url));
     request.target = parsed.target;
     if (!request.headers.Find("host")) request.headers.Add("Host", parsed.Authority());
-    ASSIGN_OR_RETURN(Host * host, FindHost(parsed, upgrade));
-    if (!upgrade) {
+    ASSIGN_OR_RETURN(Host * host, FindHost(parsed, peer, upgrade));
+    if (!upgrade && peer.empty()) {
       last_base_ = url.substr(0, url.find_first_of("/?", parsed.scheme.size() + 3));
       last_authority_ = parsed.Authority();
       last_host_ = host;
@@ -131,9 +134,9 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     return host;
   }
 
-  Result<Host*> FindHost(const Url& url, bool upgrade) {
+  Result<Host*> FindHost(const Url& url, const std::string& peer, bool upgrade) {
     const std::string key =
-        StrCat(upgrade ? "upgrade+" : "", url.scheme, "://", url.host, ":", url.port);
+        StrCat(upgrade ? "upgrade+" : "", url.scheme, "://", url.host, ":", url.port, " ", peer);
     auto found = hosts_.find(key);
     if (found != hosts_.end()) return &found->second;
     if (hosts_.size() >= kMaxHosts) {
@@ -147,6 +150,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     }
     Host host;
     host.url = url;
+    host.peer = peer;
     host.http1_only = upgrade;
     host.protocol_known = upgrade;
     if (url.scheme == "https") {
@@ -196,7 +200,8 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     for (const auto& connection : host.connections) connecting += connection->is_ready() ? 0 : 1;
     const std::size_t wanted = host.protocol_known && host.http1_only ? host.queue.size() : 1;
     while (connecting < wanted && host.connections.size() < options_.max_connections_per_host) {
-      auto connection = std::make_shared<Connection>(loop_, options_, *this, host.url, host.tls);
+      auto connection =
+          std::make_shared<Connection>(loop_, options_, *this, host.url, host.peer, host.tls);
       connection->pool_entry = &host;
       host.connections.push_back(connection);
       connection->Start();

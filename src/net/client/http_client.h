@@ -32,6 +32,9 @@ struct ClientRequest {
   Method method = Method::kGet;
   std::string url;  // absolute
   Headers headers;  // Host is added
+  // Who serves the URL, for TlsClientOptions::check_peer. Requests with different peers share no
+  // connection.
+  std::string peer;
   std::string body;
   Duration timeout{0};  // from the call to the end of the response; 0 for none
   // only for Do; beyond this: kResourceExhausted

@@ -82,6 +82,7 @@ struct TlsContext::Impl {
   SSL_CTX* context = nullptr;
   std::string server_name;
   bool insecure = false;
+  std::function<Result<void>(const PeerIdentity&, const std::string&)> check_peer;
   std::shared_ptr<CertificateSource> source;
   ~Impl() { SSL_CTX_free(context); }
 
@@ -166,6 +167,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Client(const TlsClientOpti
   impl->context = SSL_CTX_new(TLS_client_method());
   impl->server_name = options.server_name;
   impl->insecure = options.insecure;
+  impl->check_peer = options.check_peer;
   SSL_CTX* context = impl->context;
   CHECK(context != nullptr);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -204,6 +206,7 @@ struct TlsFilter::Impl {
   std::optional<PeerIdentity> peer;
   std::string peer_error;
   std::string alpn;
+  std::function<Result<void>(const PeerIdentity&)> check_peer;  // of a client; may be empty
 
   ~Impl() { SSL_free(ssl); }
 
@@ -264,6 +267,21 @@ struct TlsFilter::Impl {
     return Error{ErrorCode::kUnavailable, StrCat("TLS: ", reason)};
   }
 
+  static PeerIdentity SubjectOf(const X509* certificate) {
+    const X509_NAME* subject = X509_get_subject_name(certificate);
+    return {openssl::NameEntry(subject, NID_commonName),
+            openssl::NameEntries(subject, NID_organizationName)};
+  }
+
+  Result<void> CheckServer() {
+    const X509* certificate = SSL_get0_peer_certificate(ssl);
+    if (!check_peer || certificate == nullptr) return Ok();
+    Result<void> checked = check_peer(SubjectOf(certificate));
+    if (checked.ok()) return Ok();
+    failed = true;
+    return Error{ErrorCode::kUnavailable, StrCat("TLS: certificate: ", checked.error().message)};
+  }
+
   void FinishHandshake() {
     ready = true;
     const unsigned char* protocol = nullptr;
@@ -278,9 +296,7 @@ struct TlsFilter::Impl {
       peer_error = X509_verify_cert_error_string(verify);
       return;
     }
-    const X509_NAME* subject = X509_get_subject_name(certificate);
-    peer = PeerIdentity{openssl::NameEntry(subject, NID_commonName),
-                        openssl::NameEntries(subject, NID_organizationName)};
+    peer = SubjectOf(certificate);
   }
 
   Result<void> Handshake() {
@@ -288,7 +304,7 @@ struct TlsFilter::Impl {
     const int code = SSL_do_handshake(ssl);
     if (code == 1) {
       FinishHandshake();
-      return Ok();
+      return SSL_is_server(ssl) ? Result<void>(Ok()) : CheckServer();
     }
     const int error = SSL_get_error(ssl, code);
     if (error == SSL_ERROR_WANT_READ) return Ok();
@@ -310,10 +326,15 @@ std::unique_ptr<TlsFilter> TlsFilter::Accept(std::shared_ptr<const TlsContext> c
 }
 
 std::unique_ptr<TlsFilter> TlsFilter::Connect(std::shared_ptr<const TlsContext> context,
-                                              const std::string& host) {
+                                              const std::string& host, std::string peer) {
   auto impl = std::make_unique<Impl>();
   const TlsContext::Impl& settings = *context->impl_;
   SSL_CTX* native = settings.context;
+  if (settings.check_peer) {
+    impl->check_peer = [&settings, peer = std::move(peer)](const PeerIdentity& server) {
+      return settings.check_peer(server, peer);
+    };
+  }
   const std::string name = settings.server_name.empty() ? host : settings.server_name;
   const bool insecure = settings.insecure;
   impl->Init(std::move(context), native);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,9 @@ struct TlsClientOptions {
   std::string server_name;                    // if set, verified instead of the URL's host
   bool insecure = false;                      // skips verification of the server's certificate
   bool offer_http2 = true;
+  // If set, it is asked after the verification whether a server with this certificate may be the
+  // one that the caller named (ClientRequest::peer).
+  std::function<Result<void>(const PeerIdentity& server, const std::string& peer)> check_peer;
 };
 
 // Keys, certificates and settings shared by the connections of a server or client: TLS 1.2 or
@@ -60,9 +64,10 @@ class TlsContext {
 class TlsFilter {
  public:
   static std::unique_ptr<TlsFilter> Accept(std::shared_ptr<const TlsContext> context);
-  // `host` is a DNS name or IP address; it is sent as SNI (names only) and verified.
+  // `host` is a DNS name or IP address; it is sent as SNI (names only) and verified. `peer` is
+  // passed to check_peer.
   static std::unique_ptr<TlsFilter> Connect(std::shared_ptr<const TlsContext> context,
-                                            const std::string& host);
+                                            const std::string& host, std::string peer = "");
   ~TlsFilter();
 
   // Passes decrypted bytes to `on_plain` piece by piece; it returns false if the filter is
