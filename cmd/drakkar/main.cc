@@ -1,6 +1,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#ifdef DRAKKAR_MIMALLOC
+#include <mimalloc.h>
+#endif
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -32,6 +36,13 @@ constexpr std::int64_t kSecondsBetweenShortages = 60;
   std::abort();
 }
 
+#ifdef DRAKKAR_MIMALLOC
+// mimalloc, being C, ends the process without asking the new handler.
+void OnMimallocError(int error_number, void*) {
+  if (error_number == ENOMEM) OnOutOfMemory();
+}
+#endif
+
 // Says it once per minute: whoever runs out of something does so again and again.
 void OnShortage(int error_number) {
   static std::atomic<std::int64_t> told_at{0};
@@ -61,6 +72,9 @@ void OnShortage(int error_number) {
 
 int main(int argc, char** argv) {
   std::set_new_handler(OnOutOfMemory);
+#ifdef DRAKKAR_MIMALLOC
+  mi_register_error(&OnMimallocError, nullptr);
+#endif
   SetShortageHook(OnShortage);
   // Survive a closed pipe (`drakkar get pods | head`) in the middle of a write.
   std::signal(SIGPIPE, SIG_IGN);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Certificates that are about to expire are renewed while the server runs; expired ones are named in one line that says what
-to do."""
+to do. So are file descriptors when they run out, and the server works again once there are some."""
 import datetime
+import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -45,9 +47,14 @@ class Server:
         with open(self.clock, "r+b") as file:
             file.write(struct.pack("q", seconds))
 
-    def start(self):
+    def start(self, descriptors=None, memory=None):
+        def limit():
+            for what, value in ((resource.RLIMIT_NOFILE, descriptors), (resource.RLIMIT_AS, memory)):
+                if value:
+                    resource.setrlimit(what, (value, value))
         self.process = subprocess.Popen([DRAKKAR, "apiserver", f"--data-dir={self.data}", f"--port={self.port}"],
-                                        stdout=subprocess.DEVNULL, stderr=open(self.log, "w"), env=self.environment)
+                                        stdout=subprocess.DEVNULL, stderr=open(self.log, "w"), env=self.environment,
+                                        preexec_fn=limit)
         wait_until("the server serves", lambda: self.run("get", "namespaces").returncode == 0)
 
     def run(self, *arguments, **more):
@@ -94,11 +101,46 @@ def test_certificates(server):
     assert ended.returncode != 0 and "the cluster's CA" in ended.stderr and "expired on" in ended.stderr, ended.stderr
 
 
+def test_descriptors(server):
+    server.start(descriptors=96)
+    line = "out of file descriptors; raise the limit with LimitNOFILE= in the systemd unit or ulimit -n"
+    assert line not in server.log.read_text()
+    connections = []
+    for _ in range(150):
+        connections.append(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+    wait_until("it is logged", lambda: line in server.log.read_text(), 10)
+    assert server.process.poll() is None
+    for connection in connections:
+        connection.close()
+    wait_until("it serves again", lambda: server.run("get", "namespaces").returncode == 0)
+    assert server.log.read_text().count(line) == 1, "one line a minute is enough"
+    assert 'limit="96"' in server.log.read_text()
+
+
+def test_memory(server):
+    """Acknowledged objects survive, and the reason is the last thing that is said."""
+    server.start(memory=350 << 20)
+    made = 0
+    for number in range(100):
+        names = [f"big-{number}-{i}" for i in range(10)]
+        manifest = "\n---\n".join(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+                                              "data": {"k": "x" * 900_000}}) for name in names)
+        made += server.run("create", "-f", "-", input=manifest).stdout.count("created")
+        if server.process.poll() is not None:
+            break
+    assert server.process.poll() == -signal.SIGABRT, server.process.poll()
+    text = server.log.read_text()
+    assert text.count("error: out of memory: give the process more") == 1 and "MemoryMax" in text, text[-2000:]
+    server.start()
+    found = server.run("get", "configmaps", "-o", "name").stdout.count("/big-")
+    assert found >= made > 10, (found, made)
+
+
 def main():
     work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-shortage-"))
     server = Server(work)
     try:
-        {"certificates": test_certificates}[sys.argv[2]](server)
+        {"certificates": test_certificates, "descriptors": test_descriptors, "memory": test_memory}[sys.argv[2]](server)
     finally:
         server.stop()
         shutil.rmtree(work, ignore_errors=True)
