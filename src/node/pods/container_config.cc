@@ -532,7 +532,10 @@ Result<void> WriteHostsFile(FileSystem& files, const HostsFileInput& input,
   }
   const std::string text = HostsFileText(input, own);
   RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(path), 0755));
-  if (auto now = files.ReadFile(path); now.ok() && *now == text) return Ok();
+  // Containers may have written anything to it.
+  if (auto now = files.ReadFileRange(path, 0, text.size() + 1); now.ok() && *now == text) {
+    return Ok();
+  }
   RETURN_IF_ERROR(files.WriteFile(path, text, 0644));
   return files.SetMode(path, 0644);
 }

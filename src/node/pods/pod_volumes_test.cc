@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/json/reader.h"
+#include "base/testing/memory_file_system.h"
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
+#include "node/pods/container_config.h"
 #include "node/pods/pod_manager.h"
 #include "node/testing/node_harness.h"
 
@@ -60,6 +63,22 @@ TEST(PodVolumes, HostAliasesAppearInTheHostsFileOfEachContainer) {
   EXPECT_TRUE(text.ends_with("\n# Entries added by HostAliases.\n10.1.2.3\tdb\tdb.local\n"))
       << text;
   EXPECT_TRUE(node.Events("UnsupportedFields").empty());
+}
+
+TEST(PodVolumes, AHostsFileThatAContainerChangedIsReplaced) {
+  MemoryFileSystem files;
+  const api::TreePtr pod = *api::ParseJson(
+      R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[]}})");
+  const HostsFileInput input{
+      .pod = pod->root(), .pod_ips = {"10.0.0.1"}, .cluster_domain = "cluster.local"};
+  ASSERT_TRUE(WriteHostsFile(files, input, "/pod/etc-hosts").ok());
+  const std::string text = *files.ReadFile("/pod/etc-hosts");
+  ASSERT_TRUE(files.WriteFile("/pod/etc-hosts", text + std::string(4 << 20, 'x'), 0644).ok());
+  ASSERT_TRUE(WriteHostsFile(files, input, "/pod/etc-hosts").ok());
+  EXPECT_EQ(*files.ReadFile("/pod/etc-hosts"), text);
+  ASSERT_TRUE(files.WriteFile("/pod/etc-hosts", text + "x", 0644).ok());
+  ASSERT_TRUE(WriteHostsFile(files, input, "/pod/etc-hosts").ok());
+  EXPECT_EQ(*files.ReadFile("/pod/etc-hosts"), text);
 }
 
 TEST(PodVolumes, ConfigMapVolumesAreUpdatedWithinAMinute) {

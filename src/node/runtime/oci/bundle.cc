@@ -279,7 +279,9 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
     input.sandbox_mounts.push_back(BindFile(shared + "/hostname", "/etc/hostname"));
     input.sandbox_mounts.push_back(BindFile(shared + "/hosts", "/etc/hosts"));
   } else {
+    // The machine's own file: never for writing.
     input.sandbox_mounts.push_back(BindFile("/etc/hosts", "/etc/hosts"));
+    input.sandbox_mounts.back().readonly = true;
   }
   input.sandbox_mounts.push_back(
       BindFile(sandbox.host_ipc ? "/dev/shm" : shared + "/shm", "/dev/shm"));
