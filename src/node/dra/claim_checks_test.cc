@@ -133,6 +133,53 @@ TEST(ClaimChecks, AnswersThatDoNotMatchTheRequestAreErrors) {
   EXPECT_EQ(node.Phase("p"), "Running");
 }
 
+TEST(ClaimChecks, AnswersThatAreTooLargeAreRefusedAndErrorsAreTruncated) {
+  GpuNode node;
+  std::size_t devices = 0;
+  std::size_t name_bytes = 1;
+  node.driver.plugin.change_prepare_answer = [&](rpc::PrepareResults& results) {
+    for (auto& [uid, result] : results) {
+      const rpc::PreparedDevice first = result.devices.at(0);
+      while (result.devices.size() < devices) result.devices.push_back(first);
+      result.devices[0].cdi_device_ids.push_back(std::string(name_bytes, 'x'));
+    }
+  };
+  devices = DraManager::kMaxPreparedDevices + 1;
+  node.CreatePodWithClaim();
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("NodePrepareResources: returned 1025 devices for one claim"));
+  devices = 1;
+  name_bytes = DraManager::kMaxPreparedBytes;
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources"),
+              ::testing::Contains(HasSubstr("bytes of names for one claim, more than 1048576")));
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) {
+    for (auto& [uid, result] : results) result.error = std::string(12 << 20, 'e');
+  };
+  node.Advance(seconds(4));
+  for (const std::string& message : node.Events("FailedPrepareDynamicResources")) {
+    EXPECT_LE(message.size(), DraManager::kMaxDriverTextBytes + 200);
+  }
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) {
+    results[std::string(12 << 20, 'u')] = {};
+  };
+  node.Advance(seconds(8));
+  for (const std::string& message : node.Events("FailedPrepareDynamicResources")) {
+    EXPECT_LE(message.size(), DraManager::kMaxDriverTextBytes + 200);
+  }
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  node.driver.plugin.change_prepare_answer = nullptr;
+  node.Advance(seconds(20));
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) {
+    for (auto& [uid, result] : results) result.error = std::string(12 << 20, 'e');
+  };
+  node.DeletePod("p");
+  node.Advance(std::chrono::milliseconds(10));
+  EXPECT_LE(node.Events("FailedUnprepareDynamicResources").at(0).size(),
+            DraManager::kMaxDriverTextBytes + 200);
+}
+
 TEST(ClaimChecks, AnswersForUnknownOrMissingClaimsAreRefused) {
   GpuNode node;
   node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) {

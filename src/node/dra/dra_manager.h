@@ -50,6 +50,12 @@ class DraManager {
   static constexpr Duration kCallTimeout = std::chrono::seconds(45);
   // Byte limit for claims sent ahead in an announcement. The driver fetches any that were omitted.
   static constexpr std::size_t kMaxAnnouncedBytes = 1 << 20;
+  // Limits of what one driver may return for one claim; beyond them the call counts as failed. An
+  // allocation has at most 32 devices.
+  static constexpr std::size_t kMaxPreparedDevices = 1'024;
+  static constexpr std::size_t kMaxPreparedBytes = 1 << 20;
+  // A driver's error text is truncated to this in events, statuses and logs.
+  static constexpr std::size_t kMaxDriverTextBytes = 4'096;
   static constexpr Duration kReconcileEvery = std::chrono::seconds(60);
 
   using Done = std::function<void(Result<void>)>;

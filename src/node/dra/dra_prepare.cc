@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "base/exec/wakefulness.h"
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 #include "claims/claim.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/dra_manager.h"
@@ -19,6 +20,28 @@ constexpr Logger kLog("node.dra");
 
 std::string QualifiedName(Value object) {
   return StrCat(object["metadata"]["namespace"].str(), "/", object["metadata"]["name"].str());
+}
+
+// What a driver returns for a claim is kept in memory and in the checkpoint.
+Result<void> CheckSize(const std::vector<rpc::PreparedDevice>& devices) {
+  std::size_t bytes = 0;
+  auto add = [&](const std::string& text) { bytes += text.size() + 1; };
+  for (const rpc::PreparedDevice& device : devices) {
+    add(device.pool_name);
+    add(device.device_name);
+    add(device.share_id.value_or(""));
+    for (const std::string& name : device.request_names) add(name);
+    for (const std::string& id : device.cdi_device_ids) add(id);
+  }
+  if (devices.size() > DraManager::kMaxPreparedDevices) {
+    return Internal(StrCat("returned ", devices.size(), " devices for one claim, more than ",
+                           DraManager::kMaxPreparedDevices));
+  }
+  if (bytes > DraManager::kMaxPreparedBytes) {
+    return Internal(StrCat("returned devices with ", bytes, " bytes of names for one claim, ",
+                           "more than ", DraManager::kMaxPreparedBytes));
+  }
+  return Ok();
 }
 
 }  // namespace
@@ -278,12 +301,16 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation& operation, const st
   for (auto& [uid, result] : results) {
     auto found = by_uid.find(uid);
     if (found == by_uid.end()) {
-      return Internal(StrCat("NodePrepareResources returned result for unknown claim UID ", uid));
+      return Internal(StrCat("NodePrepareResources returned result for unknown claim UID ",
+                             TruncateMessage(uid, kMaxDriverTextBytes)));
     }
     const rpc::ClaimReference& claim = *found->second;
     if (!result.error.empty()) {
-      return FailedPrecondition(
-          StrCat("NodePrepareResources failed for ResourceClaim ", claim.name, ": ", result.error));
+      return FailedPrecondition(StrCat("NodePrepareResources failed for ResourceClaim ", claim.name,
+                                       ": ", TruncateMessage(result.error, kMaxDriverTextBytes)));
+    }
+    if (auto checked = CheckSize(result.devices); !checked.ok()) {
+      return checked.error().Prefixed("NodePrepareResources");
     }
     ClaimInfo* info = cache_.Find(ClaimCache::Key(claim.namespace_name, claim.name));
     if (info == nullptr || info->uid != uid) {

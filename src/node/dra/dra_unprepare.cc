@@ -1,4 +1,5 @@
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/skip_operations.h"
 #include "telemetry/log/log.h"
@@ -106,11 +107,13 @@ Result<void> DraManager::CheckUnprepareAnswer(const std::vector<rpc::ClaimRefere
   for (const auto& [uid, result] : results) {
     const auto found = names.find(uid);
     if (found == names.end()) {
-      return Internal(StrCat("NodeUnprepareResources returned result for unknown claim UID ", uid));
+      return Internal(StrCat("NodeUnprepareResources returned result for unknown claim UID ",
+                             TruncateMessage(uid, kMaxDriverTextBytes)));
     }
     if (!result.error.empty()) {
       return FailedPrecondition(StrCat("NodeUnprepareResources failed for ResourceClaim ",
-                                       found->second, ": ", result.error));
+                                       found->second, ": ",
+                                       TruncateMessage(result.error, kMaxDriverTextBytes)));
     }
   }
   if (results.size() < asked.size()) {

@@ -6,6 +6,7 @@
 #include "api/json/writer.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 
 namespace drakkar::node {
 namespace {
@@ -29,13 +30,6 @@ std::string FormatNano(WallTime time) {
 
 }  // namespace
 
-std::string TruncateMessage(std::string_view message, std::size_t limit) {
-  if (message.size() <= limit) return std::string(message);
-  std::size_t size = limit - 3;
-  while (size > 0 && (static_cast<unsigned char>(message[size]) & 0xc0) == 0x80) --size;
-  return StrCat(message.substr(0, size), "...");
-}
-
 HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_t instance,
                                          const rpc::HealthReport& report, HealthTime now) {
   Outcome outcome;
@@ -44,7 +38,8 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
     const std::string key = EntryKey(device.pool_name, device.device_name);
     auto found = devices.find(key);
     const bool is_new = found == devices.end();
-    if (is_new && devices.size() >= kMaxDevicesPerDriver) {
+    if (device.pool_name.size() > kMaxNameBytes || device.device_name.size() > kMaxNameBytes ||
+        (is_new && devices.size() >= kMaxDevicesPerDriver)) {
       ++outcome.ignored;
       continue;
     }

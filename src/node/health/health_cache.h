@@ -43,19 +43,20 @@ struct DeviceHealthView {
 // becomes Unknown. Entries belong to the plugin instance that reported them last; the end of its
 // stream removes only those. The time since which such a device is Unknown is remembered until it
 // is reported again or Forget is called. Bounds: kMaxDevicesPerDriver (further devices are
-// ignored), kMaxMessageBytes (longer messages are truncated) and kMaxRemembered (an arbitrary entry
-// is dropped).
+// ignored), kMaxNameBytes (devices with longer names are ignored), kMaxMessageBytes (longer
+// messages are truncated) and kMaxRemembered (an arbitrary entry is dropped).
 class HealthCache {
  public:
   static constexpr std::size_t kMaxDevicesPerDriver = 16'384;
   static constexpr std::size_t kMaxMessageBytes = 1'024;
+  static constexpr std::size_t kMaxNameBytes = 253;  // of a pool or device, as in a ResourceSlice
   static constexpr std::size_t kMaxRemembered = kMaxDevicesPerDriver;
   static constexpr Duration kDefaultTimeout = std::chrono::seconds(30);
   static constexpr Duration kLongestTimeout = std::chrono::hours(24);
 
   struct Outcome {
     std::vector<DeviceKey> changed;
-    std::size_t ignored = 0;              // devices beyond the bound
+    std::size_t ignored = 0;              // devices beyond a bound
     std::optional<MonotonicTime> expiry;  // of the first of the reported devices
   };
 
@@ -111,8 +112,5 @@ class HealthCache {
   std::map<std::string, std::map<std::string, Entry>> drivers_;  // driver -> "pool/device"
   std::map<DeviceKey, WallTime> lost_;  // no longer reported, and since when
 };
-
-// Truncates to `limit` bytes at a character boundary, with "..." at the end if truncated.
-std::string TruncateMessage(std::string_view message, std::size_t limit);
 
 }  // namespace drakkar::node

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 #include "node/testing/health_node.h"
 
 namespace drakkar::node {
@@ -61,6 +62,14 @@ TEST(HealthCache, TheNumberOfDevicesAndTheMessageSizeAreBounded) {
                       .health = DeviceHealthState::kHealthy});
   }
   EXPECT_EQ(cache.Update("d", 1, report, After()).ignored, 3u);
+  const std::string longest(HealthCache::kMaxNameBytes, 'n');
+  for (const auto& [pool, device, ignored] :
+       {std::tuple(longest, longest, 0u), std::tuple(longest + "n", std::string("d"), 1u),
+        std::tuple(std::string("p"), longest + "n", 1u)}) {
+    const rpc::HealthReport one = {
+        {.pool_name = pool, .device_name = device, .health = DeviceHealthState::kHealthy}};
+    EXPECT_EQ(cache.Update("other", 1, one, After()).ignored, ignored);
+  }
   const std::string cut =
       TruncateMessage(std::string(1020, 'x') + "\xc3\xa9\xc3\xa9\xc3\xa9", 1024);
   EXPECT_EQ(cut, std::string(1020, 'x') + "...");

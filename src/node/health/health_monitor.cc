@@ -1,6 +1,7 @@
 #include "node/health/health_monitor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/meta/request_name.h"
 #include "api/meta/time.h"
@@ -127,10 +128,7 @@ void HealthMonitor::Open(std::uint64_t id) {
       stream.plugin->health_services[stream.service],
       {.on_report = [this, id](rpc::HealthReport report) { OnReport(id, report); },
        .on_end = [this, id](Result<void> result) { OnEnd(id, std::move(result)); },
-       .on_malformed =
-           [driver = stream.plugin->driver](const Error& error) {
-             kLog.Warning("malformed health report", {{"driver", driver}, {"err", error.message}});
-           }});
+       .on_malformed = [this, id](const Error& error) { OnMalformed(id, error); }});
 }
 
 void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) {
@@ -140,13 +138,22 @@ void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) 
   found->second.failure_logged = false;
   const std::string& driver = found->second.plugin->driver;
   HealthCache::Outcome outcome = cache_.Update(driver, id, report, Now());
-  if (outcome.ignored > 0) {
-    kLog.Error("driver reported too many devices; dropped the rest",
+  if (outcome.ignored > 0 && !found->second.excess_logged) {
+    found->second.excess_logged = true;
+    kLog.Error("driver reported too many devices, or too long names; ignored these",
                {{"driver", driver}, {"ignored", outcome.ignored}});
   }
   ArmExpiry(outcome.expiry);
   if (!report.empty()) WriteSoon();
   Publish(outcome.changed);
+}
+
+// Logged once per registration: a driver may send any number of them.
+void HealthMonitor::OnMalformed(std::uint64_t id, const Error& error) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || std::exchange(found->second.malformed_logged, true)) return;
+  kLog.Warning("malformed health report",
+               {{"driver", found->second.plugin->driver}, {"err", error.message}});
 }
 
 void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {

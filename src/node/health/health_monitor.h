@@ -91,6 +91,8 @@ class HealthMonitor {
     bool opening = false;  // opens in the next turn of the loop
     bool open = false;
     bool failure_logged = false;  // log only the first failure since the last report
+    bool malformed_logged = false;
+    bool excess_logged = false;
     TimerHandle retry;
   };
   // Ensures that the driver has exactly one stream, to the right instance.
@@ -98,6 +100,7 @@ class HealthMonitor {
   void Open(std::uint64_t id);
   void LogEnd(Stream& stream, const Result<void>& result);
   void OnReport(std::uint64_t id, const rpc::HealthReport& report);
+  void OnMalformed(std::uint64_t id, const Error& error);
   void OnEnd(std::uint64_t id, Result<void> result);
   void Publish(const std::vector<DeviceKey>& changed);
   void TellChanges();

@@ -1,5 +1,7 @@
 #include "node/health/update_channel.h"
 
+#include <utility>
+
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::node {
@@ -18,9 +20,20 @@ void UpdateChannel::Send(const std::string& source, const std::set<std::string>&
                      "Pods queued for a resource status update, by source", {{"source", source}})
         .Add(static_cast<double>(pod_uids.size()));
   }
-  for (const std::string& uid : pod_uids) {
-    if (queued_.insert(uid).second) queue_.push_back(uid);
+  for (const std::string& uid : pod_uids) Enqueue(uid);
+  PostDelivery();
+}
+
+void UpdateChannel::Enqueue(const std::string& uid) {
+  const auto delivered = delivered_.find(uid);
+  if (delivered != delivered_.end() && delivered->second >= kMaxPerWindow) {
+    postponed_.insert(uid);
+  } else if (queued_.insert(uid).second) {
+    queue_.push_back(uid);
   }
+}
+
+void UpdateChannel::PostDelivery() {
   if (queue_.empty() || posted_) return;
   posted_ = true;
   loop_.Post(lifetime_.Guard([this] { Deliver(); }));
@@ -32,11 +45,18 @@ void UpdateChannel::Deliver() {
     const std::string uid = std::move(queue_.front());
     queue_.pop_front();
     queued_.erase(uid);  // queued again if it changes from here on
+    ++delivered_[uid];
     consumer_(uid);
   }
-  if (queue_.empty() || posted_) return;
-  posted_ = true;
-  loop_.Post(lifetime_.Guard([this] { Deliver(); }));
+  if (!window_) window_ = loop_.RunAfter(kWindow, [this] { EndWindow(); });
+  PostDelivery();
+}
+
+void UpdateChannel::EndWindow() {
+  window_.reset();
+  delivered_.clear();
+  for (const std::string& uid : std::exchange(postponed_, {})) Enqueue(uid);
+  PostDelivery();
 }
 
 }  // namespace drakkar::node

@@ -44,7 +44,28 @@ TEST(UpdateChannel, ABurstIsCoalescedAndNobodyStarves) {
   EXPECT_EQ(looks.size(), 501u);
   EXPECT_LE(looks["noisy"], 12) << "served in turn with the others";
   EXPECT_LE(steps, 20);
+  again = nullptr;
+  loop.Advance(UpdateChannel::kWindow);
+  EXPECT_EQ(channel.waiting(), 0u);
+}
+
+TEST(UpdateChannel, APodWhoseDevicesFlapIsUpdatedALimitedNumberOfTimesAndLastAtTheEnd) {
+  SeededLoop loop;
+  int noisy = 0;
+  int quiet = 0;
+  UpdateChannel channel(loop, nullptr,
+                        [&](const std::string& uid) { ++(uid == "noisy" ? noisy : quiet); });
+  for (int i = 0; i < 500; ++i) {
+    channel.Send("dra", {"noisy"});
+    loop.RunUntilIdle();
+  }
+  EXPECT_EQ(noisy, UpdateChannel::kMaxPerWindow);
+  EXPECT_EQ(channel.waiting(), 1u) << "the last change is not lost";
+  channel.Send("dra", {"quiet"});
   loop.RunUntilIdle();
+  EXPECT_EQ(quiet, 1) << "others do not wait";
+  loop.Advance(UpdateChannel::kWindow);
+  EXPECT_EQ(noisy, UpdateChannel::kMaxPerWindow + 1);
   EXPECT_EQ(channel.waiting(), 0u);
 }
 

@@ -1,6 +1,7 @@
 #include "node/plugins/plugin_registrar.h"
 
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -8,6 +9,7 @@ namespace drakkar::node {
 namespace {
 
 constexpr Logger kLog("node.plugins");
+constexpr std::size_t kMaxTypeBytes = 64;
 
 }  // namespace
 
@@ -115,7 +117,7 @@ void PluginRegistrar::TakeInfo(const std::string& path, const rpc::PluginInfo& i
   Socket& socket = sockets_[path];
   if (info.type != rpc::kDraPluginType) {
     return Refuse(path, StrCat("RegisterPlugin error -- no handler registered for plugin type: ",
-                               info.type, " at socket ", path));
+                               TruncateMessage(info.type, kMaxTypeBytes), " at socket ", path));
   }
   const std::string endpoint = info.endpoint.empty() ? path : info.endpoint;
   if (auto valid = PluginStore::Validate(info, endpoint); !valid.ok()) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "api/meta/names.h"
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -10,10 +12,18 @@ namespace {
 
 constexpr Logger kLog("node.plugins");
 
+// A driver may have sent anything.
+constexpr std::size_t kMaxListBytes = 1'024;
+constexpr std::size_t kMaxDriverNameBytes = 63;
+constexpr std::size_t kMaxEndpointBytes = 1'024;
+
 std::string QuotedList(const std::vector<std::string>& names) {
-  std::vector<std::string> quoted;
-  for (const std::string& name : names) quoted.push_back(Quote(name));
-  return StrCat("[", Join(quoted, " "), "]");
+  std::string text = "[";
+  for (const std::string& name : names) {
+    if (text.size() > kMaxListBytes) break;
+    text += StrCat(text.size() > 1 ? " " : "", Quote(TruncateMessage(name, kMaxListBytes)));
+  }
+  return text + "]";
 }
 
 // In the plugin's order of preference.
@@ -45,9 +55,19 @@ PluginStore::PluginStore(rpc::Transport& transport, Callbacks callbacks)
 PluginStore::~PluginStore() = default;
 
 Result<void> PluginStore::Validate(const rpc::PluginInfo& info, const std::string& endpoint) {
+  if (info.name.empty()) return InvalidArgument("DRA driver name is empty");
+  // No other name can be in a claim's allocation, and this one ends up in paths, labels and logs.
+  if (info.name.size() > kMaxDriverNameBytes || !api::CheckDnsSubdomain(info.name).empty()) {
+    return InvalidArgument(
+        StrCat("DRA driver name ", Quote(TruncateMessage(info.name, kMaxDriverNameBytes)),
+               " is not a DNS subdomain of at most ", kMaxDriverNameBytes, " characters"));
+  }
+  if (endpoint.size() > kMaxEndpointBytes || endpoint.find('\0') != std::string::npos) {
+    return InvalidArgument(StrCat("endpoint of DRA driver plugin ", info.name,
+                                  " is not a path of at most ", kMaxEndpointBytes, " bytes"));
+  }
   const std::string what = StrCat("invalid supported gRPC versions of DRA driver plugin ",
                                   info.name, " at endpoint ", endpoint);
-  if (info.name.empty()) return InvalidArgument("DRA driver name is empty");
   if (info.supported_versions.empty()) {
     return InvalidArgument("empty list of supported gRPC services (aka supported versions)")
         .Prefixed(what);

@@ -120,6 +120,47 @@ TEST_F(PluginsTest, TellsThePluginWhyItIsRefused) {
       << "the plugin's order decides";
 }
 
+TEST_F(PluginsTest, NamesThatNoClaimCanHaveAreRefusedInAShortMessage) {
+  StartRegistrar();
+  const LoggedLines lines;
+  int number = 0;
+  for (const std::string& name :
+       {std::string("../../etc"), std::string("A.example.com"), std::string("a/b"),
+        std::string("a\nb"), std::string("."), std::string(64, 'a'), std::string(1 << 20, 'a')}) {
+    rpc::FakeDraPlugin plugin(name);
+    auto server = Serve(plugin, StrCat("/registry/", ++number, ".sock"));
+    ASSERT_GE(plugin.notifications.size(), 1u) << name;
+    EXPECT_FALSE(plugin.notifications[0].plugin_registered) << name;
+    EXPECT_THAT(plugin.notifications[0].error,
+                HasSubstr("is not a DNS subdomain of at most 63 characters"));
+    EXPECT_LT(plugin.notifications[0].error.size(), 400u);
+  }
+  rpc::FakeDraPlugin longest(std::string(63, 'a'));
+  auto server = Serve(longest, "/registry/longest.sock");
+  EXPECT_THAT(store_.Drivers(), ElementsAre(std::string(63, 'a')));
+  EXPECT_LT(lines.text().size(), 10'000u);
+}
+
+TEST_F(PluginsTest, WhatARefusedPluginSentDoesNotFillItsRefusal) {
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com");
+  plugin.info.type = std::string(1 << 20, 't');
+  auto server = Serve(plugin, "/registry/a.sock");
+  EXPECT_LT(plugin.notifications.back().error.size(), 400u);
+  plugin.info.type = rpc::kDraPluginType;
+  plugin.info.supported_versions.assign(50'000, "v7.DRAPlugin");
+  loop_.Advance(milliseconds(600));
+  EXPECT_THAT(plugin.notifications.back().error, HasSubstr("none of services supported"));
+  EXPECT_LT(plugin.notifications.back().error.size(), 2'000u);
+  plugin.info.supported_versions = {"v1.DRAPlugin"};
+  plugin.info.endpoint = "/" + std::string(1 << 20, 'e');
+  loop_.Advance(milliseconds(1100));
+  EXPECT_EQ(plugin.notifications.back().error,
+            "RegisterPlugin error -- plugin validation failed with err: endpoint of DRA driver "
+            "plugin a.example.com is not a path of at most 1024 bytes");
+  EXPECT_TRUE(store_.Drivers().empty());
+}
+
 TEST_F(PluginsTest, RetriesAfterGetInfoAndAfterNotifyFailed) {
   StartRegistrar();
   rpc::FakeDraPlugin plugin("a.example.com");

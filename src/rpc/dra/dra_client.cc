@@ -71,6 +71,7 @@ class TransportDraPluginClient final : public DraPluginClient {
   ChannelOptions MakeOptions(const DraPluginOptions& options) {
     ChannelOptions made;
     made.socket_path = options.endpoint;
+    made.max_message_bytes = kMaxDriverMessageBytes;
     made.initial_backoff = options.initial_backoff;
     made.max_backoff = options.max_backoff;
     made.on_connection_change = [this](bool connected) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "rpc/grpc/limits.h"
 #include "rpc/internal/codec.h"
 
 namespace drakkar::rpc {
@@ -130,6 +131,10 @@ Result<PrepareResults> DecodePrepareResults(const std::string& bytes, DraVersion
   for (const auto& [uid, claim] : message.claims()) {
     PrepareResult& result = results[uid];
     result.error = claim.error();
+    if (claim.devices_size() > kMaxDriverDevices) {
+      return InvalidArgument(StrCat("NodePrepareResourcesResponse: more than ", kMaxDriverDevices,
+                                    " devices for one claim"));
+    }
     for (const wire::Device& device : claim.devices()) {
       result.devices.push_back(DecodeDevice(device, version));
     }

@@ -329,6 +329,20 @@ TEST_P(DraTest, ACallbackMayDestroyTheClient) {
 
 INSTANTIATE_CONTRACT_TEST(DraTest);
 
+TEST(DraCodec, AnAnswerWithTooManyDevicesIsMalformed) {
+  PrepareResults results;
+  results["uid"].devices.resize(kMaxDriverDevices);
+  EXPECT_TRUE(dra::DecodePrepareResults(dra::EncodePrepareResults(results, DraVersion::kV1),
+                                        DraVersion::kV1)
+                  .ok());
+  results["uid"].devices.emplace_back();
+  EXPECT_EQ(dra::DecodePrepareResults(dra::EncodePrepareResults(results, DraVersion::kV1),
+                                      DraVersion::kV1)
+                .error()
+                .message,
+            "NodePrepareResourcesResponse: more than 32768 devices for one claim");
+}
+
 TEST(DraCodec, NamesServicesAsPluginsAdvertiseThem) {
   EXPECT_EQ(FindDraVersion("v1.DRAPlugin"), DraVersion::kV1);
   EXPECT_EQ(FindDraVersion("v1beta1.DRAPlugin"), DraVersion::kV1beta1);

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "rpc/grpc/limits.h"
 #include "rpc/internal/codec.h"
 
 namespace drakkar::rpc {
@@ -100,9 +101,15 @@ std::string EncodeFlat(const HealthReport& report) {
   return message.SerializeAsString();
 }
 
+Result<void> CheckDevices(int count) {
+  if (count <= kMaxDriverDevices) return Ok();
+  return InvalidArgument(StrCat("a report about more than ", kMaxDriverDevices, " devices"));
+}
+
 Result<HealthReport> DecodeNested(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::NodeWatchResourcesResponse>(
                                            bytes, "NodeWatchResourcesResponse"));
+  RETURN_IF_ERROR(CheckDevices(message.devices_size()));
   HealthReport report;
   for (const wire::DeviceHealth& device : message.devices()) {
     report.push_back({.pool_name = device.device().pool_name(),
@@ -118,6 +125,7 @@ Result<HealthReport> DecodeNested(const std::string& bytes) {
 Result<HealthReport> DecodeFlat(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message,
                    internal::Parse<flat::WatchResourcesResponse>(bytes, "WatchResourcesResponse"));
+  RETURN_IF_ERROR(CheckDevices(message.devices_size()));
   HealthReport report;
   for (const flat::DeviceHealth& device : message.devices()) {
     DeviceHealth& added = report.emplace_back();

@@ -216,6 +216,18 @@ TEST(HealthCodec, MatchesBothWireFormats) {
             "d\x1a\x07Healthy\x20\x05\x2a\x01r");
 }
 
+TEST(HealthCodec, AReportAboutTooManyDevicesIsMalformed) {
+  for (const HealthService service : {HealthService::kV1, HealthService::kNodeHealth}) {
+    // Each device is an empty message of two bytes.
+    std::string bytes;
+    for (int i = 0; i < kMaxDriverDevices; ++i) bytes += std::string("\x0a\0", 2);
+    EXPECT_EQ(health::DecodeReport(bytes, service)->size(), std::size_t{kMaxDriverDevices});
+    bytes += std::string("\x0a\0", 2);
+    EXPECT_EQ(health::DecodeReport(bytes, service).error().message,
+              "a report about more than 32768 devices");
+  }
+}
+
 TEST(HealthCodec, StatesItDoesNotKnowAreUnknown) {
   EXPECT_EQ(ParseDeviceHealthState("healthy"), DeviceHealthState::kUnknown);
   // health = 9

@@ -38,6 +38,7 @@ class TransportRegistrationClient final : public RegistrationClient {
     const std::uint64_t id = next_id_++;
     ChannelOptions options;
     options.socket_path = socket_path;
+    options.max_message_bytes = kMaxDriverMessageBytes;
     Channel& channel =
         *channels_.emplace(id, transport_.OpenChannel(std::move(options))).first->second;
     channel.Call(method, request, timeout,
