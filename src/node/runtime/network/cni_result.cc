@@ -33,6 +33,7 @@ std::string Printable(std::string_view text) {
 
 bool IsIpAddress(const std::string& text) {
   unsigned char bytes[16];
+  if (text.find('\0') != std::string::npos) return false;  // C ends the text there
   return ::inet_pton(AF_INET, text.c_str(), bytes) == 1 ||
          ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
