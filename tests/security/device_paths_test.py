@@ -173,7 +173,7 @@ spec: {devices: {requests: [{name: r, exactly: {deviceClassName: sim}}]}}
 
 
 def hosts_file_is_not_read(parts):
-    """The container fills its /etc/hosts; the node writes it anew for the next start without reading terabytes."""
+    """The container fills its /etc/hosts; the node writes it again for the next start without reading terabytes."""
     parts.apply(pod("hosts", container("c", "if [ -s /done/f ]; then wc -c < /etc/hosts; exit 0; fi; echo x > /done/f; "
                                             "truncate -s 8T /etc/hosts; exit 1", "{name: v, mountPath: /done}"))
                 .replace("restartPolicy: Never", "restartPolicy: OnFailure"))
