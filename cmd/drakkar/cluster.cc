@@ -265,10 +265,15 @@ Result<std::string> Create(LocalCluster& cluster, std::int64_t nodes, std::int64
     missing = "the API server does not serve";
     return files.Exists(cluster.kubeconfig()) && LookAt(cluster).ok();
   }));
-  for (const char* name : {"controllers", "scheduler"}) {
-    RETURN_IF_ERROR(cluster.Start(
-        name, {name, StrCat("--kubeconfig=", cluster.kubeconfig()), "--secure-port=0"}));
-  }
+  RETURN_IF_ERROR(cluster.Start(
+      "controllers",
+      {"controllers", StrCat("--kubeconfig=", cluster.kubeconfig()), "--secure-port=0"}));
+  // The API server forwards `why` to the scheduler's port.
+  ASSIGN_OR_RETURN(const std::uint16_t scheduler_port, FreePort());
+  RETURN_IF_ERROR(cluster.Start(
+      "scheduler", {"scheduler", StrCat("--kubeconfig=", cluster.kubeconfig()),
+                    StrCat("--secure-port=", scheduler_port),
+                    StrCat("--client-ca-file=", cluster.Path("apiserver/pki/ca.crt"))}));
   ASSIGN_OR_RETURN(const apiserver::Pki pki,
                    apiserver::Pki::Open(files, RealClock(),
                                         {.directory = cluster.Path("apiserver/pki"),

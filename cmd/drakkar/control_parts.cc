@@ -1,9 +1,12 @@
 // Controllers and scheduler, active while they hold the Lease.
+#include "answers/serve/cluster_gauges.h"
+#include "answers/serve/why_service.h"
 #include "api/json/writer.h"
 #include "base/exec/processors.h"
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "cmd/drakkar/control_plane.h"
+#include "cmd/drakkar/why_question.h"
 #include "controllers/controllers.h"
 #include "device/cel_expressions.h"
 #include "scheduler/scheduler.h"
@@ -92,7 +95,15 @@ class Component {
     std::unique_ptr<client::Client> client;
     ComponentOptions component;
     std::function<std::string()> configz;
-    std::function<std::unique_ptr<Work>(UvLoop&, client::Client&, Metrics&)> start;
+    // `port` is null if it is disabled.
+    std::function<std::unique_ptr<Work>(UvLoop&, client::Client&, Metrics&, const StatusPort* port)>
+        start;
+    // Makes metrics current that are computed on demand; empty: none are.
+    std::function<void(Work&, std::function<void()> done)> before_metrics = {};
+    // Pages of the component on the status port, if it has any.
+    std::string page_prefix = {};
+    std::function<void(Work&, const net::ServerRequest&, std::shared_ptr<net::ResponseWriter>)>
+        handle = {};
     std::function<void(Error)> on_fatal;
   };
   static Result<std::unique_ptr<Component>> Open(Options options) {
@@ -122,6 +133,21 @@ class Component {
                             /*only_ready=*/true});
     pages.metrics = [this] { return metrics_.Text(); };
     pages.configz = options_.configz;
+    if (options_.before_metrics) {
+      pages.before_metrics = [this](std::function<void()> done) {
+        if (work_ == nullptr) return done();
+        options_.before_metrics(*work_, std::move(done));
+      };
+    }
+    if (options_.handle) {
+      pages.pages.push_back(
+          {options_.page_prefix,
+           [this](const net::ServerRequest& request, std::shared_ptr<net::ResponseWriter> writer) {
+             if (work_ != nullptr) return options_.handle(*work_, request, std::move(writer));
+             writer->Send(503, {{"Content-Type", "text/plain; charset=utf-8"}},
+                          std::string("this instance is a standby\n"));
+           }});
+    }
     ASSIGN_OR_RETURN(status_, StatusPort::Open(options_.loop, *options_.client,
                                                options_.component.status, std::move(pages)));
     if (!options_.component.election.leader_elect) {
@@ -147,7 +173,7 @@ class Component {
     return Ok();
   }
 
-  void Begin() { work_ = options_.start(options_.loop, *options_.client, metrics_); }
+  void Begin() { work_ = options_.start(options_.loop, *options_.client, metrics_, status_.get()); }
 
   Options options_;
   Metrics metrics_;
@@ -185,7 +211,7 @@ struct ControllersWork {
 
 struct SchedulerWork {
   SchedulerWork(UvLoop& loop, client::Client& client, Metrics& metrics, const FeatureGates& gates,
-                const scheduler::Configuration& configuration)
+                const scheduler::Configuration& configuration, const StatusPort* port)
       : scheduler({.loop = loop,
                    .random = RealRandom(),
                    .client = client,
@@ -194,13 +220,35 @@ struct SchedulerWork {
                    .gates = gates,
                    .profiles = configuration.profiles,
                    .first_backoff = configuration.first_backoff,
-                   .longest_backoff = configuration.longest_backoff}) {
-    scheduler::PublishSettings(client, gates, configuration);
+                   .longest_backoff = configuration.longest_backoff}),
+        why({.loop = loop,
+             .client = client,
+             .scheduler = scheduler,
+             .settings = {.gates = gates, .profiles = configuration.profiles}}),
+        gauges({.loop = loop, .metrics = metrics, .scheduler = scheduler}) {
+    scheduler::AnswerAddress address;
+    if (port != nullptr) address = {port->url(), port->own_ca_pem()};
+    scheduler::PublishSettings(client, gates, configuration, address);
     scheduler.Start();
   }
   bool IsReady() const { return scheduler.IsReady(); }
+  void Answer(const net::ServerRequest& request, std::shared_ptr<net::ResponseWriter> writer) {
+    Result<answers::WhyService::Question> question = ReadWhyQuestion(request);
+    if (!question.ok()) {
+      return writer->Send(400, {{"Content-Type", "text/plain; charset=utf-8"}},
+                          StrCat(question.error().message, "\n"));
+    }
+    why.Ask(std::move(*question), [writer](answers::WhyService::Reply reply) {
+      writer->Send(reply.status,
+                   {{"Content-Type",
+                     reply.status == 200 ? "application/json" : "text/plain; charset=utf-8"}},
+                   std::move(reply.body));
+    });
+  }
   device::CelExpressions compiler;
   scheduler::Scheduler scheduler;
+  answers::WhyService why;
+  answers::ClusterGauges gauges;
 };
 
 }  // namespace
@@ -219,7 +267,8 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
              .component = component,
              .configz = {},
              .start =
-                 [clients, component](UvLoop& own, client::Client& client, Metrics& metrics) {
+                 [clients, component](UvLoop& own, client::Client& client, Metrics& metrics,
+                                      const StatusPort*) {
                    return std::make_unique<ControllersWork>(own, client, metrics, clients,
                                                             component);
                  },
@@ -247,9 +296,20 @@ std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients
                        api::WriteJson(scheduler::ConfigurationToTree(configuration)->root()), "}");
                  },
              .start =
-                 [gates, configuration](UvLoop& own, client::Client& client, Metrics& metrics) {
+                 [gates, configuration](UvLoop& own, client::Client& client, Metrics& metrics,
+                                        const StatusPort* port) {
                    return std::make_unique<SchedulerWork>(own, client, metrics, gates,
-                                                          configuration);
+                                                          configuration, port);
+                 },
+             .before_metrics =
+                 [](SchedulerWork& work, std::function<void()> done) {
+                   work.gauges.Refresh(std::move(done));
+                 },
+             .page_prefix = "/why",
+             .handle =
+                 [](SchedulerWork& work, const net::ServerRequest& request,
+                    std::shared_ptr<net::ResponseWriter> writer) {
+                   work.Answer(request, std::move(writer));
                  },
              .on_fatal = std::move(on_fatal)});
       });

@@ -3,6 +3,7 @@
 #include "apiserver/direct/direct_client.h"
 #include "apiserver/http/node_proxy.h"
 #include "apiserver/http/pod_stream_proxy.h"
+#include "apiserver/http/scheduler_proxy.h"
 #include "apiserver/request/node_identity.h"
 #include "base/exec/processors.h"
 #include "base/text/text.h"
@@ -76,6 +77,9 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
   });
   server_->AddProxy({"nodes/proxy"}, [tls, is_own](UvLoop& loop) {
     return std::make_unique<apiserver::NodeProxy>(loop, tls, is_own);
+  });
+  server_->AddProxy({"pods/why", "resourceclaims/why"}, [tls, is_own](UvLoop& loop) {
+    return std::make_unique<apiserver::SchedulerProxy>(loop, tls, is_own);
   });
   server_->Start([this, done = std::move(done)](Result<void> started) {
     own_port_->store(server_->port());

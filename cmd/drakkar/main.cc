@@ -68,6 +68,18 @@ void OnShortage(int error_number) {
       {{"limit", std::to_string(limit.rlim_cur)}});
 }
 
+int RunApp(const cli::App& app, int argc, char** argv) {
+  cli::ProcessConsole console;
+  const int code = app.Run({argv + 1, argv + argc}, console);
+  return code == cli::kExitOk && console.had_write_error() ? cli::kExitFailure : code;
+}
+
+// Under the name kubectl-drakkar the binary is a plugin of kubectl, with the commands that only
+// read.
+bool IsPlugin(std::string_view program) {
+  return program.substr(program.rfind('/') + 1) == "kubectl-drakkar";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -78,6 +90,13 @@ int main(int argc, char** argv) {
   SetShortageHook(OnShortage);
   // Survive a closed pipe (`drakkar get pods | head`) in the middle of a write.
   std::signal(SIGPIPE, SIG_IGN);
+  if (argc > 0 && IsPlugin(argv[0])) {
+    cli::App plugin("kubectl drakkar",
+                    "Answers about the devices of a cluster: what is free, who holds it, why is "
+                    "mine waiting.");
+    cli::AddPluginCommands(plugin);
+    return RunApp(plugin, argc, argv);
+  }
   cli::App app(
       "drakkar",
       "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from API server to device "
@@ -94,7 +113,5 @@ int main(int argc, char** argv) {
   cmd::AddSanityCommand(app);
   cmd::AddMetadataCommand(app);
   cli::AddOtherCommands(app);
-  cli::ProcessConsole console;
-  const int code = app.Run({argv + 1, argv + argc}, console);
-  return code == cli::kExitOk && console.had_write_error() ? cli::kExitFailure : code;
+  return RunApp(app, argc, argv);
 }

@@ -256,6 +256,7 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
                                     .Set("kubeconfig", kubeconfig)
                                     .Pass("scheduler-config", "config")
                                     .PassNumber("scheduler-port", "secure-port")
+                                    .Set("client-ca-file", JoinPath(data_dir, "pki/ca.crt"))
                                     .Set("leader-elect", "false")
                                     .words());
     const std::string url =

@@ -7,6 +7,7 @@
 #include "base/env/file_system.h"
 #include "base/ids/uuid.h"
 #include "base/text/text.h"
+#include "net/socket/address_kind.h"
 #include "net/tls/certificate_source.h"
 #include "telemetry/log/log.h"
 
@@ -24,9 +25,15 @@ std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lea
        .help = "Address of the status port.",
        .default_value = "127.0.0.1",
        .placeholder = "IP"},
+      {.name = "advertise-address",
+       .help =
+           "IP address under which the API server reaches the status port, if it listens on all "
+           "addresses. Defaults to --bind-address.",
+       .placeholder = "IP"},
       {.name = "secure-port",
        .type = cli::FlagType::kInt,
-       .help = "Port of /healthz, /livez, /readyz, /metrics and /configz; 0 disables it.",
+       .help = "Port of /healthz, /livez, /readyz, /metrics and /configz, and of the scheduler's "
+               "/why; 0 disables it.",
        .default_value = std::to_string(port),
        .placeholder = "PORT"},
       {.name = "tls-cert-file",
@@ -82,6 +89,12 @@ Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments) {
   }
   options.address = {.host = arguments.Text("bind-address"),
                      .port = static_cast<std::uint16_t>(port)};
+  options.advertised_host = arguments.Text("advertise-address");
+  if (!options.advertised_host.empty() &&
+      net::KindOfAddress(options.advertised_host) == net::AddressKind::kNoAddress) {
+    return InvalidArgument(
+        StrCat("--advertise-address must be an IP address, not ", Quote(options.advertised_host)));
+  }
   const bool has_certificate = !arguments.Text("tls-cert-file").empty();
   if (has_certificate != !arguments.Text("tls-private-key-file").empty()) {
     return InvalidArgument("--tls-cert-file and --tls-private-key-file must be given together");
@@ -153,8 +166,10 @@ void StatusPort::Authorize(const net::ServerRequest& request,
   if (std::find(open_paths_.begin(), open_paths_.end(), request.path) != open_paths_.end()) {
     return done(0, "");
   }
+  // A page of the component is reviewed as a whole: "/why/pods/a/b" as "/why".
+  const std::string path = request.path.substr(0, request.path.find('/', 1));
   reviewer_.Review(
-      client::AccessReviewer::CredentialsOf(request), {{.path = request.path}},
+      client::AccessReviewer::CredentialsOf(request), {{.path = path}},
       [done = std::move(done)](std::optional<client::AccessReviewer::Refusal> refusal) {
         refusal ? done(refusal->status, refusal->reason) : done(0, "");
       });
@@ -167,11 +182,18 @@ Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Clien
   net::TlsServerOptions tls;
   tls.client_ca_pem = options.client_ca_pem;
   tls.source = options.serving;
+  std::string own_ca_pem;
+  const std::string host =
+      options.advertised_host.empty() ? options.address.host : options.advertised_host;
   if (tls.source == nullptr) {
-    const auto issue = [host = options.address.host]() -> Result<net::CertificateAndKey> {
+    const WallTime start = RealClock().Now();
+    ASSIGN_OR_RETURN(const net::CertificateAndKey ca,
+                     net::CreateCa("drakkar-status", {start - std::chrono::hours(1),
+                                                      start + std::chrono::hours(24 * 3650)}));
+    own_ca_pem = ca.certificate_pem;
+    const auto issue = [host, ca]() -> Result<net::CertificateAndKey> {
       const WallTime now = RealClock().Now();
       const net::Validity validity{now - std::chrono::hours(1), now + std::chrono::hours(24 * 365)};
-      ASSIGN_OR_RETURN(const net::CertificateAndKey ca, net::CreateCa("drakkar-status", validity));
       return net::IssueCertificate(ca,
                                    {.common_name = "drakkar-status",
                                     .organizations = {},
@@ -193,6 +215,11 @@ Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Clien
                                                             {"flag", options.flag_if_taken}});
     return std::unique_ptr<StatusPort>();
   }
+  const net::AddressKind kind = net::KindOfAddress(host);
+  if (kind == net::AddressKind::kLoopback || kind == net::AddressKind::kOther) {
+    port->url_ = StrCat("https://", net::Address{host, options.address.port}.ToText());
+  }
+  port->own_ca_pem_ = std::move(own_ca_pem);
   kLog.Info("serving status port", {{"address", options.address.ToText()}});
   return port;
 }

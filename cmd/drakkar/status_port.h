@@ -24,6 +24,8 @@ struct StatusPortOptions {
   // Set if the user did not choose this port. A port in use then only disables the status port, and
   // the warning names this flag to choose another.
   std::string flag_if_taken = {};
+  // The address under which the API server reaches the port; empty: `address`.
+  std::string advertised_host = {};
 };
 Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments);
 // Overrides `config` with the flags that were given.
@@ -32,14 +34,21 @@ Result<void> ReadLeaderElection(const cli::Arguments& arguments,
 // Unique across machines.
 std::string LeaderIdentity();
 
-// Serves /healthz, /livez, /readyz, /metrics and /configz over HTTPS. The API server decides who
-// may read the last two. Lives on `loop`; `client` must outlive it.
+// Serves /healthz, /livez, /readyz, /metrics, /configz and pages of the component over HTTPS. The
+// API server decides who may read all but the first three. Lives on `loop`; `client` must outlive
+// it.
 class StatusPort {
  public:
   // Returns null if it is disabled.
   static Result<std::unique_ptr<StatusPort>> Open(UvLoop& loop, client::Client& client,
                                                   const StatusPortOptions& options,
                                                   net::StatusPages::Options pages);
+
+  // "https://10.0.0.7:10259"; empty if other machines cannot know it: the port listens on all
+  // addresses and none is advertised.
+  const std::string& url() const { return url_; }
+  // The CA of a generated certificate; empty if the certificate was given.
+  const std::string& own_ca_pem() const { return own_ca_pem_; }
 
  private:
   StatusPort(UvLoop& loop, client::Client& client, std::vector<std::string> open_paths,
@@ -48,6 +57,8 @@ class StatusPort {
 
   client::AccessReviewer reviewer_;
   const std::vector<std::string> open_paths_;
+  std::string url_;
+  std::string own_ca_pem_;
   net::StatusPages pages_;
   net::HttpServer server_;
 };

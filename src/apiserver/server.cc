@@ -22,6 +22,7 @@
 #include "apiserver/http/store_metrics.h"
 #include "apiserver/http/store_questions.h"
 #include "apiserver/rest/event_expiry.h"
+#include "apiserver/self_report.h"
 #include "base/env/file_system.h"
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
@@ -273,6 +274,10 @@ struct ApiServer::Impl {
 
   std::map<std::string, std::function<std::string()>, std::less<>> Documents() {
     return {{"/configz", [this] { return Configuration(); }},
+            {"/drakkar/status",
+             [this] {
+               return SelfReport(core, options.gates, options.pki, options.loop.clock().Now());
+             }},
             {"/openid/v1/jwks", [this] { return tokens->KeysJson(); }},
             {"/.well-known/openid-configuration",
              [] { return ServiceAccountTokens::ConfigurationJson(); }}};

@@ -69,11 +69,17 @@ Flag AnswerFormatFlag() {
 
 answers::RenderOptions RenderOptionsFor(Session& session, const Console& console,
                                         const Arguments& arguments, AnswerFormat format) {
+  answers::RenderOptions options = RenderOptionsFor(session, console, format);
+  options.headers = !arguments.Bool("no-headers");
+  return options;
+}
+
+answers::RenderOptions RenderOptionsFor(Session& session, const Console& console,
+                                        AnswerFormat format) {
   constexpr std::size_t kLeast = 80;
   answers::RenderOptions options;
   options.wide = format == AnswerFormat::kWide;
   options.width = options.wide ? 0 : std::max(kLeast, console.size().columns);
-  options.headers = !arguments.Bool("no-headers");
   options.now = session.clock().Now();
   return options;
 }

@@ -35,6 +35,8 @@ Flag AnswerFormatFlag();
 // As wide as the terminal, but at least 80 columns; unlimited with -o wide.
 answers::RenderOptions RenderOptionsFor(Session& session, const Console& console,
                                         const Arguments& arguments, AnswerFormat format);
+answers::RenderOptions RenderOptionsFor(Session& session, const Console& console,
+                                        AnswerFormat format);
 
 // The holders selected on the command line, and the flags for that.
 Result<answers::WhoFilter> WhoFilterFrom(const Arguments& arguments);

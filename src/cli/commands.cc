@@ -16,7 +16,18 @@ void AddClusterCommands(App& app) {
   app.Add(FreeCommand());
   app.Add(WhoCommand());
   app.Add(TopDevicesCommand());
+  app.Add(DoctorCommand());
   app.Add(ExplainCommand());
+}
+
+void AddPluginCommands(App& app) {
+  app.Add(WhyCommand());
+  app.Add(FreeCommand());
+  app.Add(WhoCommand());
+  app.Add(TopDevicesCommand());
+  app.Add(GetCommand());
+  app.Add(DoctorCommand());
+  app.Add(VersionCommand());
 }
 
 void AddOtherCommands(App& app) {

@@ -6,6 +6,8 @@ namespace drakkar::cli {
 
 // Commands on objects: get, describe, apply, create, delete, logs, wait.
 void AddClusterCommands(App& app);
+// The commands of the kubectl plugin: those that answer questions. None of them writes.
+void AddPluginCommands(App& app);
 // features discover, require and needs.
 void AddFeatureCommands(App& app);
 // version and completion, listed last in help. `app` must outlive its commands.
@@ -16,6 +18,7 @@ Command ApplyCommand();
 Command CreateCommand();
 Command DeleteCommand();
 Command DescribeCommand();
+Command DoctorCommand();
 Command ExplainCommand();
 Command ForgetDriverCommand();
 Command FreeCommand();

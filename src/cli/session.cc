@@ -226,6 +226,10 @@ const std::string& Session::namespace_() const {
 const std::string& Session::server() const {
   return impl_->access.server;
 }
+const client::ClusterAccess& Session::access() const {
+  return impl_->access;
+}
+
 const Clock& Session::clock() const {
   return impl_->thread.loop().clock();
 }

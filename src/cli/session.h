@@ -16,6 +16,9 @@
 namespace drakkar {
 class EventLoop;
 }
+namespace drakkar::client {
+struct ClusterAccess;
+}
 
 namespace drakkar::cli {
 
@@ -48,6 +51,7 @@ class Session {
   const std::string& namespace_() const;
   const std::string& server() const;
   const Clock& clock() const;
+  const client::ClusterAccess& access() const;
   // `kind` in the session's namespace, or without one if it is cluster-scoped; with `all`, in all
   // namespaces.
   client::ResourceRef Ref(const api::KindSchema& kind, std::string name = {},

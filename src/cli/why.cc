@@ -1,15 +1,18 @@
 // drakkar why (also: explain): why a pod or a claim has its devices, waits for them or cannot get
-// them. It reads the cluster and asks the scheduler's own code; nothing is written.
+// them. The scheduler answers through the API server. Where it does not (another scheduler), the
+// command reads the cluster and runs the scheduler's code itself. Nothing is written.
 #include "answers/why/why.h"
 
 #include "answers/render/why.h"
 #include "answers/why/summary.h"
 #include "api/json/reader.h"
+#include "api/json/writer.h"
 #include "base/env/random.h"
 #include "base/exec/uv_loop.h"
 #include "base/text/text.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
+#include "cli/printable.h"
 #include "device/cel_expressions.h"
 #include "net/http/url.h"
 
@@ -62,6 +65,53 @@ answers::Objects ReadEvents(Session& session, const WhySubject& subject) {
   return list.ok() ? answers::ItemsOf(*list) : answers::Objects();
 }
 
+// Whether this cluster's scheduler is Drakkar's, which then should have answered.
+bool HasOurScheduler(Session& session) {
+  std::string note;
+  static_cast<void>(ReadSchedulerSettings(session, note));
+  return note.empty();
+}
+
+// What the scheduler itself answers, as JSON. With `render`, it has the text too. The scheduler
+// knows what is not in the API yet, and tells users only what they may see.
+Result<api::TreePtr> AskScheduler(Session& session, const WhySubject& subject,
+                                  const std::string& node, bool verbose,
+                                  const answers::RenderOptions* render) {
+  const bool is_pod = subject.kind == WhySubject::Kind::kPod;
+  std::vector<std::pair<std::string, std::string>> query;
+  if (render != nullptr) {
+    query.emplace_back("width", std::to_string(render->width));
+    query.emplace_back("headers", render->headers ? "true" : "false");
+  }
+  if (!node.empty()) query.emplace_back("node", node);
+  if (verbose) query.emplace_back("verbose", "true");
+  ASSIGN_OR_RETURN(
+      api::TreePtr answer,
+      session.GetPath(StrCat(is_pod ? "/api/v1" : "/apis/resource.k8s.io/v1", "/namespaces/",
+                             net::PercentEncode(subject.namespace_),
+                             is_pod ? "/pods/" : "/resourceclaims/",
+                             net::PercentEncode(subject.name), "/why", QueryText(query))));
+  // Another server may serve something else there.
+  if (!answer->root().Entry("sentence").is_string() ||
+      !answer->root().Entry("fits").optional_boolean()) {
+    return Unavailable("the server's answer is not one of a scheduler");
+  }
+  return answer;
+}
+
+int PrintTheirs(Console& console, AnswerFormat format, const api::TreePtr& answer) {
+  if (format == AnswerFormat::kJson || format == AnswerFormat::kYaml) {
+    PrintJson(
+        console, format,
+        api::WriteJson(
+            answer->root(),
+            {.indent = 2, .escape_html = false, .sort_members = false, .final_newline = true}));
+  } else {
+    console.Out(Printable(answer->root().Entry("text").str()));
+  }
+  return answer->root().Entry("fits").boolean() ? kExitOk : kExitDoesNotFit;
+}
+
 Result<WhyAnswer> AskHere(Session& session, const WhySubject& subject, const std::string& node,
                           bool verbose) {
   ASSIGN_OR_RETURN(answers::Snapshot snapshot, ReadSnapshot(session, answers::kEveryKind));
@@ -95,17 +145,32 @@ int Run(const Arguments& arguments, Console& console) {
     return kExitNoAnswer;
   }
   subject->namespace_ = (*session)->namespace_();
-  const Result<WhyAnswer> answer =
-      AskHere(**session, *subject, arguments.Text("node"), arguments.Bool("verbose"));
+  const std::string node = arguments.Text("node");
+  const bool verbose = arguments.Bool("verbose");
+  const answers::RenderOptions render = RenderOptionsFor(**session, console, arguments, *format);
+  const bool as_text = *format == AnswerFormat::kText || *format == AnswerFormat::kWide;
+  const Result<api::TreePtr> theirs =
+      AskScheduler(**session, *subject, node, verbose, as_text ? &render : nullptr);
+  if (theirs.ok()) return PrintTheirs(console, *format, *theirs);
+  Result<WhyAnswer> answer = AskHere(**session, *subject, node, verbose);
+  const bool is_ours = (theirs.error().code == ErrorCode::kUnavailable ||
+                        theirs.error().code == ErrorCode::kResourceExhausted) &&
+                       HasOurScheduler(**session);
   if (!answer.ok()) {
     Report(console, answer.error());
+    if (is_ours || theirs.error().code == ErrorCode::kForbidden) {
+      console.Err(StrCat("the scheduler did not answer: ", theirs.error().message, "\n"));
+    }
     return kExitNoAnswer;
+  }
+  if (is_ours) {
+    answer->notes.push_back(StrCat("the scheduler did not answer (", theirs.error().message,
+                                   "), so this is computed from the API"));
   }
   if (*format == AnswerFormat::kJson || *format == AnswerFormat::kYaml) {
     PrintJson(console, *format, answers::WhyToJson(*answer));
   } else {
-    console.Out(
-        answers::RenderWhy(*answer, RenderOptionsFor(**session, console, arguments, *format)));
+    console.Out(answers::RenderWhy(*answer, render));
   }
   return answer->fits ? kExitOk : kExitDoesNotFit;
 }
@@ -122,6 +187,9 @@ Command MakeCommand(std::string name, std::string summary) {
           "it shows the conditions with age and deadline; for a deletion, the finalizer and who "
           "removes it; for a claim that is not prepared, the driver and its last error. A claim is "
           "explained like a pod that requests nothing else. Nothing is changed.\n\n"
+          "The scheduler itself answers, if it is Drakkar's. This needs get on pods/why or "
+          "resourceclaims/why, which the role view includes; names that you may not see are left "
+          "out. On other clusters the command reads the cluster and runs the same code.\n\n"
           "The exit code is 0 if it fits, 1 if it does not, 2 if there is no answer.",
       .examples =
           "  drakkar why pod train-0\n"

@@ -108,6 +108,46 @@ TEST_F(WhyCommandTest, UsesTheSettingsThatTheSchedulerPublishes) {
             "\"default-scheduler\" (spec.schedulerName)\n");
 }
 
+constexpr char kPod[] =
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
+    "  containers: [{name: a, image: i}]\n";
+
+TEST_F(WhyCommandTest, PrintsWhatTheSchedulerAnswers) {
+  Create(kPod);
+  scheduler_status_ = 200;
+  scheduler_answer_ =
+      R"({"sentence":"0 of 3 nodes","fits":false,"text":"0 of 3\u001b[2J nodes\n"})";
+  const Outcome text = Run("why pod p --node n1 --no-headers");
+  EXPECT_EQ(text.code, 1);
+  EXPECT_EQ(text.out, "0 of 3^[[2J nodes\n") << "control characters are shown";
+  EXPECT_EQ(log_query_, "width=80&headers=false&node=n1");
+  EXPECT_EQ(Run("why pod p -o json").code, 1);
+  EXPECT_EQ(log_query_, "");
+  scheduler_answer_ = R"({"sentence":"fits 1 of 3 nodes","fits":true})";
+  EXPECT_EQ(Run("why pod p -o json").out,
+            "{\n  \"sentence\": \"fits 1 of 3 nodes\",\n  \"fits\": true\n}\n");
+  EXPECT_EQ(Run("why pod p").code, 0);
+}
+
+TEST_F(WhyCommandTest, FindsTheAnswerItselfIfTheSchedulerDoesNotAnswer) {
+  Create(kPod);
+  Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system}\n");
+  Create(api::WriteJson(
+      scheduler::SettingsToConfigMap(FeatureGates(), scheduler::Configuration{})->root()));
+  scheduler_status_ = 503;
+  scheduler_answer_ =
+      R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable",)"
+      R"("message":"it restarts","code":503})";
+  const Outcome told = Run("why pod p");
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_THAT(told.out, AllOf(HasSubstr("the scheduler did not answer (Error from server"),
+                              HasSubstr("fits 2 of 2 nodes: n1, n2\n")));
+  // A server that serves something else there is not asked for more.
+  scheduler_status_ = 200;
+  scheduler_answer_ = R"({"kind":"Other"})";
+  EXPECT_THAT(Run("why pod p").out, HasSubstr("fits 2 of 2 nodes"));
+}
+
 TEST_F(WhyCommandTest, BadInputGetsOneSentenceAndExitCodeTwo) {
   const Outcome nobody = Run("why pod nobody");
   EXPECT_EQ(nobody.code, 2);

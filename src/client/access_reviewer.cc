@@ -53,9 +53,11 @@ User UserIn(api::Value user) {
 std::string IdOf(const User& user, const Access& access) {
   std::string text;
   auto add = [&](std::string_view part) { text += StrCat(part.size(), ":", part); };
-  for (std::string_view part : {std::string_view(access.verb), std::string_view(access.path),
-                                std::string_view(access.node), std::string_view(access.subresource),
-                                std::string_view(user.name), std::string_view(user.uid)}) {
+  for (std::string_view part :
+       {std::string_view(access.verb), std::string_view(access.path), std::string_view(access.node),
+        std::string_view(access.subresource), std::string_view(access.resource),
+        std::string_view(access.namespace_), std::string_view(user.name),
+        std::string_view(user.uid)}) {
     add(part);
   }
   for (const std::string& group : user.groups) add(group);
@@ -83,9 +85,10 @@ api::TreePtr ReviewOf(const User& user, const Access& access) {
     api::Draft& attributes = spec["resourceAttributes"];
     attributes["verb"] = access.verb;
     attributes["version"] = "v1";
-    attributes["resource"] = "nodes";
-    attributes["subresource"] = access.subresource;
-    attributes["name"] = access.node;
+    attributes["resource"] = access.resource;
+    if (!access.subresource.empty()) attributes["subresource"] = access.subresource;
+    if (!access.node.empty()) attributes["name"] = access.node;
+    if (!access.namespace_.empty()) attributes["namespace"] = access.namespace_;
   }
   return review.Freeze();
 }

@@ -42,12 +42,15 @@ class AccessReviewer {
   };
   static Credentials CredentialsOf(const net::ServerRequest& request);
 
-  // A non-resource path or, if the path is empty, a subresource of a node such as "metrics".
+  // A non-resource path or, if the path is empty, a core resource: a subresource of a node such as
+  // "metrics", or the objects of a namespace.
   struct Access {
     std::string verb = "get";
     std::string path = {};
-    std::string node = {};
+    std::string node = {};  // its name
     std::string subresource = {};
+    std::string resource = "nodes";
+    std::string namespace_ = {};
   };
   // The HTTP status and the message for a denied request.
   struct Refusal {
@@ -69,6 +72,10 @@ class AccessReviewer {
   // precedence over a token. `done` may run before this returns; it does not run after the reviewer
   // is destroyed.
   void Review(Credentials credentials, std::vector<Access> any_of, Done done);
+  // The same for a user whom somebody else has authenticated.
+  void ReviewUser(User user, std::vector<Access> any_of, Done done) {
+    ReviewAccess(std::move(user), std::move(any_of), std::move(done));
+  }
 
  private:
   template <typename T>

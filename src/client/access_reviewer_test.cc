@@ -38,6 +38,11 @@ class Reviews final : public Client {
              (node["resource"].str() == "nodes" && node["name"].str() == "n1" &&
               node["subresource"].str() == "proxy")) &&
             (node.has_value() ? node : spec["nonResourceAttributes"])["verb"].str() == "get";
+        if (spec["user"].str() == "ann") {
+          answer["status"]["allowed"] = node["resource"].str() == "pods" &&
+                                        node["namespace"].str() == "team-a" &&
+                                        node["verb"].str() == "list";
+        }
         extra = spec["extra"]["node"].at(0).str();
       }
       reply.object = std::make_shared<const api::Object>(answer.Freeze());
@@ -183,6 +188,19 @@ TEST_F(AccessReviewerTest, TheNumberOfCachedAnswersIsBounded) {
   const int before = server_.calls;
   Ask("token-0");
   EXPECT_EQ(server_.calls, before + 1) << "dropped and asked for again";
+}
+
+TEST_F(AccessReviewerTest, ReviewsObjectsOfANamespaceForAnAuthenticatedUser) {
+  const auto ask = [&](std::string ns) {
+    bool allowed = false;
+    reviewer_.ReviewUser(
+        {"ann", {}}, {{.verb = "list", .resource = "pods", .namespace_ = ns}},
+        [&](std::optional<AccessReviewer::Refusal> refusal) { allowed = !refusal; });
+    loop_.RunUntilIdle();
+    return allowed;
+  };
+  EXPECT_TRUE(ask("team-a"));
+  EXPECT_FALSE(ask("team-b")) << "the answer for another namespace does not count";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "node/node_agent.h"
 
+#include "api/json/json_writer.h"
 #include "api/scheme/scheme.h"
 #include "base/exec/lifetime.h"
 #include "base/text/text.h"
@@ -362,6 +363,25 @@ const PluginStore& NodeAgent::plugins() const {
 }
 const HealthMonitor& NodeAgent::health() const {
   return parts_->health;
+}
+
+std::string NodeAgent::DescribeDrivers() const {
+  api::JsonWriter json({.indent = 0, .escape_html = false, .final_newline = false});
+  json.BeginObject().Key("drivers").BeginArray();
+  for (const std::string& driver : parts_->store.Drivers()) {
+    json.BeginObject().Key("name").String(driver);
+    json.Key("connected").Bool(parts_->store.IsUsable(driver)).EndObject();
+  }
+  json.EndArray().Key("cdiErrors").BeginArray();
+  cdi::Cache specs(options_.files, CdiOptions(options_));
+  specs.Refresh();
+  for (const auto& [file, reasons] : specs.errors()) {
+    for (const std::string& reason : reasons) {
+      json.BeginObject().Key("file").String(file).Key("error").String(reason).EndObject();
+    }
+  }
+  json.EndArray().EndObject();
+  return json.Take();
 }
 
 }  // namespace drakkar::node

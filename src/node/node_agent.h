@@ -93,6 +93,8 @@ class NodeAgent {
   const DraManager& dra() const;
   const PluginStore& plugins() const;
   const HealthMonitor& health() const;
+  // The registered drivers and the CDI specs that cannot be read, as JSON. Rereads the specs.
+  std::string DescribeDrivers() const;
 
  private:
   struct Parts;

@@ -147,6 +147,10 @@ void NodeServer::Serve(const net::ServerRequest& request,
     return writer->Send(200, {{"Content-Type", "application/json"}},
                         api::WriteJson(list.Freeze()->root()));
   }
+  if (request.path == "/drivers") {
+    return writer->Send(200, {{"Content-Type", "application/json"}},
+                        options_.agent.DescribeDrivers());
+  }
   if (is_command) {
     return ServeCommand(request, parts[1], std::string(parts[2]), std::string(parts[3]),
                         std::string(parts[4]), *writer);

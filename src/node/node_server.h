@@ -24,10 +24,11 @@ class RemoteCommand;
 class Runtime;
 
 // The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /exec and /attach
-// with the same path over a WebSocket, /pods, /devices (health and holders), /metrics and /healthz.
-// node_access.h lists the permission each one needs. Pass it to a net::HttpServer whose TLS context
-// requests client certificates. Loop-bound; `agent` must be started. Bounds: kMaxLogStreams and
-// kMaxRemoteCommands at a time, kMaxPending bytes buffered for a slow reader.
+// with the same path over a WebSocket, /pods, /devices (health and holders), /drivers
+// (registrations and unreadable CDI specs), /metrics and /healthz. node_access.h lists the
+// permission each one needs. Pass it to a net::HttpServer whose TLS context requests client
+// certificates. Loop-bound; `agent` must be started. Bounds: kMaxLogStreams and kMaxRemoteCommands
+// at a time, kMaxPending bytes buffered for a slow reader.
 class NodeServer final : public net::RequestHandler {
  public:
   struct Options {

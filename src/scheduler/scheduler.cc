@@ -1,5 +1,6 @@
 #include "scheduler/scheduler.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <span>
@@ -53,8 +54,11 @@ class Scheduler::Impl {
   void Stop() { stopped_ = true; }
   bool IsReady() const { return ready_; }
   Counts counts() const;
+  SchedulerState State(const std::string& pod_key) const;
 
  private:
+  PodState StateOf(const ObjectPtr& pod) const;
+
   // Informers.
   std::unique_ptr<client::Informer> MakeInformer(std::string_view group, std::string_view version,
                                                  std::string_view kind,
@@ -169,6 +173,10 @@ Scheduler::Counts Scheduler::counts() const {
   return impl_->counts();
 }
 
+SchedulerState Scheduler::State(const std::string& pod_key) const {
+  return impl_->State(pod_key);
+}
+
 Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
     : name(config.name),
       metrics(owner.options_.metrics, config.name),
@@ -261,6 +269,76 @@ Scheduler::Counts Scheduler::Impl::counts() const {
           bindings_.size(),
           waiting_pods(),
           remembered};
+}
+
+// ---- Explanations.
+
+SchedulerState Scheduler::Impl::State(const std::string& pod_key) const {
+  options_.loop.AssertInLoop();
+  CHECK(ready_);
+  SchedulerState state;
+  Simulation& cluster = state.cluster;
+  for (const auto& informer : informers_) {
+    const std::string_view kind = informer->kind().kind;
+    std::vector<ObjectPtr>& into = kind == "Node"            ? cluster.nodes
+                                   : kind == "ResourceSlice" ? cluster.slices
+                                   : kind == "DeviceClass"   ? cluster.classes
+                                   : kind == "ResourceClaim" ? cluster.claims
+                                                             : cluster.taint_rules;
+    into.reserve(informer->objects().size());
+    for (const auto& [name, object] : informer->objects()) {
+      const CachedClaim* claim = kind == "ResourceClaim" ? claims_.Find(name) : nullptr;
+      if (claim == nullptr) {
+        into.push_back(object);
+        continue;
+      }
+      const auto binding = bindings_.find(claim->pending_pod);
+      into.push_back(WithPending(*claim, binding == bindings_.end()
+                                             ? std::string_view()
+                                             : binding->second.cycle->pod->pod->name()));
+    }
+  }
+  cluster.pods.reserve(pods_->objects().size());
+  for (const auto& [name, object] : pods_->objects()) {
+    if (name != pod_key) {
+      cluster.pods.push_back(WithPlacement(object, placements_));
+      continue;
+    }
+    cluster.pods.push_back(object);
+    state.pod = StateOf(object);
+  }
+  return state;
+}
+
+PodState Scheduler::Impl::StateOf(const ObjectPtr& pod) const {
+  using Place = PodState::Place;
+  PodState state;
+  const std::string uid(pod->uid());
+  const QueuedPod* queued = queue_->Find(uid);
+  if (queued == nullptr) return state;
+  const SchedulingQueue::Standing standing = queue_->StandingOf(uid);
+  const auto binding = bindings_.find(uid);
+  state.place = binding != bindings_.end() ? Place::kBinding
+                : standing.gated           ? Place::kGated
+                : standing.in_backoff      ? Place::kBackoff
+                : standing.ready           ? Place::kReady
+                : standing.in_flight       ? Place::kReady
+                                           : Place::kUnschedulable;
+  state.attempts = queued->attempts;
+  state.queued_for = Now() - queued->first_queued_at;
+  if (standing.in_backoff) {
+    state.retry_in = std::max(standing.backoff_ends - Now(), Duration::zero());
+  }
+  const Profile& profile = ProfileOf(*queued->info);
+  for (const auto& plugin : profile.plugins) {
+    if ((queued->rejected_by & OnlyPlugin(plugin->id())) != 0) {
+      state.rejected_by.emplace_back(plugin->name());
+    }
+    plugin->Describe(uid, state);
+  }
+  if (binding != bindings_.end()) state.node = binding->second.cycle->node_name;
+  state.nominated_node = placements_.NominatedNode(uid);
+  return state;
 }
 
 // ---- Changes in the cluster.
@@ -662,6 +740,10 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
 
 void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {
   std::string message = decision.diagnosis.Message(nodes_.node_count());
+  SchedulerMetrics& metrics = ProfileOf(*pod).metrics;
+  for (const auto& [reason, nodes] : decision.diagnosis.reasons()) {
+    metrics.CountRefused(reason, nodes);
+  }
   kLog.Debug("pod did not fit", {{"pod", pod->key}, {"reason", message}});
   queue_->ReturnRefused(pod->uid, decision.diagnosis.rejected_by);
   if (decision.diagnosis.has_post_filter_message()) {

@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/framework/profile.h"
+#include "scheduler/state.h"
 
 namespace drakkar {
 class Metrics;
@@ -77,6 +78,10 @@ class Scheduler {
     std::size_t with_failed_devices = 0;  // pods whose failed devices are remembered
   };
   Counts counts() const;
+
+  // What it knows about the cluster and about one pod ("namespace/name"; may be empty). Copies one
+  // pointer per object. Requires IsReady.
+  SchedulerState State(const std::string& pod_key) const;
 
  private:
   class Impl;

@@ -14,15 +14,19 @@ constexpr Logger kLog("scheduler");
 constexpr char kGates[] = "featureGates";
 constexpr char kVersion[] = "emulatedVersion";
 constexpr char kConfiguration[] = "configuration";
+// Read by the API server (apiserver/http/scheduler_proxy.cc).
+constexpr char kStatusUrl[] = "statusURL";
+constexpr char kStatusCa[] = "statusCA";
 
 void LogFailure(const Error& error) {
-  kLog.Info("could not publish the settings; `drakkar explain` falls back to defaults",
+  kLog.Info("could not publish the settings; `drakkar why` falls back to defaults",
             {{"reason", error.message}});
 }
 
 }  // namespace
 
-api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration& configuration) {
+api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration& configuration,
+                                 const AnswerAddress& address) {
   std::vector<std::string> values;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Gate::kCount); ++i) {
     const Gate gate = static_cast<Gate>(i);
@@ -35,6 +39,8 @@ api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration&
   map["data"].Entry(kGates) = Join(values, ",");
   map["data"].Entry(kVersion) = gates.emulated().ToString();
   map["data"].Entry(kConfiguration) = api::WriteJson(ConfigurationToTree(configuration)->root());
+  if (!address.url.empty()) map["data"].Entry(kStatusUrl) = address.url;
+  if (!address.ca_pem.empty()) map["data"].Entry(kStatusCa) = address.ca_pem;
   return map.Freeze();
 }
 
@@ -58,9 +64,9 @@ Result<Settings> SettingsFromConfigMap(const api::Object& map) {
 }
 
 void PublishSettings(client::Client& client, const FeatureGates& gates,
-                     const Configuration& configuration) {
+                     const Configuration& configuration, const AnswerAddress& address) {
   const api::KindSchema* kind = api::FindKind("", "v1", "ConfigMap");
-  const api::TreePtr map = SettingsToConfigMap(gates, configuration);
+  const api::TreePtr map = SettingsToConfigMap(gates, configuration, address);
   client.Create({kind, kSettingsNamespace, "", ""}, map, {},
                 [&client, kind, map](client::Reply created) {
                   if (created.ok()) return;

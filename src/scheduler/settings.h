@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -23,12 +24,19 @@ struct Settings {
   std::vector<ProfileConfig> profiles = {ProfileConfig{}};
 };
 
-api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration& configuration);
+// Where the scheduler answers questions (`/why` of its status port), for the API server.
+struct AnswerAddress {
+  std::string url;     // "https://10.0.0.7:10259"; empty: nowhere
+  std::string ca_pem;  // who signed its certificate; empty: the cluster's CA
+};
+
+api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration& configuration,
+                                 const AnswerAddress& address = {});
 Result<Settings> SettingsFromConfigMap(const api::Object& map);
 
 // Writes the ConfigMap. Errors are only logged, because nothing depends on it. `client` must not
 // run callbacks after it is destroyed.
 void PublishSettings(client::Client& client, const FeatureGates& gates,
-                     const Configuration& configuration);
+                     const Configuration& configuration, const AnswerAddress& address = {});
 
 }  // namespace drakkar::scheduler

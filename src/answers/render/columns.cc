@@ -60,6 +60,38 @@ std::string Wrap(std::string_view text, std::size_t width, std::size_t indent) {
   return out;
 }
 
+std::string WrapTree(std::string_view text, std::size_t width) {
+  constexpr std::string_view kBranch = "├─";
+  constexpr std::string_view kLast = "└─";
+  constexpr std::string_view kTrunk = "│";
+  constexpr std::size_t kLeast = 20;  // however deep the tree
+  std::string out;
+  for (std::string_view line : Split(text, '\n')) {
+    std::string first, next;  // the branches before the text, and those below them
+    for (bool more = true; more;) {
+      const auto take = [&](std::string_view sign, std::string_view below) {
+        if (!line.starts_with(sign)) return false;
+        first += sign;
+        next += below;
+        line.remove_prefix(sign.size());
+        return true;
+      };
+      more = take(kBranch, StrCat(kTrunk, " ")) || take(kLast, "  ") || take(kTrunk, kTrunk) ||
+             take(" ", " ");
+    }
+    const std::size_t indent = DisplayWidth(first);
+    const std::size_t left = width == 0 ? 0 : std::max(kLeast, width > indent ? width - indent : 0);
+    const std::string lines = Wrap(line, left, 2);
+    std::string_view wrapped = lines;
+    for (bool is_first = true; !wrapped.empty(); is_first = false) {
+      const std::size_t end = wrapped.find('\n');
+      out += StrCat(is_first ? first : next, wrapped.substr(0, end), "\n");
+      wrapped.remove_prefix(end + 1);
+    }
+  }
+  return out;
+}
+
 std::string TextTable::Render(std::size_t width, bool headers,
                               std::vector<std::size_t>* known) const {
   std::vector<std::size_t> widths(columns_.size());
@@ -96,6 +128,7 @@ std::string TextTable::Render(std::size_t width, bool headers,
       if (!columns_[i].right) out.append(padding, ' ');
       out.append(kGap, ' ');
     }
+    while (out.ends_with(' ')) out.pop_back();  // the last cells may be empty
     out += '\n';
   };
   if (headers) {

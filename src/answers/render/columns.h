@@ -44,4 +44,7 @@ std::string CutMiddle(std::string_view text, std::size_t width);
 // spaces. Ends with a line feed.
 std::string Wrap(std::string_view text, std::size_t width, std::size_t indent = 0);
 
+// Wraps the lines of a tree drawn with box characters; the branches continue on the new lines.
+std::string WrapTree(std::string_view text, std::size_t width);
+
 }  // namespace drakkar::answers

@@ -14,7 +14,7 @@ TEST(TextTable, PadsColumnsAndEndsRowsWithTheirLastCell) {
   EXPECT_EQ(table.Render(0),
             "NAME    COUNT  NOTE\n"
             "a           1  x\n"
-            "longer   1000  \n");
+            "longer   1000\n");
 }
 
 TEST(TextTable, CutsTheWidestNamesUntilItFits) {
@@ -48,6 +48,18 @@ TEST(JsonOut, WritesObjectsArraysAndEscapes) {
             "    \"y\"\n  ],\n  \"none\": []\n}\n");
   JsonOut line(false);
   EXPECT_EQ(line.BeginArray().Number(1).Number(-2).EndArray().Take(), "[1,-2]");
+}
+
+TEST(WrapTree, ContinuesTheBranches) {
+  EXPECT_EQ(WrapTree("├─ claim a\n│  └─ one two three four five six\n└─ end", 24),
+            "├─ claim a\n"
+            "│  └─ one two three four\n"
+            "│       five six\n"
+            "└─ end\n");
+  EXPECT_EQ(WrapTree("├─ one two three four five six seven", 24),
+            "├─ one two three four\n"
+            "│    five six seven\n");
+  EXPECT_EQ(WrapTree("└─ a b", 0), "└─ a b\n");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "answers/render/why.h"
 
+#include <algorithm>
+
 #include "allocator/explain/explanation.h"
 #include "answers/render/columns.h"
 #include "answers/render/json.h"
@@ -17,7 +19,13 @@ std::string OrNone(const std::string& text) {
 
 std::string RenderGroups(const WhyAnswer& answer, const RenderOptions& options) {
   if (answer.groups.empty()) return {};
-  TextTable table({{"NODES", true}, {"REASON", false, true}, {"WHICH", false, true}});
+  // Names are missing if the viewer may not see them.
+  const bool named = !answer.fitting.empty() ||
+                     std::any_of(answer.groups.begin(), answer.groups.end(),
+                                 [](const NodeGroup& group) { return !group.nodes.empty(); });
+  std::vector<Column> columns = {{"NODES", true}, {"REASON", false, true}};
+  if (named) columns.push_back({"WHICH", false, true});
+  TextTable table(std::move(columns));
   const auto add = [&](std::size_t count, const std::string& reason,
                        const std::vector<std::string>& nodes) {
     constexpr std::size_t kShown = 4;
@@ -26,7 +34,9 @@ std::string RenderGroups(const WhyAnswer& answer, const RenderOptions& options) 
       which += StrCat(i == 0 ? "" : ", ", nodes[i]);
     }
     if (nodes.size() > kShown) which += ", ...";
-    table.AddRow({std::to_string(count), reason, which});
+    std::vector<std::string> row = {std::to_string(count), reason};
+    if (named) row.push_back(which);
+    table.AddRow(std::move(row));
   };
   if (answer.fitting_count > 0) add(answer.fitting_count, "fits", answer.fitting);
   for (const NodeGroup& group : answer.groups) add(group.count, group.reason, group.nodes);
@@ -146,8 +156,9 @@ std::string RenderNodes(const WhyAnswer& answer, const RenderOptions& options) {
     if (!node.devices) continue;
     const std::string devices = allocator::RenderText(*node.devices);
     const std::size_t first_line = devices.find('\n');
-    if (first_line != std::string::npos) text += devices.substr(first_line + 1);
-    if (!text.ends_with('\n')) text += '\n';
+    if (first_line != std::string::npos) {
+      text += WrapTree(Trim(devices.substr(first_line + 1)), options.width);
+    }
   }
   return text;
 }
@@ -307,6 +318,7 @@ std::string_view ComponentName(Help::Component component) {
 std::string RenderWhy(const WhyAnswer& answer, const RenderOptions& options) {
   std::string text = RenderNotes(answer.notes, options.width);
   text += Wrap(StrCat(answer.subject, ": ", answer.sentence), options.width);
+  if (!answer.queue.empty()) text += Wrap(StrCat("scheduler: ", answer.queue), options.width);
   if (answer.nodes.empty()) text += RenderGroups(answer, options);
   if (answer.closest && !answer.fits) text += RenderHolders(*answer.closest, options);
   text += RenderConditions(answer, options);
@@ -317,7 +329,7 @@ std::string RenderWhy(const WhyAnswer& answer, const RenderOptions& options) {
   return text;
 }
 
-std::string WhyToJson(const WhyAnswer& answer) {
+std::string WhyToJson(const WhyAnswer& answer, std::string_view text) {
   JsonOut json;
   json.BeginObject()
       .Field("subject", answer.subject)
@@ -366,7 +378,7 @@ std::string WhyToJson(const WhyAnswer& answer) {
   }
   json.EndArray();
   if (!answer.nodes.empty()) NodesToJson(json, answer.nodes);
-  return json.Texts("notes", answer.notes).EndObject().Take();
+  return json.Texts("notes", answer.notes).FieldIfAny("text", text).EndObject().Take();
 }
 
 }  // namespace drakkar::answers

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "answers/render/devices.h"
 #include "answers/why/why.h"
@@ -11,7 +12,7 @@ namespace drakkar::answers {
 // waits for, and what would help. Also node by node if the answer has that.
 std::string RenderWhy(const WhyAnswer& answer, const RenderOptions& options);
 
-// The same as JSON: an object.
-std::string WhyToJson(const WhyAnswer& answer);
+// The same as JSON: an object. A `text` that is not empty is added to it.
+std::string WhyToJson(const WhyAnswer& answer, std::string_view text = {});
 
 }  // namespace drakkar::answers

@@ -124,7 +124,6 @@ void Summarize(WhyAnswer& answer, WallTime now) {
     text += StrCat("; ", GateText(help));
     break;
   }
-  if (!answer.queue.empty()) text += StrCat("; ", answer.queue);
 }
 
 }  // namespace drakkar::answers

@@ -9,8 +9,10 @@
 #include "answers/free/fits.h"
 #include "answers/why/gates.h"
 #include "answers/why/node_reason.h"
+#include "answers/why/queue_state.h"
 #include "answers/why/waits.h"
 #include "answers/why/what_if.h"
+#include "api/meta/time.h"
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
 #include "base/text/text.h"
@@ -186,6 +188,10 @@ class Explainer {
       Append(answer_.conditions, FindConditionWaits(*claim, BindingTimeout(*profile)));
     }
     answer_.node = info->nominated_node;
+    if (options_.state != nullptr) {
+      TakeState(*options_.state);
+      if (!answer_.blocked.empty()) return Ok();
+    }
     RETURN_IF_ERROR(AskScheduler(pod, *profile));
     if (!answer_.fits) return Ok();
     // Every plugin agrees, so the last attempt can only have failed at the API server.
@@ -196,6 +202,22 @@ class Explainer {
       answer_.help.push_back(std::move(*help));
     }
     return Ok();
+  }
+
+  // What the scheduler remembers: it knows better than the API what happens to the pod.
+  void TakeState(const scheduler::PodState& state) {
+    for (ConditionWait& wait : answer_.conditions) {
+      if (const auto left = state.deadlines.find(wait.claim); left != state.deadlines.end()) {
+        wait.deadline = api::FormatTime(snapshot_.now + left->second);
+      }
+    }
+    answer_.queue = DescribeState(state);
+    if (state.place != scheduler::PodState::Place::kBinding) return;
+    answer_.fits = true;
+    answer_.node = state.node;
+    if (answer_.conditions.empty()) {
+      answer_.blocked = StrCat("is being bound to node ", state.node);
+    }
   }
 
   // A pod that its node refused because it lacks a feature.
@@ -510,6 +532,16 @@ Result<WhyAnswer> ExplainWhy(const Snapshot& snapshot, const WhySubject& subject
   return Explainer(snapshot, subject, options).Run();
 }
 
+std::set<std::string> NamespacesIn(const WhyAnswer& answer) {
+  std::set<std::string> namespaces;
+  const auto add = [&](const std::vector<Holder>& holders) {
+    for (const Holder& holder : holders) namespaces.insert(holder.namespace_);
+  };
+  if (answer.closest) add(answer.closest->holders);
+  for (const Help& help : answer.help) add(help.holders);
+  return namespaces;
+}
+
 void Redact(WhyAnswer& answer, const Viewer& viewer) {
   const auto hide = [&](std::vector<Holder>& holders) {
     for (Holder& holder : holders) {
@@ -528,7 +560,15 @@ void Redact(WhyAnswer& answer, const Viewer& viewer) {
     group.nodes.clear();
     group.details.clear();
   }
-  for (Help& help : answer.help) help.node.clear();
+  for (Help& help : answer.help) {
+    help.node.clear();
+    // "... tolerations: key:NoSchedule of driver/pool/device".
+    const std::size_t device = help.what.rfind(" of ");
+    if (help.kind == Help::Kind::kChange && device != std::string::npos &&
+        help.what.find('/', device) != std::string::npos) {
+      help.what.resize(device);
+    }
+  }
   std::erase_if(answer.help, [](const Help& help) {
     return help.kind == Help::Kind::kUncordon ||
            (help.kind == Help::Kind::kChange && !help.what.starts_with("claim "));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "answers/cluster/snapshot.h"
 #include "base/result/result.h"
 #include "scheduler/explain.h"
+#include "scheduler/framework/pod_state.h"
 #include "scheduler/settings.h"
 
 namespace drakkar::device {
@@ -133,8 +135,8 @@ struct WhyAnswer {
   // Details of each node, worded by the scheduler. Only on request.
   std::vector<scheduler::NodeExplanation> nodes;
   std::vector<std::string> notes;
-  // The scheduler's own state of the pod, if the scheduler answers: "in the queue after 3
-  // attempts".
+  // What the scheduler does with the pod at the moment, if the scheduler itself answers: "tried 3
+  // times; next attempt in 4s".
   std::string queue;
 
   static constexpr std::size_t kMaxHelp = 3;
@@ -145,8 +147,9 @@ struct WhyOptions {
   Random& random;
   device::ExpressionCompiler& compiler;
   const scheduler::Settings& settings;
-  bool with_nodes = false;  // fill WhyAnswer::nodes
-  std::string node;         // consider only this node; empty: all
+  bool with_nodes = false;                     // fill WhyAnswer::nodes
+  std::string node;                            // consider only this node; empty: all
+  const scheduler::PodState* state = nullptr;  // of the pod, if the scheduler itself answers
 };
 
 // Fails if the subject or the node does not exist. A pod that does not fit is not an error.
@@ -159,5 +162,7 @@ struct Viewer {
   std::function<bool(std::string_view ns)> sees_namespace;  // if empty, all
 };
 void Redact(WhyAnswer& answer, const Viewer& viewer);
+// The namespaces of the pods and claims that the answer names, besides the subject's own.
+std::set<std::string> NamespacesIn(const WhyAnswer& answer);
 
 }  // namespace drakkar::answers

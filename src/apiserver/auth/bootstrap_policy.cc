@@ -140,6 +140,11 @@ std::vector<RoleText> UserRoles() {
         {kRead, "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"}},
        {},
        "view"},
+      // `drakkar why`. A role of its own, because the one above is that of Kubernetes.
+      {"drakkar:aggregate-to-view",
+       {{"get", "core", "pods/why"}, {"get", "resource.k8s.io", "resourceclaims/why"}},
+       {},
+       "view"},
   };
 }
 
@@ -190,6 +195,10 @@ std::vector<RoleText> ComponentRoles() {
       {"drakkar:apiserver-kubelet-client",
        {{"create get", "core", "nodes/proxy"},
         {"get", "core", "nodes/flagz nodes/log nodes/metrics nodes/stats nodes/statusz"}}},
+      // Questions that the API server forwards to the scheduler's port.
+      {"drakkar:apiserver-scheduler-client", {}, {"/why"}},
+      // The scheduler reads a driver's last error from the events of the pod.
+      {"drakkar:scheduler-answers", {{"list", "core", "events"}}},
       {"drakkar:node-driver",
        {kEvents,
         {"get", "core", "nodes"},
@@ -224,6 +233,10 @@ std::vector<BindingText> Bindings() {
       {"system:node", "system:node"},
       {"drakkar:node-driver", "drakkar:node-driver", {}, {kNodeDriversGroup}},
       {"drakkar:apiserver-kubelet-client", "drakkar:apiserver-kubelet-client", {kNodeClientUser}},
+      {"drakkar:apiserver-scheduler-client",
+       "drakkar:apiserver-scheduler-client",
+       {kNodeClientUser}},
+      {"drakkar:scheduler-answers", "drakkar:scheduler-answers", {"system:kube-scheduler"}},
   };
   return bindings;
 }

@@ -11,6 +11,13 @@
 
 namespace drakkar::apiserver {
 
+namespace {
+
+// Where the active scheduler publishes its settings and where it answers questions.
+constexpr char kSchedulerSettings[] = "kube-system/drakkar-scheduler";
+
+}  // namespace
+
 void Frontend::OnCore(ExchangePtr exchange) {
   std::optional<Failure> failure;
   if (exchange->identify) {
@@ -160,6 +167,11 @@ std::optional<Failure> Frontend::FindTarget(Exchange& exchange) {
     if (std::optional<Failure> failure = core.CheckAuthorized(asked)) return failure;
   }
   const RequestInfo& info = exchange.info;
+  exchange.target.user = asked.user;
+  if (info.subresource == "why") {
+    exchange.target.scheduler = core.Find("", "configmaps", kSchedulerSettings);
+    return std::nullopt;
+  }
   std::string node = info.name;
   if (info.resource == "pods") {
     exchange.target.pod = core.Find("", "pods", StrCat(info.namespace_, "/", info.name));

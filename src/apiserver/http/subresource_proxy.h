@@ -18,6 +18,8 @@ class SubresourceProxy {
     api::ObjectPtr pod;   // null: there is none of that name, or the request is for a node
     api::ObjectPtr node;  // the request's or the pod's; null: none
     bool nodes_declare_features = true;  // gate NodeDeclaredFeatures
+    UserInfo user;                       // who asks
+    api::ObjectPtr scheduler;  // for "why": the ConfigMap of the active scheduler; null: none
   };
   virtual ~SubresourceProxy() = default;
 

@@ -36,6 +36,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
           .core = *core_, .authenticator = authenticator_, .metrics = metrics_};
       options.proxies["pods/log"] = this;
       options.proxies["nodes/proxy"] = this;
+      options.proxies["pods/why"] = this;
       options.proxies["pods/exec"] = this;
       frontend_ = std::make_unique<apiserver::Frontend>(std::move(options));
       net::HttpServerOptions http;
@@ -123,11 +124,18 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   // Serves pod logs and node responses as configured by the test, and records the request's query.
   void Serve(const apiserver::RequestInfo& info, Target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override {
+    if (info.rest == std::vector<std::string>{"drivers"} && !node_drivers_.empty()) {
+      return writer->Send(200, {{"Content-Type", "application/json"}}, node_drivers_);
+    }
     if (info.resource == "nodes") {
       return writer->Send(node_devices_.empty() ? 404 : 200, {{"Content-Type", "application/json"}},
                           info.rest == std::vector<std::string>{"devices"} ? node_devices_ : "");
     }
     log_query_ = request.raw_query;
+    if (info.subresource == "why") {
+      return writer->Send(scheduler_status_, {{"Content-Type", "application/json"}},
+                          scheduler_answer_);
+    }
     if (info.subresource == "exec") return RunCommand(request, *writer);
     writer->StartStream(200, {{"Content-Type", "text/plain"}});
     writer->Write(net::MakeSegment(log_text_));
@@ -191,6 +199,11 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   std::string log_text_ = "hello\n";
   std::string log_query_;
   std::string node_devices_;
+  std::string node_drivers_;
+  // The scheduler's response to pods/why. By default there is no scheduler.
+  int scheduler_status_ = 404;
+  std::string scheduler_answer_ =
+      R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404})";
   std::unique_ptr<RepeatingCommand> command_;
   App app_{"drakkar", "test"};
 };

@@ -44,18 +44,32 @@ StatusPages::Answer StatusPages::Find(const ServerRequest& request) const {
 
 bool StatusPages::IsGuarded(const ServerRequest& request) const {
   return options_.authorize && request.method == Method::kGet &&
-         (request.path == "/metrics" || request.path == "/configz");
+         (request.path == "/metrics" || request.path == "/configz" || FindPage(request) != nullptr);
+}
+
+const StatusPages::Page* StatusPages::FindPage(const ServerRequest& request) const {
+  for (const Page& page : options_.pages) {
+    if (request.path.starts_with(StrCat(page.prefix, "/"))) return &page;
+  }
+  return nullptr;
 }
 
 void StatusPages::Handle(ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
   const auto answer = [this, writer](const ServerRequest& asked) {
+    const Page* page = asked.method == Method::kGet ? FindPage(asked) : nullptr;
+    if (page != nullptr) return page->handle(asked, writer);
     Answer found = Find(asked);
     writer->Send(found.status, {{"Content-Type", found.type}}, std::move(found.text));
   };
-  if (!IsGuarded(request)) return answer(request);
+  const auto prepare = [this, answer](const std::shared_ptr<const ServerRequest>& asked) {
+    if (asked->path != "/metrics" || !options_.before_metrics) return answer(*asked);
+    options_.before_metrics([asked, answer] { answer(*asked); });
+  };
+  const bool is_guarded = IsGuarded(request);
   const auto kept = std::make_shared<const ServerRequest>(std::move(request));
-  options_.authorize(*kept, [kept, writer, answer](int status, std::string text) {
-    if (status == 0) return answer(*kept);
+  if (!is_guarded) return prepare(kept);
+  options_.authorize(*kept, [kept, writer, prepare](int status, std::string text) {
+    if (status == 0) return prepare(kept);
     writer->Send(status, {{"Content-Type", "text/plain; charset=utf-8"}}, StrCat(text, "\n"));
   });
 }

@@ -10,8 +10,9 @@
 namespace drakkar::net {
 
 // The pages that every Kubernetes component serves on its port: /healthz, /livez and /readyz (each
-// with ?verbose, and /NAME for one check), /metrics and /configz. `authorize` decides who may read
-// the last two; if it is empty, everyone may. Bound to the server's loop.
+// with ?verbose, and /NAME for one check), /metrics and /configz, and pages of its own. `authorize`
+// decides who may read all but the first three; if it is empty, everyone may. Bound to the server's
+// loop.
 class StatusPages final : public RequestHandler {
  public:
   struct Check {
@@ -19,10 +20,18 @@ class StatusPages final : public RequestHandler {
     std::function<Result<void>()> run;
     bool only_ready = false;  // affects /readyz but not the health of the process
   };
+  // A page of the component: everything below `prefix` ("/why").
+  struct Page {
+    std::string prefix;
+    std::function<void(const ServerRequest&, std::shared_ptr<ResponseWriter>)> handle;
+  };
   struct Options {
     std::vector<Check> checks;
     std::function<std::string()> metrics;
+    // Called before `metrics`, which is called when it is done. Empty: at once.
+    std::function<void(std::function<void()> done)> before_metrics = {};
     std::function<std::string()> configz;  // JSON; no such page if empty
+    std::vector<Page> pages = {};
     // Calls `done`, possibly later: status 0 accepts the request, any other is the response.
     std::function<void(const ServerRequest&,
                        std::function<void(int status, std::string text)> done)>
@@ -39,6 +48,7 @@ class StatusPages final : public RequestHandler {
   };
   Answer Find(const ServerRequest& request) const;
   bool IsGuarded(const ServerRequest& request) const;
+  const Page* FindPage(const ServerRequest& request) const;
   Answer Health(std::string_view page, std::string_view only, bool verbose) const;
 
   const Options options_;

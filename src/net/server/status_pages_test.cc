@@ -42,5 +42,35 @@ TEST(StatusPages, ServeHealthReadinessMetricsAndConfiguration) {
   EXPECT_EQ(get("/configz"), "200 {}");
 }
 
+TEST(StatusPages, ServePagesOfTheComponentToThoseWhoMayReadThem) {
+  bool allowed = false;
+  std::function<void()> finish;
+  StatusPages pages(
+      {.checks = {},
+       .metrics = [] { return std::string("a_total 1\n"); },
+       .before_metrics = [&](std::function<void()> done) { finish = std::move(done); },
+       .configz = {},
+       .pages = {{"/why",
+                  [](const ServerRequest& request, std::shared_ptr<ResponseWriter> writer) {
+                    writer->Send(200, {}, StrCat("because ", request.path));
+                  }}},
+       .authorize = [&](const ServerRequest&,
+                        auto done) { done(allowed ? 0 : 403, "not for you"); }});
+  testing::Loopback net({}, {});
+  net.handler.function = [&](ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
+    pages.Handle(std::move(request), std::move(writer));
+    if (finish) std::exchange(finish, nullptr)();
+  };
+  const auto get = [&](const char* path) {
+    const Response response = net.Get(path).value();
+    return StrCat(response.status, " ", response.body);
+  };
+  EXPECT_EQ(get("/why/pods/a/b"), "403 not for you\n");
+  allowed = true;
+  EXPECT_EQ(get("/why/pods/a/b"), "200 because /why/pods/a/b");
+  EXPECT_EQ(get("/whynot"), "404 404 page not found\n");
+  EXPECT_EQ(get("/metrics"), "200 a_total 1\n") << "after before_metrics is done";
+}
+
 }  // namespace
 }  // namespace drakkar::net

@@ -82,6 +82,16 @@ void ConditionWaits::OnClaimChanged(const std::string& claim_key) {
   }
 }
 
+std::map<std::string, MonotonicTime> ConditionWaits::DeadlinesOf(const std::string& pod_uid) const {
+  std::map<std::string, MonotonicTime> deadlines;
+  const auto found = waits_.find(pod_uid);
+  if (found == waits_.end()) return deadlines;
+  for (const Claim& claim : found->second.claims) {
+    if (claim.deadline != kNoDeadline) deadlines[claim.key] = claim.deadline;
+  }
+  return deadlines;
+}
+
 void ConditionWaits::Cancel(const std::string& pod_uid) {
   if (waits_.contains(pod_uid)) Finish(pod_uid, {End::kCancelled, "the pod is gone", {}});
 }

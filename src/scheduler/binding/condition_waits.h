@@ -56,6 +56,8 @@ class ConditionWaits {
   void EndForNode(const std::string& pod_uid, const std::string& why);
 
   std::size_t size() const { return waits_.size(); }
+  // The deadlines of the pod's wait by claim key; empty if it does not wait.
+  std::map<std::string, MonotonicTime> DeadlinesOf(const std::string& pod_uid) const;
 
  private:
   struct Entry {

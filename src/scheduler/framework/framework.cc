@@ -189,12 +189,20 @@ Framework::Survey Framework::Look(Cycle& cycle) {
     survey.status = std::move(decision.status);
     return survey;
   }
+  NodeSet accepted = nodes_.known();  // by all filters so far
   for (Plugin* plugin : filter_) {
     if (!IsAsked(*plugin, cycle)) continue;
-    NodeSet left = nodes_.known();
-    survey.status = plugin->Filter(cycle, left);
-    if (!survey.status.ok()) return survey;
     NodeSet rejected = nodes_.known();
+    NodeSet left = rejected;
+    survey.status = plugin->Filter(cycle, left);
+    if (!survey.status.ok()) {
+      // An attempt does not get to nodes that an earlier filter rejects, so their errors do not
+      // count.
+      rejected = left = accepted;
+      survey.status = plugin->Filter(cycle, left);
+      if (!survey.status.ok()) return survey;
+    }
+    accepted.IntersectWith(left);
     rejected.RemoveAll(left);
     rejected.ForEach([&](NodeIndex node) {
       NodeSet only = rejected;

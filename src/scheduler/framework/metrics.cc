@@ -62,6 +62,15 @@ void SchedulerMetrics::ObserveAlgorithm(Duration took) {
   algorithm_seconds_->Observe(Seconds(took));
 }
 
+void SchedulerMetrics::CountRefused(const std::string& reason, std::size_t nodes) {
+  metrics_
+      .GetCounter(
+          "drakkar_scheduler_refused_nodes_total",
+          "Nodes rejected in attempts that found no node, by reason as in FailedScheduling.",
+          {{"profile", profile_}, {"reason", reason}})
+      .Add(static_cast<double>(nodes));
+}
+
 void SchedulerMetrics::SetCacheSize(std::size_t nodes, std::size_t pods, std::size_t assumed_pods) {
   cache_size_[0]->Set(static_cast<double>(nodes));
   cache_size_[1]->Set(static_cast<double>(pods));

@@ -25,6 +25,8 @@ struct SchedulerMetrics {
   void ObserveAlgorithm(Duration took);
   // A pod rejected by the plugin started (1) or stopped (-1) waiting.
   void CountUnschedulable(std::string_view plugin, int by);
+  // An attempt rejected this many nodes for this reason.
+  void CountRefused(const std::string& reason, std::size_t nodes);
   void SetCacheSize(std::size_t nodes, std::size_t pods, std::size_t assumed_pods);
   // The caller does the sampling for both.
   void ObservePoint(std::string_view point, std::string_view status, Duration took);

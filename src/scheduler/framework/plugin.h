@@ -20,6 +20,8 @@
 
 namespace drakkar::scheduler {
 
+struct PodState;
+
 inline constexpr std::size_t kMaxPlugins = 24;
 
 // A plugin's state for one pod and cycle.
@@ -149,6 +151,8 @@ class Plugin {
   virtual std::size_t waiting_pods() const { return 0; }
   // Number of pods for which the plugin keeps state between cycles.
   virtual std::size_t remembered_pods() const { return 0; }
+  // Adds what the plugin remembers about the pod, for explanations.
+  virtual void Describe(const std::string& /*pod_uid*/, PodState& /*state*/) const {}
 
  private:
   Registration registration_;

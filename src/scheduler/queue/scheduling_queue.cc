@@ -73,6 +73,17 @@ void SchedulingQueue::Update(PodInfoPtr pod) {
   }
 }
 
+SchedulingQueue::Standing SchedulingQueue::StandingOf(const std::string& uid) const {
+  const auto found = entries_.find(uid);
+  if (found == entries_.end()) return {};
+  const Entry& entry = *found->second;
+  return {.ready = entry.place == Place::kActive,
+          .in_flight = entry.place == Place::kInFlight,
+          .gated = entry.gated,
+          .in_backoff = entry.place == Place::kBackoff,
+          .backoff_ends = options_.pauses.EndOf(entry)};
+}
+
 void SchedulingQueue::Remove(const std::string& uid) {
   const auto found = entries_.find(uid);
   if (found == entries_.end()) return;

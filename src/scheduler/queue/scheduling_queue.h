@@ -74,6 +74,16 @@ class SchedulingQueue {
 
   void OnEvent(const ClusterEvent& event);
 
+  // Where a pod is, for explanations.
+  struct Standing {
+    bool ready = false;
+    bool in_flight = false;
+    bool gated = false;
+    bool in_backoff = false;
+    MonotonicTime backoff_ends{};  // if it is in backoff
+  };
+  Standing StandingOf(const std::string& uid) const;
+
   // A pod in the queue or in flight; null if it is neither.
   const QueuedPod* Find(const std::string& uid) const;
   std::size_t active_count() const { return active_.size(); }

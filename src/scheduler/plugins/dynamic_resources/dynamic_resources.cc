@@ -8,6 +8,7 @@
 #include "device/node_selector.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/binding/binding_conditions.h"
+#include "scheduler/framework/pod_state.h"
 #include "scheduler/plugins/dynamic_resources/barred_devices.h"
 
 namespace drakkar::scheduler {
@@ -374,6 +375,13 @@ void DynamicResources::Unreserve(Cycle& cycle) {
   // Written allocations stay. It may be unknown whether the pod was bound. If it was not, it finds
   // its claims again; if it is deleted, the claim controller frees them.
   if (freed) context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, {}});
+}
+
+void DynamicResources::Describe(const std::string& pod_uid, PodState& state) const {
+  state.failed_devices = retries_.FailedDevices(pod_uid).size();
+  for (const auto& [claim, deadline] : waits_.DeadlinesOf(pod_uid)) {
+    state.deadlines[claim] = deadline - context_.clock().Monotonic();
+  }
 }
 
 }  // namespace drakkar::scheduler

@@ -56,6 +56,7 @@ class DynamicResources final : public Plugin {
   std::size_t waiting_pods() const override { return waits_.size(); }
   // Pods with failed devices.
   std::size_t remembered_pods() const override { return retries_.size(); }
+  void Describe(const std::string& pod_uid, PodState& state) const override;
 
  private:
   PodDevices& StateOf(Cycle& cycle) const { return static_cast<PodDevices&>(*cycle.states[id()]); }

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "base/env/clock.h"
+
+namespace drakkar {
+class FeatureGates;
+}
+
+namespace drakkar::apiserver {
+
+class Core;
+class Pki;
+
+// What the server knows about itself, for `drakkar doctor` (GET /drakkar/status): its time and
+// feature gates, when its certificates expire, and how many stored objects nobody acts on. JSON.
+std::string SelfReport(const Core& core, const FeatureGates& gates, const Pki& pki, WallTime now);
+
+}  // namespace drakkar::apiserver
