@@ -346,6 +346,8 @@ def test_page():
         for tab in "12345":
             browser.press(tab)
             expect(f"tab {tab} fits a phone", browser.run("return document.documentElement.scrollWidth"), 400)
+            wait_until(f"the link of tab {tab} is in sight", lambda: browser.run(
+                "const r = document.querySelector('nav [aria-current]').getBoundingClientRect(); return r.left >= 0 && r.right <= 400"))
         browser.resize(1400, 850)
 
         # It talks to nobody else, and logs no errors.
@@ -436,6 +438,13 @@ def test_large():
             browser.run("location.hash = 'claims'")
             browser.wait_for("100 of", ".foot")
             expect("errors on the console", browser.console(), [])
+            # The cluster goes away: the page keeps what it knows, and says so.
+            api.close()
+            browser.wait_for("Not current", ".notices", 60)
+            browser.wait_for("not current", ".status")
+            browser.run("location.hash = 'map'")
+            expect("the devices are still shown", sum(legend(browser).values()), 50_000)
+            picture(browser, "not-current")
         command.terminate()
         expect("the command ends cleanly", command.wait(timeout=20), 0)
     finally:

@@ -168,8 +168,9 @@ void Board::AskWhy(const net::Query& query, std::function<void(Reply)> done) {
   Result<answers::WhySubject> subject = SubjectOf(query);
   if (!subject.ok()) return done(ErrorReply(subject.error()));
   options_.source.ReadCircumstances(
-      subject->namespace_, subject->name,
+      *subject,
       lifetime_.Guard([this, subject = *subject, done = std::move(done)](Circumstances read) {
+        if (!read.answer.empty()) return done({200, std::move(read.answer)});
         answers::Snapshot snapshot = view_->snapshot;
         snapshot.now = options_.loop.clock().Now();
         snapshot.events = std::move(read.events);

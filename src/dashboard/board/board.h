@@ -27,7 +27,7 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual void Take(std::function<void(answers::Snapshot snapshot)> done) = 0;
-  virtual void ReadCircumstances(std::string ns, std::string name,
+  virtual void ReadCircumstances(answers::WhySubject subject,
                                  std::function<void(Circumstances)> done) = 0;
   virtual void ReadEvents(std::string ns, std::string name,
                           std::function<void(answers::Objects)> done) = 0;

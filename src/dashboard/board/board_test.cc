@@ -27,9 +27,11 @@ class FakeSource final : public Source {
     ++takes;
     loop_.Post([this, done] { done(snapshot); });
   }
-  void ReadCircumstances(std::string, std::string,
-                         std::function<void(Circumstances)> done) override {
-    loop_.Post([done] { done({.notes = {"assuming the defaults"}}); });
+  void ReadCircumstances(answers::WhySubject, std::function<void(Circumstances)> done) override {
+    Circumstances read;
+    read.answer = scheduler_answer;
+    if (read.answer.empty()) read.notes = {"assuming the defaults"};
+    loop_.Post([done, read] { done(read); });
   }
   void ReadEvents(std::string, std::string, std::function<void(answers::Objects)> done) override {
     loop_.Post([this, done] { done(events); });
@@ -39,6 +41,7 @@ class FakeSource final : public Source {
 
   answers::Snapshot snapshot;
   answers::Objects events;
+  std::string scheduler_answer;
   std::vector<std::string> nodes;
   bool watched = false;
   int takes = 0;
@@ -210,6 +213,10 @@ TEST_F(BoardTest, ListsPendingPodsAndSaysWhy) {
   EXPECT_THAT(why.json, HasSubstr("assuming the defaults"));
   EXPECT_EQ(Ask("/api/why", "kind=pod&namespace=default&name=nobody").status, 404);
   EXPECT_EQ(Ask("/api/why", "kind=shoe&namespace=a&name=b").status, 400);
+  source_.scheduler_answer = R"({"sentence":"tried twice"})";
+  EXPECT_EQ(Ask("/api/why", "kind=pod&namespace=default&name=hungry").json,
+            source_.scheduler_answer)
+      << "the scheduler knows best";
 }
 
 TEST_F(BoardTest, ListsClaimsInPartsAndByState) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "answers/cluster/snapshot_reader.h"
+#include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 
@@ -83,15 +84,26 @@ void Follower::Tick() {
 }
 
 void Follower::CheckServer() {
-  if (std::exchange(checking_, true)) return;
-  client_.List(Ref("resource.k8s.io", "ResourceSlice"), client::ListOptions{.limit = 1},
-               lifetime_.Guard([this](client::ListReply reply) {
-                 checking_ = false;
-                 std::string problem = reply.ok() ? "" : reply.error->message;
-                 if (problem == problem_) return;
-                 problem_ = std::move(problem);
-                 callbacks_.on_problem(problem_);
-               }));
+  const MonotonicTime now = loop_.clock().Monotonic();
+  if (checking_) {
+    if (now - check_began_ >= kSilentServer) SetProblem("the API server does not answer");
+    return;
+  }
+  checking_ = true;
+  check_began_ = now;
+  // One small object, so that the check is cheap however large the cluster. Whether the caller may
+  // read it does not matter: a refusal is an answer too.
+  client_.Get(Ref("", "Namespace", "", "default"), lifetime_.Guard([this](client::Reply reply) {
+    checking_ = false;
+    const bool answered = reply.ok() || (reply.http_status != 0 && reply.http_status < 500);
+    SetProblem(answered ? "" : reply.error->message);
+  }));
+}
+
+void Follower::SetProblem(std::string problem) {
+  if (problem == problem_) return;
+  problem_ = std::move(problem);
+  callbacks_.on_problem(problem_);
 }
 
 void Follower::AskNodes() {
@@ -133,8 +145,23 @@ void Follower::OnHealth(const std::string& node, const client::Reply& reply) {
   callbacks_.on_change(true);
 }
 
-void Follower::ReadCircumstances(const std::string& ns, const std::string& name,
+void Follower::ReadCircumstances(const answers::WhySubject& subject,
                                  std::function<void(Circumstances)> done) {
+  const bool is_pod = subject.kind == answers::WhySubject::Kind::kPod;
+  client_.Get(
+      is_pod ? Ref("", "Pod", subject.namespace_, subject.name, "why")
+             : Ref("resource.k8s.io", "ResourceClaim", subject.namespace_, subject.name, "why"),
+      lifetime_.Guard([this, subject, done = std::move(done)](client::Reply reply) {
+        if (reply.ok() && reply.object != nullptr &&
+            reply.object->root().Entry("sentence").is_string()) {
+          return done({.answer = api::WriteJson(reply.object->root())});
+        }
+        ReadSettings(subject.namespace_, subject.name, done);
+      }));
+}
+
+void Follower::ReadSettings(const std::string& ns, const std::string& name,
+                            std::function<void(Circumstances)> done) {
   client_.Get(
       Ref("", "ConfigMap", scheduler::kSettingsNamespace, scheduler::kSettingsName),
       lifetime_.Guard([this, ns, name, done = std::move(done)](client::Reply reply) {

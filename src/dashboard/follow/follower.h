@@ -19,6 +19,8 @@ namespace drakkar::dashboard {
 
 // What explaining a pod or claim needs beside a snapshot.
 struct Circumstances {
+  // What the scheduler itself answers, as JSON. If it is not empty, nothing else is set.
+  std::string answer;
   scheduler::Settings settings;
   std::vector<std::string> notes;
   answers::Objects events;
@@ -33,6 +35,8 @@ class Follower {
   // most kMaxAsks nodes per interval.
   static constexpr Duration kAskInterval = std::chrono::seconds(5);
   static constexpr std::size_t kMaxAsks = 32;
+  // A server that has not answered for this long is reported.
+  static constexpr Duration kSilentServer = std::chrono::seconds(10);
   // A node that does not report health (a kubelet does not) is asked again after this time.
   static constexpr Duration kSilentPause = std::chrono::minutes(5);
 
@@ -52,8 +56,11 @@ class Follower {
   void SetWatched(bool watched);
   // The nodes to ask for device health.
   void SetNodes(const std::vector<std::string>& nodes);
-  void ReadCircumstances(const std::string& ns, const std::string& name,
+  void ReadCircumstances(const answers::WhySubject& subject,
                          std::function<void(Circumstances)> done);
+  // The same without the scheduler's answer.
+  void ReadSettings(const std::string& ns, const std::string& name,
+                    std::function<void(Circumstances)> done);
   // Events about an object, oldest first; none if they cannot be read.
   void ReadEvents(const std::string& ns, const std::string& name,
                   std::function<void(answers::Objects)> done);
@@ -66,6 +73,7 @@ class Follower {
   };
   void Tick();
   void CheckServer();
+  void SetProblem(std::string problem);
   void AskNodes();
   void OnHealth(const std::string& node, const client::Reply& reply);
 
@@ -77,6 +85,7 @@ class Follower {
   bool may_ask_nodes_ = true;
   bool watched_ = false;
   bool checking_ = false;
+  MonotonicTime check_began_{};
   std::string problem_;
   TimerHandle tick_;
   Lifetime lifetime_;

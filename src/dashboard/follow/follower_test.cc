@@ -19,6 +19,7 @@ class FakeClient final : public client::Client {
   explicit FakeClient(EventLoop& loop) : loop_(loop) {}
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
+    if (ref.kind->kind == "Namespace") return CheckServer(std::move(done));
     gets.push_back(StrCat(ref.kind->kind, " ", ref.name, " ", ref.subresource));
     client::Reply reply;
     if (refuse) {
@@ -38,8 +39,15 @@ class FakeClient final : public client::Client {
     client::ListReply reply{.resource_version = 1};
     if (ref.kind->kind == missing) reply.error = Error{ErrorCode::kNotFound, "no such kind"};
     if (ref.kind->kind == "Pod") reply.items = pods;
-    if (options.limit == 1 && is_down) reply.error = Error{ErrorCode::kUnavailable, "down"};
     loop_.Post([done, reply] { done(reply); });
+  }
+  void CheckServer(client::ReplyCallback done) {
+    if (is_silent) return;
+    client::Reply reply;
+    reply.http_status = is_down ? 0 : 403;
+    reply.error = is_down ? Error{ErrorCode::kUnavailable, "down"}
+                          : Error{ErrorCode::kForbidden, "you may not read this"};
+    loop_.Post([done = std::move(done), reply] { done(reply); });
   }
   std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef, client::WatchOptions,
                                              client::WatchCallbacks) override {
@@ -70,6 +78,7 @@ class FakeClient final : public client::Client {
   std::optional<ErrorCode> refuse;
   std::string health = "Healthy";
   bool is_down = false;
+  bool is_silent = false;
   std::string missing;  // a kind that the server does not serve
   answers::Objects pods;
 
@@ -172,15 +181,24 @@ TEST_F(FollowerTest, SaysThatTheServerDoesNotAnswer) {
   EXPECT_EQ(problem_, "down");
   client_.is_down = false;
   loop_.Advance(Follower::kAskInterval);
+  EXPECT_EQ(problem_, "") << "a refusal is an answer";
+  client_.is_silent = true;
+  loop_.Advance(Follower::kAskInterval);
   EXPECT_EQ(problem_, "");
+  loop_.Advance(Follower::kSilentServer);
+  EXPECT_EQ(problem_, "the API server does not answer");
 }
 
 TEST_F(FollowerTest, ReadsSettingsAndEventsForAnExplanation) {
   std::optional<Circumstances> read;
-  follower_.ReadCircumstances("team", "train-0", [&](Circumstances got) { read = std::move(got); });
+  follower_.ReadCircumstances({answers::WhySubject::Kind::kPod, "team", "train-0"},
+                              [&](Circumstances got) { read = std::move(got); });
   loop_.RunUntilIdle();
   ASSERT_TRUE(read);
-  EXPECT_EQ(client_.gets, (std::vector<std::string>{"ConfigMap drakkar-scheduler "}));
+  EXPECT_EQ(client_.gets,
+            (std::vector<std::string>{"Pod train-0 why", "ConfigMap drakkar-scheduler "}))
+      << "the scheduler is asked first";
+  EXPECT_EQ(read->answer, "");
   EXPECT_EQ(client_.selectors.back(), "involvedObject.name=train-0");
   EXPECT_EQ(read->notes.size(), 1u);
 }

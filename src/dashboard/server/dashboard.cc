@@ -73,10 +73,10 @@ struct Dashboard::Impl final : Source, Backend {
       worker.loop().Post([done, snapshot = follows.Take()] { done(snapshot); });
     });
   }
-  void ReadCircumstances(std::string ns, std::string name,
+  void ReadCircumstances(answers::WhySubject subject,
                          std::function<void(Circumstances)> done) override {
-    WithFollower([this, ns, name, done = std::move(done)](Follower& follows) {
-      follows.ReadCircumstances(ns, name, [this, done](Circumstances read) {
+    WithFollower([this, subject, done = std::move(done)](Follower& follows) {
+      follows.ReadCircumstances(subject, [this, done](Circumstances read) {
         worker.loop().Post([done, read = std::move(read)] { done(read); });
       });
     });

@@ -59,6 +59,7 @@ class Page {
       this.show();
     });
     document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("resize", () => this.revealTab());
     window.setInterval(refreshAges, 1000);
     this.show();
   }
@@ -75,8 +76,10 @@ class Page {
       },
       onStatus: (status, why) => {
         if (status === "refused") return tellToOpenTheUrl(why);
-        this.status.className = `status ${status}`;
-        this.status.textContent = status === "live" ? "live" : "reconnecting";
+        // The page may be connected to a dashboard that is not connected to its cluster.
+        const isCurrent = status === "live" && !this.cluster.head?.problem;
+        this.status.className = `status ${isCurrent ? "live" : "connecting"}`;
+        this.status.textContent = isCurrent ? "live" : status === "live" ? "not current" : "reconnecting";
         this.status.title = why;
         return undefined;
       },
@@ -90,11 +93,16 @@ class Page {
       if (tab === this.shown) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    this.links.get(this.shown)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.revealTab();
     this.content.replaceChildren(this.views[this.shown].element);
     this.content.dataset["view"] = this.shown;
     document.title = `${titles[this.shown]} · Drakkar`;
     this.views[this.shown].refresh();
+  }
+
+  /** On a phone the tabs scroll sideways; the chosen one stays in sight. */
+  private revealTab(): void {
+    this.links.get(this.shown)?.scrollIntoView({ block: "nearest", inline: "center" });
   }
 
   private update(): void {
@@ -105,10 +113,14 @@ class Page {
     const numbers: Record<Tab, number> = {
       map: this.cluster.total, pending: head.pending, claims: head.claims, health: head.counts["U"] ?? 0, scheduler: 0,
     };
+    let wider = false;
     for (const [tab, element] of this.counts) {
-      element.textContent = numbers[tab] ? count(numbers[tab]) : "";
+      const text = numbers[tab] ? count(numbers[tab]) : "";
+      wider ||= element.textContent?.length !== text.length;
+      element.textContent = text;
       element.classList.toggle("bad", (tab === "health" && numbers[tab] > 0) || (tab === "pending" && head.unschedulable > 0));
     }
+    if (wider) this.revealTab();
     fill(this.notices,
       head.problem && h("p", { class: "problem", role: "alert" }, `Not current: ${head.problem}`),
       head.notes.length > 0 && h("details", {}, h("summary", {}, plural(head.notes.length, "note")),

@@ -16,6 +16,7 @@ export interface Why {
   subject: string;
   fits: boolean;
   sentence: string;
+  queue?: string;
   nodeCount: number;
   groups: { reason: string; count: number; nodes: string[]; details: string[] }[];
   closest?: { node?: string; missing: number; holders?: Holder[] };
@@ -31,6 +32,7 @@ export function renderWhy(why: Why): HTMLElement {
   const holders = (why.closest?.holders ?? []).filter((holder) => holder.claim || holder.pod);
   return h("div", { class: "why" },
     h("p", { class: "sentence" }, why.sentence),
+    why.queue && h("p", { class: "muted" }, `Scheduler: ${why.queue}`),
     why.help.length > 0 && h("div", { class: "help" }, h("h4", {}, "What would help"),
       h("ul", {}, ...why.help.map((help) => h("li", {}, help.text)))),
     why.groups.length > 0 && h("div", { class: "groups" }, h("h4", {}, `Why not, by node (${why.nodeCount})`),
