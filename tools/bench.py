@@ -339,6 +339,37 @@ def google_benchmark(binary, ids):
     return figures
 
 
+def bench_answers():
+    """`drakkar free`, `who` and `why` on 5,000 nodes, 50,000 devices and 20,000 claims, read over HTTP from a server that
+    only serves these lists; the wall time of the whole command."""
+    sys.path.insert(0, str(ROOT / "tests/e2e"))
+    from hollow_api import HollowApi, GROUP  # pylint: disable=import-outside-toplevel
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="bench-", dir=BUILD))
+    api = HollowApi(5000, 10, sizes=(1, 1, 2, 2), waiting=10)
+    figures = []
+    try:
+        api.write_kubeconfig(directory / "kubeconfig")
+        counts = {name: api.count(path) for name, path in (
+            ("nodes", "/api/v1/nodes"), ("slices", GROUP + "/resourceslices"), ("claims", GROUP + "/resourceclaims"))}
+        for name, words in (("free", ["free"]), ("who", ["who", "--by", "node"]),
+                            ("why", ["why", "pod", "waiting", "-n", "team"])):
+            walls, cpus = [], []
+            for _ in range(3):
+                before = os.times()
+                start = time.monotonic()
+                done = subprocess.run([DRAKKAR, *words, f"--kubeconfig={directory}/kubeconfig"], capture_output=True,
+                                      text=True, check=False)
+                walls.append(time.monotonic() - start)
+                after = os.times()
+                cpus.append(after.children_user + after.children_system - before.children_user - before.children_system)
+                assert done.returncode in (0, 1) and done.stdout, done.stderr
+            figures.append((f"answers.{name}", min(walls), "s", {"cpu": min(cpus), "runs": walls, **counts}))
+    finally:
+        api.close()
+        shutil.rmtree(directory, ignore_errors=True)
+    return figures
+
+
 def bench_metadata():
     """What device metadata adds to a prepare (KEP-5304), for 1 to 128 devices in the request."""
     path = next(p for p in BUILD.rglob("metadata_latency") if p.is_file())
@@ -407,6 +438,7 @@ BENCHES = {
     "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),
     "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
     "features": (["features_bench", "scheduler_features_bench"], bench_features),
+    "answers": (["drakkar"], bench_answers),
     "alloc": (["allocator_bench"], lambda: google_benchmark("allocator_bench", {"alloc.": "us"})),
 }
 

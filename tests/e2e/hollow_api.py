@@ -24,9 +24,10 @@ def devices(chance, count):
     return made
 
 
-def cluster(nodes, per_node):
+def cluster(nodes, per_node, sizes=(1, 2, 4, 8), waiting=0):
     """Lists by path, always the same for the same size. About two thirds of the devices are held, some are unhealthy,
-    and some wait for a binding condition."""
+    and some wait for a binding condition. Claims have one of `sizes` devices. With `waiting`, a pod of this name waits
+    for as many devices as it says, on one node."""
     chance = random.Random(7)
     objects = {GROUP + "/deviceclasses": [{"metadata": metadata("gpu.example.com"), "spec": {}}],
                GROUP + "/devicetaintrules": [],
@@ -43,7 +44,7 @@ def cluster(nodes, per_node):
             "devices": devices(chance, per_node)}})
         free = [i for i in range(per_node) if chance.random() < 0.7]
         for job in range(per_node):
-            taken = free[:chance.choice((1, 2, 4, 8))]
+            taken = free[:chance.choice(sizes)]
             free = free[len(taken):]
             if not taken:
                 break
@@ -62,6 +63,13 @@ def cluster(nodes, per_node):
                 "status": {"phase": "Running", "containerStatuses": [{"name": "main", "allocatedResourcesStatus": [
                     {"name": "claim:gpu", "resources": resources}]}], "conditions": [
                         {"type": "PodScheduled", "status": "True", "lastTransitionTime": CREATED}]}})
+    if waiting:
+        objects[GROUP + "/resourceclaims"].append({"metadata": metadata("waiting", namespace="team"), "spec": {"devices": {
+            "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount",
+                                                     "count": waiting}}]}}})
+        objects["/api/v1/pods"].append({"metadata": metadata("waiting", namespace="team"), "spec": {
+            "schedulerName": "default-scheduler", "containers": [{"name": "main", "image": "i"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "waiting"}]}, "status": {"phase": "Pending"}})
     kinds = {"deviceclasses": "DeviceClass", "devicetaintrules": "DeviceTaintRule", "leases": "Lease", "nodes": "Node",
              "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim", "pods": "Pod"}
     lists = {}
@@ -78,8 +86,8 @@ def cluster(nodes, per_node):
 class HollowApi:
     """Serves the lists over HTTP on a free loopback port."""
 
-    def __init__(self, nodes, per_node):
-        lists = cluster(nodes, per_node)
+    def __init__(self, nodes, per_node, **more):
+        lists = cluster(nodes, per_node, **more)
         stopped = threading.Event()
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -113,6 +121,7 @@ class HollowApi:
                 self.wfile.write(body)
 
         self.stopped = stopped
+        self.lists = lists
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
@@ -124,6 +133,10 @@ class HollowApi:
             "clusters": [{"name": "hollow", "cluster": {"server": self.url}}],
             "users": [{"name": "viewer", "user": {}}],
             "contexts": [{"name": "hollow", "context": {"cluster": "hollow", "user": "viewer"}}]}))
+
+    def count(self, path):
+        """How many objects a list has."""
+        return len(json.loads(self.lists[path])["items"])
 
     def close(self):
         """Ends watches and refuses connections from now on. May be repeated."""
