@@ -7,6 +7,7 @@
 #include "client/event_recorder.h"
 #include "client/informer.h"
 #include "controllers/cron_job/controller.h"
+#include "controllers/daemon_set/controller.h"
 #include "controllers/deployment/controller.h"
 #include "controllers/device_taint_eviction/controller.h"
 #include "controllers/garbage_collector/controller.h"
@@ -16,6 +17,7 @@
 #include "controllers/replica_set/controller.h"
 #include "controllers/resource_claim/controller.h"
 #include "controllers/service_account/controller.h"
+#include "controllers/stateful_set/controller.h"
 #include "controllers/ttl_after_finished/controller.h"
 #include "controllers/workload/owned_index.h"
 
@@ -67,9 +69,15 @@ struct Controllers::Impl {
                                 All("", "ReplicationController")),
         jobs(options.loop, options.random, options.client, All("batch", "Job")),
         cron_jobs(options.loop, options.random, options.client, All("batch", "CronJob")),
+        daemon_sets(options.loop, options.random, options.client, All("apps", "DaemonSet")),
+        stateful_sets(options.loop, options.random, options.client, All("apps", "StatefulSet")),
+        revisions(options.loop, options.random, options.client, All("apps", "ControllerRevision")),
+        volume_claims(options.loop, options.random, options.client,
+                      All("", "PersistentVolumeClaim")),
         pods_by_owner(pods),
         sets_by_owner(replica_sets),
-        jobs_by_owner(jobs) {
+        jobs_by_owner(jobs),
+        revisions_by_owner(revisions) {
     if (Runs("resourceclaim-controller")) {
       Actor& actor = As("resource-claim-controller", "resource_claim");
       auto warn = options.warn;
@@ -157,6 +165,28 @@ struct Controllers::Impl {
                                                   .cron_jobs = cron_jobs,
                                                   .jobs = jobs_by_owner});
     }
+    if (Runs("daemonset-controller")) {
+      Actor& actor = As("daemon-set-controller", "daemonset-controller");
+      daemon_set.emplace(DaemonSetController::Options{.loop = options.loop,
+                                                      .random = options.random,
+                                                      .client = actor.client,
+                                                      .events = actor.events,
+                                                      .sets = daemon_sets,
+                                                      .nodes = nodes,
+                                                      .pods = pods_by_owner,
+                                                      .revisions = revisions_by_owner});
+    }
+    if (Runs("statefulset-controller")) {
+      Actor& actor = As("statefulset-controller", "statefulset-controller");
+      stateful_set.emplace(StatefulSetController::Options{.loop = options.loop,
+                                                          .random = options.random,
+                                                          .client = actor.client,
+                                                          .events = actor.events,
+                                                          .sets = stateful_sets,
+                                                          .volume_claims = volume_claims,
+                                                          .pods = pods_by_owner,
+                                                          .revisions = revisions_by_owner});
+    }
     if (Runs("ttl-after-finished-controller")) {
       ttl_after_finished.emplace(TtlAfterFinishedController::Options{
           .loop = options.loop,
@@ -170,7 +200,8 @@ struct Controllers::Impl {
           As("generic-garbage-collector", "garbage-collector-controller").client,
           std::vector<client::Informer*>{&pods, &nodes, &namespaces, &accounts, &claims, &templates,
                                          &deployments, &replica_sets, &replication_controllers,
-                                         &jobs, &cron_jobs});
+                                         &jobs, &cron_jobs, &daemon_sets, &stateful_sets,
+                                         &revisions, &volume_claims});
     }
   }
 
@@ -184,9 +215,10 @@ struct Controllers::Impl {
 
   // In the order in which they are started: owners before their dependents.
   std::vector<client::Informer*> Informers() {
-    return {&nodes,       &accounts,     &authorities, &namespaces,
-            &templates,   &slices,       &taint_rules, &claims,
-            &deployments, &replica_sets, &cron_jobs,   &replication_controllers,
+    return {&nodes,       &accounts,      &authorities, &namespaces,
+            &templates,   &slices,        &taint_rules, &claims,
+            &deployments, &replica_sets,  &cron_jobs,   &replication_controllers,
+            &daemon_sets, &stateful_sets, &revisions,   &volume_claims,
             &jobs,        &pods};
   }
 
@@ -195,7 +227,8 @@ struct Controllers::Impl {
   client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates, slices,
       taint_rules;
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
-  OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner;
+  client::Informer daemon_sets, stateful_sets, revisions, volume_claims;
+  OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner, revisions_by_owner;
   std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
   std::optional<ResourceClaimController> resource_claim;
   std::optional<PodGarbageCollector> pod_gc;
@@ -207,6 +240,8 @@ struct Controllers::Impl {
   std::optional<ReplicaSetController> replication_controller;
   std::optional<JobController> job;
   std::optional<CronJobController> cron_job;
+  std::optional<DaemonSetController> daemon_set;
+  std::optional<StatefulSetController> stateful_set;
   std::optional<TtlAfterFinishedController> ttl_after_finished;
   std::optional<GarbageCollector> garbage_collector;
 };

@@ -30,7 +30,6 @@ bool NamesRuntimeClass(Value pod) {
   return !pod["spec"]["runtimeClassName"].str().empty();
 }
 
-constexpr std::string_view kApps = "apps";
 constexpr std::string_view kResource = "resource.k8s.io";
 constexpr std::string_view kStorage = "storage.k8s.io";
 constexpr std::string_view kNetworking = "networking.k8s.io";
@@ -84,12 +83,6 @@ constexpr std::array kTable = {
     Unattended{"node.k8s.io", "RuntimeClass", nullptr,
                "the RuntimeClass is stored, but Drakkar's node agent has only one runtime and "
                "rejects pods that name a class"},
-    Unattended{kApps, "StatefulSet", nullptr,
-               "the StatefulSet is stored, but nothing creates its pods; an attached "
-               "kube-controller-manager does"},
-    Unattended{kApps, "DaemonSet", nullptr,
-               "the DaemonSet is stored, but nothing creates its pods; an attached "
-               "kube-controller-manager does"},
     Unattended{"autoscaling", "HorizontalPodAutoscaler", nullptr,
                "the HorizontalPodAutoscaler is stored, but nothing scales its target; an attached "
                "kube-controller-manager with a metrics server does"},

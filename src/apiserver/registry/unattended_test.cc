@@ -20,11 +20,6 @@ class UnattendedTest : public CoreFixture {
   }
 };
 
-constexpr std::string_view kStatefulSet = R"({"apiVersion":"apps/v1","kind":"StatefulSet",
-    "metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},
-    "template":{"metadata":{"labels":{"a":"b"}},
-    "spec":{"containers":[{"name":"c","image":"i"}]}}}})";
-
 std::string TaintedNode(std::string_view name, std::string_view effect,
                         std::string_view label = "a") {
   return StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", name,
@@ -33,9 +28,9 @@ std::string TaintedNode(std::string_view name, std::string_view effect,
 }
 
 TEST_F(UnattendedTest, CreatingWhatNothingActsOnWarns) {
-  EXPECT_EQ(WarningsOf(kStatefulSet),
-            std::vector<std::string>{"the StatefulSet is stored, but nothing creates its pods; an "
-                                     "attached kube-controller-manager does"});
+  EXPECT_EQ(WarningsOf(R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",
+                           "metadata":{"name":"n"},"spec":{"podSelector":{}}})"),
+            std::vector<std::string>{"the NetworkPolicy is stored, but nothing enforces it"});
   EXPECT_EQ(WarningsOf(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},
                            "spec":{"hard":{"pods":"1"}}})")
                 .size(),

@@ -9,6 +9,7 @@
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 #include "base/env/clock.h"
+#include "controllers/workload/scaled_value.h"
 
 // The decisions of the Deployment controller: which ReplicaSets to create, resize and delete, and
 // the resulting status. Pure functions.
@@ -63,9 +64,5 @@ struct RolloutBounds {
   std::int64_t unavailable = 0;
 };
 RolloutBounds BoundsOf(const api::Object& deployment);
-
-// Resolves a number or a percentage of `total`, rounded up or down.
-enum class Rounding { kUp, kDown };
-std::int64_t ScaledValue(api::Value int_or_percent, std::int64_t total, Rounding rounding);
 
 }  // namespace drakkar::controllers

@@ -37,6 +37,11 @@ class ControllersFixture : public ::testing::Test {
     Settle();
   }
 
+  // For tests whose nodes send no heartbeats.
+  static Selection WithoutNodeLifecycle() {
+    return *Selection::Parse(std::vector<std::string>{"*", "-node-lifecycle-controller"});
+  }
+
   void Settle(Duration time = std::chrono::milliseconds(500)) { loop_.Advance(time); }
 
   api::ObjectPtr Create(std::string_view manifest) {
