@@ -13,11 +13,13 @@
 #include "controllers/garbage_collector/controller.h"
 #include "controllers/job/controller.h"
 #include "controllers/namespace/controller.h"
+#include "controllers/node_lifecycle/controller.h"
 #include "controllers/pod_gc/controller.h"
 #include "controllers/replica_set/controller.h"
 #include "controllers/resource_claim/controller.h"
 #include "controllers/service_account/controller.h"
 #include "controllers/stateful_set/controller.h"
+#include "controllers/taint_eviction/controller.h"
 #include "controllers/ttl_after_finished/controller.h"
 #include "controllers/workload/owned_index.h"
 
@@ -74,10 +76,14 @@ struct Controllers::Impl {
         revisions(options.loop, options.random, options.client, All("apps", "ControllerRevision")),
         volume_claims(options.loop, options.random, options.client,
                       All("", "PersistentVolumeClaim")),
+        leases(options.loop, options.random, options.client,
+               {.collection = {api::FindKind("coordination.k8s.io", "v1", "Lease"),
+                               "kube-node-lease", "", ""}}),
         pods_by_owner(pods),
         sets_by_owner(replica_sets),
         jobs_by_owner(jobs),
-        revisions_by_owner(revisions) {
+        revisions_by_owner(revisions),
+        pods_by_node(pods) {
     if (Runs("resourceclaim-controller")) {
       Actor& actor = As("resource-claim-controller", "resource_claim");
       auto warn = options.warn;
@@ -187,6 +193,26 @@ struct Controllers::Impl {
                                                           .pods = pods_by_owner,
                                                           .revisions = revisions_by_owner});
     }
+    if (Runs("node-lifecycle-controller")) {
+      Actor& actor = As("node-controller", "node-controller");
+      node_lifecycle.emplace(NodeLifecycleController::Options{.loop = options.loop,
+                                                              .random = options.random,
+                                                              .client = actor.client,
+                                                              .events = actor.events,
+                                                              .nodes = nodes,
+                                                              .leases = leases,
+                                                              .pods = pods_by_node});
+    }
+    if (Runs("taint-eviction-controller")) {
+      Actor& actor = As("node-controller", "node-controller");
+      taint_eviction.emplace(TaintEvictionController::Options{.loop = options.loop,
+                                                              .random = options.random,
+                                                              .client = actor.client,
+                                                              .events = actor.events,
+                                                              .metrics = options.metrics,
+                                                              .nodes = nodes,
+                                                              .pods = pods_by_node});
+    }
     if (Runs("ttl-after-finished-controller")) {
       ttl_after_finished.emplace(TtlAfterFinishedController::Options{
           .loop = options.loop,
@@ -219,7 +245,7 @@ struct Controllers::Impl {
             &templates,   &slices,        &taint_rules, &claims,
             &deployments, &replica_sets,  &cron_jobs,   &replication_controllers,
             &daemon_sets, &stateful_sets, &revisions,   &volume_claims,
-            &jobs,        &pods};
+            &leases,      &jobs,          &pods};
   }
 
   const Options options;
@@ -227,8 +253,9 @@ struct Controllers::Impl {
   client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates, slices,
       taint_rules;
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
-  client::Informer daemon_sets, stateful_sets, revisions, volume_claims;
+  client::Informer daemon_sets, stateful_sets, revisions, volume_claims, leases;
   OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner, revisions_by_owner;
+  PodsByNode pods_by_node;
   std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
   std::optional<ResourceClaimController> resource_claim;
   std::optional<PodGarbageCollector> pod_gc;
@@ -242,6 +269,8 @@ struct Controllers::Impl {
   std::optional<CronJobController> cron_job;
   std::optional<DaemonSetController> daemon_set;
   std::optional<StatefulSetController> stateful_set;
+  std::optional<NodeLifecycleController> node_lifecycle;
+  std::optional<TaintEvictionController> taint_eviction;
   std::optional<TtlAfterFinishedController> ttl_after_finished;
   std::optional<GarbageCollector> garbage_collector;
 };

@@ -21,6 +21,8 @@ constexpr ControllerName kControllers[] = {
     {"cronjob-controller", "cronjob", "cronjob-controller"},
     {"daemonset-controller", "daemonset", "daemon-set-controller"},
     {"statefulset-controller", "statefulset", "statefulset-controller"},
+    {"node-lifecycle-controller", "nodelifecycle", "node-controller"},
+    {"taint-eviction-controller", "", "node-controller"},
     {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller"},
     {"device-taint-eviction-controller", "", "device-taint-eviction-controller"},
     // Controllers that only kube-controller-manager has.
@@ -39,8 +41,6 @@ constexpr ControllerName kControllers[] = {
     {"bootstrap-signer-controller", "bootstrapsigner", ""},
     {"token-cleaner-controller", "tokencleaner", ""},
     {"node-ipam-controller", "nodeipam", ""},
-    {"node-lifecycle-controller", "nodelifecycle", ""},
-    {"taint-eviction-controller", "", ""},
     {"service-lb-controller", "service", ""},
     {"node-route-controller", "route", ""},
     {"cloud-node-lifecycle-controller", "cloud-node-lifecycle", ""},

@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
   };
   add(std::make_unique<ServiceAccountAdmission>(), "admit");
   add(std::make_unique<PriorityAdmission>(), "admit");
+  add(std::make_unique<DefaultTolerationSeconds>(), "admit");
   add(std::make_unique<RuntimeClassAdmission>(), "admit");
   add(std::make_unique<NodeRestriction>(), "admit");
   if (options.rbac != nullptr) add(std::make_unique<RbacEscalation>(*options.rbac), "validate");

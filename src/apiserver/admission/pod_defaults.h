@@ -18,7 +18,18 @@ class PriorityAdmission final : public AdmissionStep {
                                const StrategyContext& context) override;
 };
 
-// The RuntimeClass of a new pod must exist.
+// Pods tolerate a node that is not ready or unreachable for kSeconds, unless they say otherwise.
+class DefaultTolerationSeconds final : public AdmissionStep {
+ public:
+  static constexpr std::int64_t kSeconds = 300;
+  std::string_view name() const override { return "DefaultTolerationSeconds"; }
+  bool Concerns(const Request& request) const override { return IsForNewPod(request); }
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
+// The RuntimeClass of a new pod must exist. Its overhead, node selector and tolerations become the
+// pod's.
 class RuntimeClassAdmission final : public AdmissionStep {
  public:
   std::string_view name() const override { return "RuntimeClass"; }

@@ -11,6 +11,7 @@ class PodDefaultsTest : public CoreFixture {
   PodDefaultsTest() {
     std::vector<std::unique_ptr<AdmissionStep>> steps;
     steps.push_back(std::make_unique<PriorityAdmission>());
+    steps.push_back(std::make_unique<DefaultTolerationSeconds>());
     steps.push_back(std::make_unique<RuntimeClassAdmission>());
     StartCore(nullptr, std::move(steps));
   }
@@ -50,6 +51,50 @@ TEST_F(PodDefaultsTest, MissingOrContradictoryClassesAreForbidden) {
   Create(
       R"({"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"vm"},"handler":"h"})");
   EXPECT_FALSE(CreatePod(R"(,"runtimeClassName":"vm")").failure);
+}
+
+TEST_F(PodDefaultsTest, APodToleratesALostNodeForFiveMinutesUnlessItSaysOtherwise) {
+  const auto tolerations = [&](std::string_view spec) {
+    const Response made = CreatePod(spec);
+    EXPECT_FALSE(made.failure);
+    std::string text;
+    for (api::Value each : (*made.object)["spec"]["tolerations"].elements()) {
+      text += StrCat(text.empty() ? "" : " ", each["key"].str(), ":", each["effect"].str(), ":",
+                     each["tolerationSeconds"].integer(-1));
+    }
+    Delete("v1", "Pod", "default", "p");
+    return text;
+  };
+  const std::string not_ready = "node.kubernetes.io/not-ready:NoExecute:";
+  const std::string unreachable = "node.kubernetes.io/unreachable:NoExecute:";
+  EXPECT_EQ(tolerations(""), not_ready + "300 " + unreachable + "300");
+  EXPECT_EQ(tolerations(R"(,"tolerations":[{"key":"node.kubernetes.io/not-ready",
+      "operator":"Exists","effect":"NoExecute","tolerationSeconds":5}])"),
+            not_ready + "5 " + unreachable + "300");
+  EXPECT_EQ(tolerations(R"(,"tolerations":[{"operator":"Exists"}])"), "::-1");
+}
+
+TEST_F(PodDefaultsTest, ARuntimeClassGivesItsPodsOverheadAndAPlace) {
+  Create(R"({"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"vm"},
+      "handler":"h","overhead":{"podFixed":{"cpu":"250m"}},"scheduling":{"nodeSelector":{"vm":"yes"},
+      "tolerations":[{"key":"vm","operator":"Exists"}]}})");
+  const Response made = CreatePod(R"(,"runtimeClassName":"vm","nodeSelector":{"zone":"a"})");
+  ASSERT_FALSE(made.failure) << made.failure->message;
+  const api::Value spec = (*made.object)["spec"];
+  EXPECT_EQ(spec["overhead"].Entry("cpu").str(), "250m");
+  EXPECT_EQ(spec["nodeSelector"].Entry("vm").str(), "yes");
+  EXPECT_EQ(spec["nodeSelector"].Entry("zone").str(), "a");
+  EXPECT_EQ(spec["tolerations"].at(2)["key"].str(), "vm");
+  Delete("v1", "Pod", "default", "p");
+  EXPECT_EQ(CreatePod(R"(,"runtimeClassName":"vm","nodeSelector":{"vm":"no"})").failure->message,
+            "pods \"p\" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; "
+            "pod.spec.nodeSelector[vm] = no");
+  EXPECT_EQ(CreatePod(R"(,"runtimeClassName":"vm","overhead":{"cpu":"1"})").failure->message,
+            "pods \"p\" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's "
+            "defined Overhead");
+  EXPECT_EQ(CreatePod(R"(,"overhead":{"cpu":"1"})").failure->message,
+            "pods \"p\" is forbidden: pod rejected: Pod Overhead set without corresponding "
+            "RuntimeClass defined Overhead");
 }
 
 }  // namespace

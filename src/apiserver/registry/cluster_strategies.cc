@@ -36,6 +36,13 @@ void DropDisabledFeatures(api::Draft& object, api::Value before, const StrategyC
 
 }  // namespace
 
+void NodeStrategy::Default(api::Draft& object, const StrategyContext&) const {
+  // A node that reserves nothing for itself offers all it has.
+  api::Draft* status = object.Find("status");
+  if (status == nullptr || !status->Has("capacity") || status->Has("allocatable")) return;
+  (*status)["allocatable"] = (*status)["capacity"];
+}
+
 void NodeStrategy::PrepareForCreate(api::Draft& object, const StrategyContext& context) const {
   DropDisabledFeatures(object, api::Value(), context);
 }

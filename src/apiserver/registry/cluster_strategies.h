@@ -10,6 +10,7 @@ class GenericStrategy final : public Strategy {};
 // Nodes register themselves together with their status.
 class NodeStrategy final : public Strategy {
  public:
+  void Default(api::Draft& object, const StrategyContext& context) const override;
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                   std::string_view subresource,

@@ -143,6 +143,17 @@ TEST_F(SmallStrategiesTest, ABudgetHasEitherAMinimumOrAMaximum) {
   EXPECT_EQ(Made(kVersion, "PodDisruptionBudget", R"("spec":{"minAvailable":"50%"})"), "none");
 }
 
+TEST_F(SmallStrategiesTest, ANodeOffersAllItHasUnlessItSaysOtherwise) {
+  const auto allocatable = [&](std::string_view name, std::string_view status) {
+    const Response made = TryCreate(Body("v1", "Node", StrCat(R"("status":)", status), name));
+    EXPECT_FALSE(made.failure);
+    return std::string((*made.object)["status"]["allocatable"].Entry("cpu").str());
+  };
+  EXPECT_EQ(allocatable("a", R"({"capacity":{"cpu":"4"}})"), "4");
+  EXPECT_EQ(allocatable("b", R"({"capacity":{"cpu":"4"},"allocatable":{"cpu":"3"}})"), "3");
+  EXPECT_EQ(allocatable("c", "{}"), "");
+}
+
 TEST_F(SmallStrategiesTest, TaintsHaveKeysAndEffects) {
   EXPECT_EQ(Made("v1", "Node",
                  R"("spec":{"taints":[{"key":"a","effect":"Sometimes"},{"key":"b"},)"

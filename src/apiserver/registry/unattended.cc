@@ -7,17 +7,6 @@ namespace {
 
 using api::Value;
 
-bool HasNoExecute(Value taints) {
-  for (Value taint : taints.elements()) {
-    if (taint["effect"].str() == "NoExecute") return true;
-  }
-  return false;
-}
-
-bool IsNoExecuteNode(Value node) {
-  return HasNoExecute(node["spec"]["taints"]);
-}
-
 bool Preempts(Value priority_class) {
   return priority_class["preemptionPolicy"].str("PreemptLowerPriority") != "Never";
 }
@@ -38,9 +27,6 @@ constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
 
 // In the order of schema/kinds.schema.
 constexpr std::array kTable = {
-    Unattended{"", "Node", IsNoExecuteNode,
-               "NoExecute taints keep new pods away, but nothing evicts the pods that run on the "
-               "node; an attached kube-controller-manager does"},
     Unattended{"", "Pod", WantsUserNamespace,
                "spec.hostUsers: Drakkar's node agent does not support user namespaces and rejects "
                "pods with hostUsers: false; a kubelet may run the pod"},

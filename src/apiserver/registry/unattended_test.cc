@@ -20,13 +20,6 @@ class UnattendedTest : public CoreFixture {
   }
 };
 
-std::string TaintedNode(std::string_view name, std::string_view effect,
-                        std::string_view label = "a") {
-  return StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", name,
-                R"(","labels":{"l":")", label, R"("}},"spec":{"taints":[{"key":"k","effect":")",
-                effect, R"("}]}})");
-}
-
 TEST_F(UnattendedTest, CreatingWhatNothingActsOnWarns) {
   EXPECT_EQ(WarningsOf(R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",
                            "metadata":{"name":"n"},"spec":{"podSelector":{}}})"),
@@ -47,7 +40,6 @@ TEST_F(UnattendedTest, CreatingAnAttendedKindDoesNotWarn) {
   EXPECT_TRUE(WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
       "spec":{"containers":[{"name":"c","image":"i"}]}})")
                   .empty());
-  EXPECT_TRUE(WarningsOf(TaintedNode("n", "NoSchedule")).empty());
 }
 
 TEST_F(UnattendedTest, APodWithARuntimeClassWarns) {
@@ -67,14 +59,18 @@ TEST_F(UnattendedTest, APodWithAUserNamespaceWarns) {
 }
 
 TEST_F(UnattendedTest, AnUpdateWarnsOnlyAboutWhatItAdds) {
-  Create(TaintedNode("n", "NoSchedule"));
-  const auto update = [&](std::string_view effect, std::string_view label) {
-    return Handle(RequestFor(Verb::kUpdate, TaintedNode("n", effect, label), AdminUser()))
+  const auto priority_class = [](std::string_view policy, std::string_view label) {
+    return StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":
+        {"name":"p","labels":{"l":")",
+                  label, R"("}},"value":1,"preemptionPolicy":")", policy, R"("})");
+  };
+  Create(priority_class("PreemptLowerPriority", "a"));
+  const auto update = [&](std::string_view label) {
+    return Handle(RequestFor(Verb::kUpdate, priority_class("PreemptLowerPriority", label),
+                             AdminUser()))
         .warnings.size();
   };
-  EXPECT_EQ(update("NoExecute", "a"), 1u);
-  EXPECT_EQ(update("NoExecute", "b"), 0u) << "said already";
-  EXPECT_EQ(update("NoSchedule", "b"), 0u);
+  EXPECT_EQ(update("b"), 0u) << "said already";
 }
 
 TEST_F(UnattendedTest, EveryLineOfTheTableNamesAStoredKind) {

@@ -4,6 +4,7 @@
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "base/text/text.h"
 
 namespace drakkar::controllers {
 
@@ -22,8 +23,13 @@ bool IsGone(const client::Reply& reply) {
 
 }  // namespace
 
+std::string PodEvictor::Text(std::string_view text, const api::Object& pod) const {
+  if (!options_.names_pod) return std::string(text);
+  return StrCat(text, text.ends_with("for deletion") ? " Pod " : " of Pod ", pod.qualified_name());
+}
+
 void PodEvictor::Evict(const api::ObjectPtr& pod, client::WorkQueue::Done done) {
-  options_.events.Normal(pod, options_.event_reason, "Marking for deletion");
+  options_.events.Normal(pod, options_.event_reason, Text("Marking for deletion", *pod));
   api::Draft patch;
   patch["metadata"]["uid"] = pod->uid();  // a precondition
   patch["status"]["conditions"] = api::Draft::Array();
@@ -50,7 +56,7 @@ void PodEvictor::Delete(const api::ObjectPtr& pod, client::WorkQueue::Done done)
 }
 
 void PodEvictor::Cancel(const api::ObjectPtr& pod) {
-  options_.events.Normal(pod, options_.event_reason, "Cancelling deletion");
+  options_.events.Normal(pod, options_.event_reason, Text("Cancelling deletion", *pod));
 }
 
 }  // namespace drakkar::controllers

@@ -21,6 +21,7 @@ class PodEvictor {
     std::string event_reason;
     std::string condition_reason;
     std::string condition_message;
+    bool names_pod = false;  // events name the pod
   };
   explicit PodEvictor(Options options) : options_(std::move(options)), client_(options_.client) {}
 
@@ -30,6 +31,7 @@ class PodEvictor {
   void Cancel(const api::ObjectPtr& pod);
 
  private:
+  std::string Text(std::string_view text, const api::Object& pod) const;
   void Delete(const api::ObjectPtr& pod, client::WorkQueue::Done done);
 
   const Options options_;
