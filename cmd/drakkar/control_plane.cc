@@ -7,6 +7,7 @@
 #include "apiserver/request/node_identity.h"
 #include "base/exec/processors.h"
 #include "base/text/text.h"
+#include "net/socket/address_kind.h"
 #include "storage/open_store.h"
 #include "telemetry/log/log.h"
 
@@ -32,10 +33,17 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   if (!host.empty() && host != "0.0.0.0" && host != "::") {
     pki_options.server_addresses.push_back(host);
   }
+  std::vector<std::string> others = options.alternative_names;
+  if (!options.advertise_address.empty()) others.push_back(options.advertise_address);
+  for (std::string& other : others) {
+    const bool is_address = net::KindOfAddress(other) != net::AddressKind::kNoAddress;
+    (is_address ? pki_options.server_addresses : pki_options.server_names)
+        .push_back(std::move(other));
+  }
   if (!options.pod_gateway.empty()) {
     pki_options.server_addresses.push_back(options.pod_gateway);
     // A wildcard address includes it.
-    if (pki_options.server_addresses.size() == 1) options.pod_gateway.clear();
+    if (host.empty() || host == "0.0.0.0" || host == "::") options.pod_gateway.clear();
   }
   Result<apiserver::Pki> pki = apiserver::Pki::Open(files, RealClock(), pki_options);
   if (!pki.ok()) return pki.error().Prefixed("certificates");
@@ -48,6 +56,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .pki = part->pki_,
       .address = part->options_.address,
       .second_host = part->options_.pod_gateway,
+      .advertise_address = part->options_.advertise_address,
       .http_loops = apiserver::ApiServer::DefaultHttpLoops(ProcessorCount()),
       .skip_operations_as_list = part->options_.skip_operations_as_list,
       .events = part->options_.events,
@@ -94,7 +103,8 @@ void ApiServerPart::Stop(std::function<void()> done) {
 }
 
 std::string ApiServerPart::url() const {
-  std::string host = options_.address.host;
+  std::string host =
+      options_.advertise_address.empty() ? options_.address.host : options_.advertise_address;
   if (host.empty() || host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
   if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");

@@ -25,6 +25,10 @@ class ApiServerPart final : public Part {
     net::Address address;
     // The address under which pods with a network of their own reach the server; empty: `address`.
     std::string pod_gateway = {};
+    // The address that nodes and clients use, if `address` is a wildcard or behind something else.
+    std::string advertise_address = {};
+    // Further names and addresses for the server's certificate.
+    std::vector<std::string> alternative_names = {};
     FeatureGates gates;
     bool skip_operations_as_list = false;
     apiserver::EventLimits events = {};

@@ -175,10 +175,25 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments, std::vecto
     return InvalidArgument(StrCat("--emulated-version must be a release such as 1.36, not ",
                                   Quote(arguments.Text("emulated-version"))));
   }
-  return FeatureGates::Create({.emulated = *version,
-                               .overrides = arguments.Text("feature-gates"),
-                               .file_overrides = std::string(file_gates),
-                               .turned_on = std::move(turned_on)});
+  Result<FeatureGates> gates = FeatureGates::Create({.emulated = *version,
+                                                     .overrides = arguments.Text("feature-gates"),
+                                                     .file_overrides = std::string(file_gates),
+                                                     .turned_on = std::move(turned_on)});
+  if (!gates.ok()) return gates;
+  // Nothing here does what these gates promise, so nobody should rely on them.
+  const Result<FeatureGates> defaults = FeatureGates::Create({.emulated = *version});
+  if (defaults.ok() && defaults->Enabled(Gate::kDynamicResourceAllocation) &&
+      !gates->Enabled(Gate::kDynamicResourceAllocation)) {
+    return InvalidArgument(
+        "feature gate DynamicResourceAllocation cannot be turned off: Drakkar is the "
+        "implementation of dynamic resource allocation");
+  }
+  for (const Gate gate : {Gate::kDRANodeAllocatableResources, Gate::kGenericWorkload}) {
+    if (!gates->Enabled(gate)) continue;
+    return InvalidArgument(StrCat("feature gate ", GateName(gate),
+                                  " is not implemented; leave it out of --feature-gates"));
+  }
+  return gates;
 }
 
 }  // namespace drakkar::cmd

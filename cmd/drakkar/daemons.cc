@@ -247,6 +247,14 @@ Result<std::optional<std::uint16_t>> ReadDashboardPort(const cli::Arguments& arg
   return std::optional<std::uint16_t>(static_cast<std::uint16_t>(*port));
 }
 
+std::vector<std::string> ReadAlternativeNames(const cli::Arguments& arguments) {
+  std::vector<std::string> names;
+  for (const std::string_view name : Split(arguments.Text("tls-san"), ',')) {
+    if (!Trim(name).empty()) names.emplace_back(Trim(name));
+  }
+  return names;
+}
+
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (arguments.Bool("separate-processes")) return RunSeparately(arguments, console);
   // `up` turns on the gates of the five proposals, even if they are off by default in the release.
@@ -285,6 +293,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                            .data_dir = data_dir,
                            .address = {.host = arguments.Text("address"), .port = *port},
                            .pod_gateway = pod_gateway,
+                           .advertise_address = arguments.Text("advertise-address"),
+                           .alternative_names = ReadAlternativeNames(arguments),
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .events = *events,
@@ -381,6 +391,8 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
       ApiServerPart::Open({.loop = loop,
                            .data_dir = AbsolutePath(arguments.Text("data-dir")),
                            .address = {.host = arguments.Text("address"), .port = *port},
+                           .advertise_address = arguments.Text("advertise-address"),
+                           .alternative_names = ReadAlternativeNames(arguments),
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .events = *events,
@@ -521,6 +533,18 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("node agent started"); });
 }
 
+// How others reach the API server.
+std::vector<cli::Flag> ReachFlags() {
+  return {{.name = "advertise-address",
+           .help = "Address under which nodes and clients reach the API server, for kubeconfigs, "
+                   "certificates and the Service kubernetes. Default: --address.",
+           .placeholder = "IP"},
+          {.name = "tls-san",
+           .help = "Further names and addresses for the API server's certificate, separated by "
+                   "commas.",
+           .placeholder = "LIST"}};
+}
+
 cli::Flag AddressFlag(std::string help) {
   return {.name = "address",
           .help = std::move(help),
@@ -620,7 +644,7 @@ void AddDaemonCommands(cli::App& app) {
                  .help = "Run the reference driver.",
                  .default_value = "true"},
                 NodeNameFlag(),
-                PortFlag("node-port", "Port of the node agent.", "10250"),
+                PortFlag("node-port", "Port of the node agent; 0 chooses a free one.", "10250"),
                 PortFlag("scheduler-port",
                          "Port of the scheduler's /healthz, /livez, /readyz, "
                          "/metrics and /configz; 0 disables it.",
@@ -649,7 +673,8 @@ void AddDaemonCommands(cli::App& app) {
                          "out of memory is started again, and the others go on. Costs memory and "
                          "half of the scheduling rate.",
                  .default_value = "false"}},
-               And(And(And(PodNetworkFlags(), RegistryFlags()), EventFlags()), InFlightFlags())),
+               And(And(And(And(PodNetworkFlags(), RegistryFlags()), EventFlags()), InFlightFlags()),
+                   ReachFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -660,7 +685,7 @@ void AddDaemonCommands(cli::App& app) {
            .flags = With({DataDirectoryFlag(), AddressFlag("Address to listen on."),
                           PortFlag("port", "Port to listen on; 0 chooses a free one.", "6443"),
                           SkipFormFlag(), LowLatencyFlag()},
-                         And(EventFlags(), InFlightFlags())),
+                         And(And(EventFlags(), InFlightFlags()), ReachFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});

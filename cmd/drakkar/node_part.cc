@@ -234,7 +234,9 @@ class NodeState {
     http.address.port = options_.port;
     http.tls = std::move(context);
     server_ = std::make_unique<net::HttpServer>(loop_, std::move(http), *node_server_);
-    return server_->Start();
+    RETURN_IF_ERROR(server_->Start());
+    if (options_.port == 0) agent_->SetPort(server_->port());
+    return Ok();
   }
 
   UvLoop& loop_;

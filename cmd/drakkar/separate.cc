@@ -236,6 +236,8 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
   supervisor.Add("apiserver", FlagList(arguments, "apiserver")
                                   .Set("data-dir", data_dir)
                                   .Pass("address")
+                                  .Pass("advertise-address")
+                                  .Pass("tls-san")
                                   .PassNumber("port", "port")
                                   .Pass("skip-node-operations-form")
                                   .Pass("event-ttl")

@@ -125,6 +125,9 @@ std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port
   return {service.Freeze(), endpoints.Freeze()};
 }
 
+// How often the server looks whether its own Service still exists.
+constexpr Duration kKeepInterval = std::chrono::seconds(10);
+
 struct SystemPriority {
   std::string_view name;
   std::int64_t value;
@@ -410,6 +413,26 @@ struct ApiServer::Impl {
     });
   }
 
+  // The Service and Endpoints by which pods find the server.
+  std::vector<api::TreePtr> OwnService() const {
+    const std::string& advertised = options.advertise_address;
+    return WhereWeAre(advertised.empty() ? options.address.host : advertised, server->port());
+  }
+
+  // Creates them again if somebody deletes them.
+  void KeepOwnService() {
+    keep_timer = options.loop.RunAfter(kKeepInterval, [this] {
+      if (stopping) return;
+      std::vector<api::TreePtr> missing = OwnService();
+      std::erase_if(missing, [this](const api::TreePtr& each) {
+        const std::string_view kind = each->root()["kind"].str();
+        return core.Find("", kind == "Service" ? "services" : "endpoints", "default/kubernetes") !=
+               nullptr;
+      });
+      Put(std::move(missing), [this](Result<void>) { KeepOwnService(); });
+    });
+  }
+
   // Creates missing objects of `wanted` one by one, then calls `done`. Roles and bindings of an
   // older release are completed.
   void CreateMissing(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
@@ -526,6 +549,7 @@ struct ApiServer::Impl {
   AnswererList answerers;
   std::function<bool()> is_ready;
   bool is_started = false;
+  TimerHandle keep_timer;
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   const std::unique_ptr<Wakefulness> wakefulness =
@@ -575,7 +599,10 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
         Result<void> listening = impl_->Listen();
         if (!listening.ok()) return done(std::move(listening));
         kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
-        impl_->Put(WhereWeAre(impl_->options.address.host, port()), done);
+        impl_->Put(impl_->OwnService(), [this, done](Result<void> put) {
+          if (put.ok()) impl_->KeepOwnService();
+          done(std::move(put));
+        });
       });
     });
   });
@@ -584,6 +611,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
 void ApiServer::Stop(std::function<void()> done) {
   if (impl_->stopping) return done();
   impl_->stopping = true;
+  impl_->keep_timer.reset();
   auto stop_store = [this, done = std::move(done)] { impl_->options.store->Stop(done); };
   if (impl_->server == nullptr) return stop_store();
   impl_->server->Stop(std::move(stop_store));

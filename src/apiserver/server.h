@@ -40,6 +40,8 @@ class ApiServer {
     const Pki& pki;
     net::Address address;
     std::string second_host;  // as in net::HttpServerOptions
+    // The address that others use, for the Service "kubernetes"; empty: that of `address`.
+    std::string advertise_address = {};
     bool reuse_port = false;
     // Number of threads that connections are spread over; 0 serves them on `loop`.
     std::size_t http_loops = 0;

@@ -10,13 +10,17 @@
 #include "controllers/daemon_set/controller.h"
 #include "controllers/deployment/controller.h"
 #include "controllers/device_taint_eviction/controller.h"
+#include "controllers/disruption/controller.h"
+#include "controllers/endpoints/controller.h"
 #include "controllers/garbage_collector/controller.h"
 #include "controllers/job/controller.h"
 #include "controllers/namespace/controller.h"
 #include "controllers/node_lifecycle/controller.h"
 #include "controllers/pod_gc/controller.h"
+#include "controllers/pool_status/controller.h"
 #include "controllers/replica_set/controller.h"
 #include "controllers/resource_claim/controller.h"
+#include "controllers/resource_quota/controller.h"
 #include "controllers/service_account/controller.h"
 #include "controllers/stateful_set/controller.h"
 #include "controllers/taint_eviction/controller.h"
@@ -79,10 +83,22 @@ struct Controllers::Impl {
         leases(options.loop, options.random, options.client,
                {.collection = {api::FindKind("coordination.k8s.io", "v1", "Lease"),
                                "kube-node-lease", "", ""}}),
+        services(options.loop, options.random, options.client, All("", "Service")),
+        endpoints(options.loop, options.random, options.client, All("", "Endpoints")),
+        endpoint_slices(options.loop, options.random, options.client,
+                        All("discovery.k8s.io", "EndpointSlice")),
+        quotas(options.loop, options.random, options.client, All("", "ResourceQuota")),
+        budgets(options.loop, options.random, options.client, All("policy", "PodDisruptionBudget")),
+        pool_requests(options.loop, options.random, options.client,
+                      {.collection = {api::FindKind("resource.k8s.io", "v1alpha3",
+                                                    "ResourcePoolStatusRequest"),
+                                      "", "", ""},
+                       .may_be_missing = true}),
         pods_by_owner(pods),
         sets_by_owner(replica_sets),
         jobs_by_owner(jobs),
         revisions_by_owner(revisions),
+        slices_by_owner(endpoint_slices),
         pods_by_node(pods) {
     if (Runs("resourceclaim-controller")) {
       Actor& actor = As("resource-claim-controller", "resource_claim");
@@ -213,6 +229,59 @@ struct Controllers::Impl {
                                                               .nodes = nodes,
                                                               .pods = pods_by_node});
     }
+    if (Runs("endpoints-controller")) {
+      Actor& actor = As("endpoint-controller", "endpoint-controller");
+      endpoints_controller.emplace(EndpointsController::Options{.loop = options.loop,
+                                                                .random = options.random,
+                                                                .client = actor.client,
+                                                                .events = actor.events,
+                                                                .services = services,
+                                                                .pods = pods,
+                                                                .nodes = nodes,
+                                                                .endpoints = endpoints});
+    }
+    if (Runs("endpointslice-controller")) {
+      Actor& actor = As("endpointslice-controller", "endpoint-slice-controller");
+      endpoint_slice.emplace(EndpointSliceController::Options{.loop = options.loop,
+                                                              .random = options.random,
+                                                              .client = actor.client,
+                                                              .events = actor.events,
+                                                              .services = services,
+                                                              .pods = pods,
+                                                              .nodes = nodes,
+                                                              .slices = slices_by_owner});
+    }
+    if (Runs("resourcequota-controller")) {
+      resource_quota.emplace(ResourceQuotaController::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client = As("resourcequota-controller", "resourcequota-controller").client,
+          .quotas = quotas,
+          .shared = {&pods, &claims, &volume_claims, &services, &replication_controllers}});
+    }
+    if (Runs("disruption-controller")) {
+      Actor& actor = As("disruption-controller", "controllermanager");
+      disruption.emplace(DisruptionController::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client = actor.client,
+          .events = actor.events,
+          .budgets = budgets,
+          .pods = pods,
+          .owners = {&replica_sets, &replication_controllers, &stateful_sets, &deployments}});
+    }
+    if (Runs("resourcepoolstatusrequest-controller")) {
+      pool_status.emplace(PoolStatusController::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client =
+              As("resourcepoolstatusrequest-controller", "resourcepoolstatusrequest-controller")
+                  .client,
+          .requests = pool_requests,
+          .slices = slices,
+          .claims = claims,
+          .rules = taint_rules});
+    }
     if (Runs("ttl-after-finished-controller")) {
       ttl_after_finished.emplace(TtlAfterFinishedController::Options{
           .loop = options.loop,
@@ -224,10 +293,13 @@ struct Controllers::Impl {
       garbage_collector.emplace(
           options.loop, options.random,
           As("generic-garbage-collector", "garbage-collector-controller").client,
-          std::vector<client::Informer*>{&pods, &nodes, &namespaces, &accounts, &claims, &templates,
-                                         &deployments, &replica_sets, &replication_controllers,
-                                         &jobs, &cron_jobs, &daemon_sets, &stateful_sets,
-                                         &revisions, &volume_claims});
+          std::vector<client::Informer*>{&pods,          &nodes,        &namespaces,
+                                         &accounts,      &claims,       &templates,
+                                         &deployments,   &replica_sets, &replication_controllers,
+                                         &jobs,          &cron_jobs,    &daemon_sets,
+                                         &stateful_sets, &revisions,    &volume_claims,
+                                         &services,      &endpoints,    &endpoint_slices,
+                                         &quotas,        &budgets});
     }
   }
 
@@ -241,11 +313,13 @@ struct Controllers::Impl {
 
   // In the order in which they are started: owners before their dependents.
   std::vector<client::Informer*> Informers() {
-    return {&nodes,       &accounts,      &authorities, &namespaces,
-            &templates,   &slices,        &taint_rules, &claims,
-            &deployments, &replica_sets,  &cron_jobs,   &replication_controllers,
-            &daemon_sets, &stateful_sets, &revisions,   &volume_claims,
-            &leases,      &jobs,          &pods};
+    return {&nodes,       &accounts,      &authorities,   &namespaces,
+            &templates,   &slices,        &taint_rules,   &claims,
+            &deployments, &replica_sets,  &cron_jobs,     &replication_controllers,
+            &daemon_sets, &stateful_sets, &revisions,     &volume_claims,
+            &leases,      &services,      &endpoints,     &endpoint_slices,
+            &quotas,      &budgets,       &pool_requests, &jobs,
+            &pods};
   }
 
   const Options options;
@@ -254,7 +328,8 @@ struct Controllers::Impl {
       taint_rules;
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
   client::Informer daemon_sets, stateful_sets, revisions, volume_claims, leases;
-  OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner, revisions_by_owner;
+  client::Informer services, endpoints, endpoint_slices, quotas, budgets, pool_requests;
+  OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner, revisions_by_owner, slices_by_owner;
   PodsByNode pods_by_node;
   std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
   std::optional<ResourceClaimController> resource_claim;
@@ -271,6 +346,11 @@ struct Controllers::Impl {
   std::optional<StatefulSetController> stateful_set;
   std::optional<NodeLifecycleController> node_lifecycle;
   std::optional<TaintEvictionController> taint_eviction;
+  std::optional<EndpointsController> endpoints_controller;
+  std::optional<EndpointSliceController> endpoint_slice;
+  std::optional<ResourceQuotaController> resource_quota;
+  std::optional<DisruptionController> disruption;
+  std::optional<PoolStatusController> pool_status;
   std::optional<TtlAfterFinishedController> ttl_after_finished;
   std::optional<GarbageCollector> garbage_collector;
 };

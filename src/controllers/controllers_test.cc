@@ -1,8 +1,11 @@
 #include "controllers/controllers.h"
 
+#include "controllers/workload/pod_facts.h"
+
 #include <gtest/gtest.h>
 
 #include "api/scheme/scheme.h"
+#include "base/text/text.h"
 #include "claims/claim.h"
 #include "controllers/resource_claim/planner.h"
 #include "telemetry/metrics/metrics.h"
@@ -339,11 +342,35 @@ TEST_F(ControllersTest, TheContentsOfANamespaceAreDeletedBeforeTheNamespace) {
   EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
 }
 
-// A server that does not serve pool status requests and would answer with 404.
-client::ServedKinds WithoutPoolStatus() {
+TEST_F(ControllersTest, ANamespaceThatCannotBeDeletedYetSaysWhy) {
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a",
+      "namespace":"team","finalizers":["example.com/wait"]}})");
+  Settle();
+  server_.Delete("Namespace", "team");
+  Settle(std::chrono::seconds(3));
+  const api::ObjectPtr team = server_.Get("Namespace", "team");
+  ASSERT_NE(team, nullptr);
+  const auto condition = [&](std::string_view type) {
+    const api::Value found = FindCondition((*team)["status"], type);
+    return StrCat(found["status"].str(), " ", found["reason"].str(), ": ", found["message"].str());
+  };
+  EXPECT_EQ(condition("NamespaceContentRemaining"),
+            "True SomeResourcesRemain: Some resources are remaining: configmaps. has 1 resource "
+            "instances");
+  EXPECT_EQ(condition("NamespaceFinalizersRemaining"),
+            "True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: "
+            "example.com/wait in 1 resource instances");
+  EXPECT_EQ(condition("NamespaceDeletionContentFailure"),
+            "False ContentDeleted: All content successfully deleted, may be waiting on "
+            "finalization");
+}
+
+// A server that does not serve storage capacities and would answer with 404.
+client::ServedKinds WithoutCapacities() {
   client::ServedKinds served;
   for (const api::KindSchema& kind : api::AllKinds()) {
-    if (kind.storage_version && kind.kind != "ResourcePoolStatusRequest") {
+    if (kind.storage_version && kind.kind != "CSIStorageCapacity") {
       served.kinds.push_back(&kind);
     }
   }
@@ -354,11 +381,11 @@ client::ServedKinds WithoutPoolStatus() {
 TEST_F(ControllersTest, AKindThatIsNotServedDoesNotBlockDeletion) {
   int asked = 0;
   faulty_.loses = [&](std::string_view, const client::ResourceRef& ref, const api::TreePtr&) {
-    const bool unserved = ref.kind->kind == "ResourcePoolStatusRequest";
+    const bool unserved = ref.kind->kind == "CSIStorageCapacity";
     asked += unserved ? 1 : 0;
     return unserved;
   };
-  faulty_.serves = [] { return WithoutPoolStatus(); };
+  faulty_.serves = [] { return WithoutCapacities(); };
   Start();
   server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
   server_.Create(
@@ -378,10 +405,10 @@ TEST_F(ControllersTest, AKindThatIsNotServedDoesNotBlockDeletion) {
 }
 
 TEST_F(ControllersTest, AnOwnerOfAKindThatIsNotServedKeepsItsDependents) {
-  faulty_.serves = [] { return WithoutPoolStatus(); };
+  faulty_.serves = [] { return WithoutCapacities(); };
   Start();
   server_.Create(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned",
-    "ownerReferences":[{"apiVersion":"resource.k8s.io/v1alpha3","kind":"ResourcePoolStatusRequest",
+    "ownerReferences":[{"apiVersion":"resource.k8s.io/v1alpha3","kind":"CSIStorageCapacity",
       "name":"r","uid":"11111111-2222-3333-4444-555555555555"}]}})");
   Settle(std::chrono::seconds(3));
   EXPECT_NE(server_.Get("Secret", "default/owned"), nullptr);
@@ -390,7 +417,7 @@ TEST_F(ControllersTest, AnOwnerOfAKindThatIsNotServedKeepsItsDependents) {
 TEST_F(ControllersTest, ANamespaceIsKeptWhileAnApiGroupDoesNotAnswer) {
   bool answers = false;
   faulty_.serves = [&] {
-    client::ServedKinds served = WithoutPoolStatus();
+    client::ServedKinds served = WithoutCapacities();
     if (!answers) served.unreachable = "metrics.example.com/v1";
     return served;
   };
@@ -408,7 +435,7 @@ TEST_F(ControllersTest, DiscoveryIsRetriedAndFindsNewKinds) {
   int calls = 0;
   faulty_.serves = [&]() -> Result<client::ServedKinds> {
     if (++calls == 1) return Unavailable("connection closed");
-    client::ServedKinds served = WithoutPoolStatus();
+    client::ServedKinds served = WithoutCapacities();
     if (calls == 2)
       std::erase_if(served.kinds, [](const auto* each) { return each->kind == "Secret"; });
     return served;

@@ -337,6 +337,12 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
   }));
 }
 
+void NodeAgent::SetPort(int port) {
+  if (parts_ == nullptr) return;
+  parts_->node.SetAgentPort(port);
+  parts_->node.Refresh();
+}
+
 void NodeAgent::Stop() {
   if (parts_ != nullptr) parts_->checkpoint.Flush();
   Drop();

@@ -84,6 +84,8 @@ class NodeAgent {
   // agent cannot run (corrupt checkpoint, missing runtime).
   void Start(std::function<void(Result<void>)> done);
   void Stop();
+  // Publishes the port that was chosen, if Options.port is 0. Call it after Start.
+  void SetPort(int port);
 
   // Updates the metrics that are computed on demand.
   void UpdateGauges() const;

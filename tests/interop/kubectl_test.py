@@ -33,6 +33,17 @@ spec:
     command: [/bin/sh, -c, "trap 'exit 0' TERM; echo started; while :; do sleep 0.1; done"]
 """
 
+DAEMON = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+""" + LONG_POD.partition("spec:\n")[2].replace("\n", "\n    ").join(["    ", "\n"])
+
 CONFIG = """
 apiVersion: v1
 kind: ConfigMap
@@ -169,6 +180,10 @@ def reading(kubectl):
 def writing(kubectl):
     kubectl("apply", "-f", "-", stdin=CONFIG, expect="^configmap/settings created$")
     kubectl("apply", "-f", "-", stdin=CONFIG, expect="^configmap/settings unchanged$")
+    items = "\n".join("- " + CONFIG.replace("settings", name).strip().replace("\n", "\n  ") for name in ("one", "two"))
+    kubectl("apply", "-f", "-", stdin=f"apiVersion: v1\nkind: List\nitems:\n{items}\n",
+            expect=["^configmap/one created$", "^configmap/two created$"])
+    kubectl("delete", "configmap", "one", "two", expect="deleted")
     changed = CONFIG.replace("blue", "green")
     kubectl("diff", "-f", "-", stdin=changed, fails=True, expect=[r"^-  color: blue$", r"^\+  color: green$"])
     kubectl("apply", "--dry-run=server", "-f", "-", stdin=changed, expect=r"configured \(server dry run\)")
@@ -349,6 +364,25 @@ def debugging(kubectl):
             '{"spec":{"ephemeralContainers":null}}', fails=True, expect="may not be removed")
 
 
+def workloads(kubectl):
+    """A DaemonSet: its pods, a rollout, a rollback, and its Service."""
+    kubectl("apply", "-f", "-", stdin=DAEMON, expect="daemonset.apps/agent created")
+    kubectl("rollout", "status", "daemonset/agent", "--timeout=30s", expect="successfully rolled out$")
+    kubectl("get", "daemonset", "agent", expect=r"^agent +1 +1 +1 +1 +1 ")
+    kubectl("set", "env", "daemonset/agent", "VERSION=2", expect="env updated$")
+    kubectl("rollout", "status", "daemonset/agent", "--timeout=30s", expect="successfully rolled out$")
+    kubectl("rollout", "history", "daemonset/agent", expect=["^1 ", "^2 "])
+    kubectl("rollout", "undo", "daemonset/agent", expect="rolled back$")
+    kubectl("rollout", "status", "daemonset/agent", "--timeout=30s", expect="successfully rolled out$")
+    kubectl("create", "service", "clusterip", "agent", "--tcp=80:8080", expect="service/agent created")
+    kubectl("get", "service", "agent", expect=r"^agent +ClusterIP +10\.")
+    kubectl("delete", "daemonset,service", "agent", expect="deleted")
+    kubectl("wait", "--for=delete", "pod", "-l", "app=agent", "--timeout=30s")
+    kubectl("create", "quota", "few", "--hard=configmaps=1", expect="resourcequota/few created")
+    kubectl("create", "configmap", "excess", fails=True, expect="exceeded quota: few, requested: configmaps=1")
+    kubectl("delete", "quota", "few", expect="deleted")
+
+
 def pods(kubectl, core):
     kubectl("apply", "-f", "examples/hello-device", expect=["deviceclass.*created", "resourceclaimtemplate.*created",
                                                             "pod/hello-device created"])
@@ -479,7 +513,7 @@ def main():
         parts = [(discovery, ()), (reading, ()), (writing, ()), (pods, (core,)), (propagation, ()), (watching, ()),
                  (extending, ())]
         if not core:
-            parts += [(serverside, ()), (access, ())]
+            parts += [(serverside, ()), (access, ()), (workloads, ())]
         for part, arguments in parts:
             try:
                 part(kubectl, *arguments)

@@ -1,11 +1,13 @@
 #include "apiserver/admission/admission.h"
 
+#include "apiserver/admission/limit_ranger.h"
 #include "apiserver/admission/measured_step.h"
 #include "apiserver/admission/node_declared_feature_validator.h"
 #include "apiserver/admission/node_restriction.h"
 #include "apiserver/admission/pod_defaults.h"
 #include "apiserver/admission/pod_security/pod_security.h"
 #include "apiserver/admission/rbac_escalation.h"
+#include "apiserver/admission/resource_quota.h"
 #include "apiserver/admission/service_account.h"
 #include "apiserver/admission/validating_admission_policy.h"
 #include "features/catalog/catalog.h"
@@ -18,6 +20,7 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
     if (options.metrics != nullptr) step = Measured(std::move(step), type, *options.metrics);
     steps.push_back(std::move(step));
   };
+  add(std::make_unique<LimitRangerDefaults>(), "admit");
   add(std::make_unique<ServiceAccountAdmission>(), "admit");
   add(std::make_unique<PriorityAdmission>(), "admit");
   add(std::make_unique<DefaultTolerationSeconds>(), "admit");
@@ -28,10 +31,13 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
   add(std::make_unique<NodeDeclaredFeatureValidator>(
           options.framework != nullptr ? *options.framework : features::DefaultFramework()),
       "validate");
+  add(std::make_unique<LimitRanger>(), "validate");
   if (options.policies != nullptr) {
     add(std::make_unique<ValidatingAdmissionPolicyStep>(*options.policies, options.rbac),
         "validate");
   }
+  // Last, because it counts what it admits.
+  add(std::make_unique<ResourceQuotaAdmission>(), "validate");
   return steps;
 }
 

@@ -1,5 +1,7 @@
 #include "apiserver/http/frontend.h"
 
+#include <algorithm>
+
 #include "absl/hash/hash.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
@@ -9,6 +11,7 @@
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
 #include "apiserver/http/exchange.h"
+#include "apiserver/http/openapi_protobuf.h"
 #include "apiserver/http/request_body.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
@@ -22,6 +25,12 @@
 
 namespace drakkar::apiserver {
 namespace {
+
+// Kinds that are never read, such as reviews, are not shown as tables.
+bool HasTable(const api::KindSchema& kind) {
+  return std::ranges::any_of(kind.verbs,
+                             [](std::string_view verb) { return verb == "get" || verb == "list"; });
+}
 
 // Smaller responses are sent faster uncompressed. The same limit as in Kubernetes.
 constexpr std::size_t kMinCompressedBytes = 128 << 10;
@@ -101,6 +110,12 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
           NegotiateAccept(request.headers.Get("accept"), watch, exchange->negotiated);
       failure && exchange->info.is_resource) {
     return Fail(*exchange, *failure);
+  }
+  if (exchange->negotiated.shape == Shape::kTable && exchange->info.is_resource &&
+      exchange->info.kind != nullptr && !HasTable(*exchange->info.kind)) {
+    return Fail(*exchange, api::StatusNotAcceptable(
+                               "only the following media types are accepted: application/json, "
+                               "application/yaml, application/vnd.kubernetes.protobuf"));
   }
   exchange->accepts_gzip = AcceptsGzip(request.headers.Get("accept-encoding"));
   exchange->include_object = query.Get("includeObject");
@@ -415,8 +430,11 @@ void Frontend::AnswerPath(Exchange& exchange) {
   }
   if (exchange.document == nullptr) return Fail(exchange, api::StatusNoSuchPath());
   Finished(exchange, 200);
-  const char* type = exchange.question == nullptr ? "application/json" : "application/octet-stream";
-  Send(exchange, 200, {{"Content-Type", type}}, net::Body{exchange.document});
+  const std::string_view type =
+      exchange.question != nullptr ? "application/octet-stream"
+      : AsksForOpenApiProtobuf(path, exchange.request.headers.Get("accept")) ? kOpenApiProtobufType
+                                                                             : "application/json";
+  Send(exchange, 200, {{"Content-Type", std::string(type)}}, net::Body{exchange.document});
 }
 
 void Frontend::Answer(Exchange& exchange) {

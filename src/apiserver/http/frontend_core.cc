@@ -3,6 +3,7 @@
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/http/exchange.h"
 #include "apiserver/http/openapi.h"
+#include "apiserver/http/openapi_protobuf.h"
 #include "apiserver/rest/decode.h"
 #include "base/exec/work_budget.h"
 #include "base/exec/worker_pool.h"
@@ -154,6 +155,8 @@ std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
     exchange.question = &asked->second;
   } else {
     exchange.document = FindOpenApi(path, options_.core.custom_kinds().current());
+    if (AsksForOpenApiProtobuf(path, request.headers.Get("accept")))
+      exchange.document = OpenApiInProtobuf(exchange.document);
   }
   return std::nullopt;
 }

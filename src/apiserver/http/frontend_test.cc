@@ -313,6 +313,11 @@ TEST_F(FrontendTest, InvalidInputIsAnsweredWithAStatus) {
   EXPECT_EQ(Do(net::Method::kGet, "/apis/no.such/v1/things").status, 404);
   EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods?limit=x").status, 400);
   EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods", "", {{"Accept", "image/png"}}).status, 406);
+  EXPECT_EQ(Do(net::Method::kPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "{}",
+               {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}})
+                .status,
+            406)
+      << "a review has no columns";
   EXPECT_EQ(Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/a", "{}",
                {{"Content-Type", "application/json"}})
                 .status,

@@ -7,6 +7,7 @@
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/tree/draft.h"
+#include "apiserver/http/openapi_protobuf.h"
 #include "base/env/file_system.h"
 #include "base/text/text.h"
 
@@ -158,6 +159,24 @@ TEST(OpenApiTest, MatchesTheDocumentsOfKubernetes) {
       }
     }
   }
+}
+
+TEST(OpenApiTest, TheSecondVersionIsAlsoAvailableInProtobuf) {
+  // Swagger "2.0", a title, an empty object for the paths, and one definition.
+  const auto made = OpenApiToProtobuf(R"({"swagger":"2.0","info":{"title":"K","version":"v1"},
+      "paths":{},"definitions":{"a":{"type":"object","required":["x"],"properties":{
+      "x":{"$ref":"#/definitions/b"}},"x-kubernetes-group-version-kind":[{"kind":"A"}]}}})");
+  ASSERT_NE(made, nullptr);
+  const std::string reference = std::string("\x0a\x0f") + "#/definitions/b";
+  EXPECT_TRUE(made->starts_with(std::string("\x0a\x03") + "2.0" + "\x12\x07\x0a\x01K\x12\x02v1"))
+      << "swagger and info";
+  EXPECT_NE(made->find(reference), std::string::npos);
+  EXPECT_NE(made->find("x-kubernetes-group-version-kind"), std::string::npos);
+  EXPECT_NE(made->find("[{\"kind\":\"A\"}]\n"), std::string::npos) << "extensions are YAML";
+  const auto all = OpenApiInProtobuf(FindOpenApi("/openapi/v2"));
+  ASSERT_NE(all, nullptr);
+  EXPECT_EQ(all, OpenApiInProtobuf(FindOpenApi("/openapi/v2"))) << "made once";
+  EXPECT_NE(all->find("io.k8s.api.resource.v1.ResourceClaim"), std::string::npos);
 }
 
 }  // namespace

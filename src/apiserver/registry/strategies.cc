@@ -12,8 +12,10 @@
 #include "apiserver/registry/job_strategies.h"
 #include "apiserver/registry/network_strategies.h"
 #include "apiserver/registry/pod_strategy.h"
+#include "apiserver/registry/quota_strategies.h"
 #include "apiserver/registry/rbac_strategy.h"
 #include "apiserver/registry/resource_strategies.h"
+#include "apiserver/registry/service_strategy.h"
 #include "apiserver/registry/small_strategies.h"
 #include "apiserver/registry/strategy.h"
 #include "apiserver/registry/workload_strategies.h"
@@ -30,6 +32,9 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const ConfigMapStrategy config_map;
   static const EventStrategy event;
   static const LeaseStrategy lease;
+  static const LimitRangeStrategy limit_range;
+  static const ResourceQuotaStrategy quota;
+  static const ServiceStrategy service;
   static const PriorityClassStrategy priority_class;
   static const DisruptionBudgetStrategy budget;
   static const DefinitionStrategy definition;
@@ -40,6 +45,9 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"", "Secret"}, &secret},
       {{"", "ConfigMap"}, &config_map},
       {{"", "Event"}, &event},
+      {{"", "LimitRange"}, &limit_range},
+      {{"", "ResourceQuota"}, &quota},
+      {{"", "Service"}, &service},
       {{"coordination.k8s.io", "Lease"}, &lease},
       {{"scheduling.k8s.io", "PriorityClass"}, &priority_class},
       {{"policy", "PodDisruptionBudget"}, &budget},

@@ -19,7 +19,6 @@ bool NamesRuntimeClass(Value pod) {
   return !pod["spec"]["runtimeClassName"].str().empty();
 }
 
-constexpr std::string_view kResource = "resource.k8s.io";
 constexpr std::string_view kStorage = "storage.k8s.io";
 constexpr std::string_view kNetworking = "networking.k8s.io";
 constexpr std::string_view kAdmission = "admissionregistration.k8s.io";
@@ -33,9 +32,10 @@ constexpr std::array kTable = {
     Unattended{"", "Pod", NamesRuntimeClass,
                "spec.runtimeClassName: Drakkar's node agent has only one runtime and rejects pods "
                "that name a class; a kubelet may run the pod"},
-    Unattended{"", "Service", nullptr,
-               "the Service is stored, but nothing gives it endpoints or forwards its traffic; an "
-               "attached kube-controller-manager and kube-proxy do"},
+    Unattended{
+        "", "Service", nullptr,
+        "the Service has an address and endpoints, but nothing forwards its traffic; kube-proxy "
+        "does"},
     Unattended{"", "Endpoints", nullptr,
                "the Endpoints are stored, but nothing forwards traffic to them; kube-proxy does"},
     Unattended{"", "PersistentVolume", nullptr,
@@ -43,13 +43,6 @@ constexpr std::array kTable = {
     Unattended{"", "PersistentVolumeClaim", nullptr,
                "the PersistentVolumeClaim is stored, but nothing provisions or binds a volume for "
                "it, and pods that use it stay pending"},
-    Unattended{"", "LimitRange", nullptr,
-               "the LimitRange is stored, but nothing applies its defaults or enforces its limits"},
-    Unattended{"", "ResourceQuota", nullptr,
-               "the ResourceQuota is stored, but nothing enforces it"},
-    Unattended{kResource, "ResourcePoolStatusRequest", nullptr,
-               "the ResourcePoolStatusRequest is stored, but nothing answers it; an attached "
-               "kube-controller-manager does"},
     Unattended{"scheduling.k8s.io", "PriorityClass", Preempts,
                "the priority orders the scheduling queue, but no pod is preempted for another; set "
                "preemptionPolicy: Never to make this explicit"},

@@ -24,14 +24,6 @@ TEST_F(UnattendedTest, CreatingWhatNothingActsOnWarns) {
   EXPECT_EQ(WarningsOf(R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",
                            "metadata":{"name":"n"},"spec":{"podSelector":{}}})"),
             std::vector<std::string>{"the NetworkPolicy is stored, but nothing enforces it"});
-  EXPECT_EQ(WarningsOf(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},
-                           "spec":{"hard":{"pods":"1"}}})")
-                .size(),
-            1u);
-  EXPECT_EQ(WarningsOf(R"({"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"l"},
-                           "spec":{"limits":[{"type":"Container"}]}})")
-                .size(),
-            1u);
 }
 
 TEST_F(UnattendedTest, CreatingAnAttendedKindDoesNotWarn) {

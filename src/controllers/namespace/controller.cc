@@ -24,13 +24,16 @@ const api::KindSchema* Namespaces() {
 }
 
 // Pods with a grace period and objects with finalizers take a while to disappear.
+// Objects of one kind that are counted for the conditions.
+constexpr std::int64_t kMaxCounted = 500;
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 
 }  // namespace
 
 NamespaceController::NamespaceController(EventLoop& loop, Random& random, client::Client& client,
                                          client::Informer& namespaces)
-    : client_(client),
+    : loop_(loop),
+      client_(client),
       namespaces_(namespaces),
       queue_(loop, random, {"namespace"},
              [this](const std::string& name, Done done) { Sync(name, std::move(done)); }) {
@@ -52,8 +55,10 @@ void NamespaceController::Sync(const std::string& name, Done done) {
       lifetime_.Guard([this, name, done = std::move(done)](Result<client::ServedKinds> served) {
         if (!served.ok()) return done(served.error());
         if (!served->unreachable.empty()) {
-          return done(Unavailable(StrCat("namespace ", name, " may have content of ",
-                                         served->unreachable, ", which does not answer")));
+          return Report(name, {.discovery = served->unreachable},
+                        Unavailable(StrCat("namespace ", name, " may have content of ",
+                                           served->unreachable, ", which does not answer")),
+                        done);
         }
         auto kinds = std::make_shared<std::vector<const api::KindSchema*>>();
         for (const api::KindSchema* kind : served->kinds) {
@@ -65,11 +70,15 @@ void NamespaceController::Sync(const std::string& name, Done done) {
 
 void NamespaceController::DeleteContent(const std::string& name, const Kinds& kinds,
                                         std::size_t index, Done done) {
-  if (index == kinds->size()) return CheckEmpty(name, kinds, 0, std::move(done));
+  if (index == kinds->size()) {
+    return CheckEmpty(name, kinds, 0, std::make_shared<NamespaceObstacles>(), std::move(done));
+  }
   const api::KindSchema& kind = *(*kinds)[index];
   auto next =
       lifetime_.Guard([this, name, kinds, index, done = std::move(done)](Result<void> deleted) {
-        if (!deleted.ok()) return done(std::move(deleted));
+        if (!deleted.ok()) {
+          return Report(name, {.deletion = deleted.error().message}, deleted, done);
+        }
         DeleteContent(name, kinds, index + 1, done);
       });
   if (!Has(kind, "deletecollection")) return DeleteOneByOne(name, kind, std::move(next));
@@ -95,16 +104,42 @@ void NamespaceController::DeleteOneByOne(const std::string& name, const api::Kin
 }
 
 void NamespaceController::CheckEmpty(const std::string& name, const Kinds& kinds, std::size_t index,
-                                     Done done) {
-  if (index == kinds->size()) return Finalize(name, std::move(done));
-  client_.List(
-      {(*kinds)[index], name, "", ""}, {.limit = 1},
-      lifetime_.Guard([this, name, kinds, index, done = std::move(done)](client::ListReply reply) {
-        if (!reply.ok()) return done(*reply.error);
-        if (reply.items.empty()) return CheckEmpty(name, kinds, index + 1, done);
-        done(Ok());
-        queue_.AddAfter(name, kLookAgain);
-      }));
+                                     const Obstacles& found, Done done) {
+  if (index == kinds->size()) {
+    if (found->content.empty()) return Finalize(name, std::move(done));
+    return Report(name, *found, Ok(), [this, name, done = std::move(done)](Result<void> result) {
+      done(std::move(result));
+      queue_.AddAfter(name, kLookAgain);
+    });
+  }
+  const api::KindSchema* kind = (*kinds)[index];
+  client_.List({kind, name, "", ""}, {.limit = kMaxCounted},
+               lifetime_.Guard([this, name, kinds, index, kind, found,
+                                done = std::move(done)](client::ListReply reply) {
+                 if (!reply.ok()) return done(*reply.error);
+                 if (!reply.items.empty()) {
+                   found->content[StrCat(kind->plural, ".", kind->group)] = reply.items.size();
+                 }
+                 for (const api::ObjectPtr& item : reply.items) {
+                   for (api::Value each : (*item)["metadata"]["finalizers"].elements()) {
+                     ++found->finalizers[std::string(each.str())];
+                   }
+                 }
+                 CheckEmpty(name, kinds, index + 1, found, done);
+               }));
+}
+
+void NamespaceController::Report(const std::string& name, const NamespaceObstacles& obstacles,
+                                 Result<void> result, Done done) {
+  const api::ObjectPtr object = namespaces_.Find(name);
+  if (object == nullptr) return done(std::move(result));
+  std::optional<api::Draft> status = PlanNamespaceStatus(*object, obstacles, loop_.clock().Now());
+  if (!status) return done(std::move(result));
+  api::Draft body(object->tree());
+  body["status"] = std::move(*status);
+  client_.Update({Namespaces(), "", name, "status"}, body.Freeze(), {},
+                 lifetime_.Guard([result = std::move(result),
+                                  done = std::move(done)](client::Reply) { done(result); }));
 }
 
 void NamespaceController::Finalize(const std::string& name, Done done) {

@@ -86,7 +86,7 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   }
   addresses.push_back({{"type", Draft("Hostname")}, {"address", Draft(facts.hostname)}});
   status["addresses"] = Draft::Array(std::move(addresses));
-  status["daemonEndpoints"]["kubeletEndpoint"]["Port"] = options_.agent_port;
+  status["daemonEndpoints"]["kubeletEndpoint"]["Port"] = agent_port_;
   Draft& info = status["nodeInfo"];
   info["machineID"] = facts.machine_id;
   info["systemUUID"] = facts.system_uuid;

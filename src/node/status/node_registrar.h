@@ -49,6 +49,8 @@ class NodeRegistrar {
   }
 
   void Start();
+  // The port that was chosen, if Options.agent_port is 0. Published with the next sync.
+  void SetAgentPort(int port) { agent_port_ = port; }
   // Syncs now instead of at the next interval.
   void Refresh();
   bool is_registered() const { return node_ != nullptr; }
@@ -70,6 +72,7 @@ class NodeRegistrar {
   api::Draft MakeStatus(api::Value before, bool heartbeat) const;
 
   const Options options_;
+  int agent_port_ = options_.agent_port;
   std::vector<std::string> declared_features_;
   api::ObjectPtr node_;
   std::function<void()> on_registered_;

@@ -1,0 +1,133 @@
+#include "apiserver/admission/resource_quota.h"
+
+#include <set>
+
+#include "api/scheme/scheme.h"
+#include "apiserver/request/failure.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Quantity;
+using api::Value;
+using quota::Amounts;
+
+bool IsResource(const Request& request, std::string_view group, std::string_view kind) {
+  return request.kind->group == group && request.kind->kind == kind;
+}
+
+// What all objects of the namespace use of the quota's resources.
+Amounts Count(const api::Object& quota, const StrategyContext& context) {
+  const WallTime now = context.clock.Now();
+  const Value hard = quota["spec"]["hard"];
+  std::set<quota::ResourceName> resources;
+  Amounts used;
+  for (const auto& [key, name, value] : hard.members()) {
+    used.emplace(name, Quantity(0));
+    if (auto resource = quota::CountedResource(name)) resources.insert(std::move(*resource));
+  }
+  for (const quota::ResourceName& resource : resources) {
+    context.visit(
+        resource.group, resource.plural, quota.namespace_(), [&](const api::ObjectPtr& object) {
+          if (!quota::IsInScope(quota.root(), resource.group, resource.plural, object->root())) {
+            return;
+          }
+          for (const auto& [name, amount] :
+               quota::UsageOf(resource.group, resource.plural, object->root(), now)) {
+            const auto found = used.find(name);
+            if (found != used.end()) found->second.Add(amount);
+          }
+        });
+  }
+  return used;
+}
+
+}  // namespace
+
+bool ResourceQuotaAdmission::Concerns(const Request& request) const {
+  if (!request.kind->namespaced || request.kind->kind == "Event") return false;
+  if (request.verb != Verb::kCreate && request.verb != Verb::kUpdate &&
+      request.verb != Verb::kPatch) {
+    return false;
+  }
+  return request.subresource.empty() ||
+         (request.subresource == "resize" && IsResource(request, "", "Pod"));
+}
+
+std::optional<Failure> ResourceQuotaAdmission::Check(const Request& request, Value object,
+                                                     Value before, const StrategyContext& context,
+                                                     std::vector<std::string>&) {
+  if (!object.exists() || !context.visit) return std::nullopt;
+  std::optional<Failure> failure;
+  context.visit("", "resourcequotas", request.namespace_, [&](const api::ObjectPtr& quota) {
+    if (!failure) failure = CheckQuota(request, quota, object, before, context);
+  });
+  return failure;
+}
+
+ResourceQuotaAdmission::Known& ResourceQuotaAdmission::Find(const api::ObjectPtr& quota,
+                                                            const StrategyContext& context) {
+  const MonotonicTime now = context.clock.Monotonic();
+  if (known_.size() >= kMaxQuotas) known_.clear();
+  Known& known = known_[std::string(quota->uid())];
+  if (known.quota == nullptr || now - known.counted > kCountAgain ||
+      !api::Equal((*known.quota)["spec"], (*quota)["spec"])) {
+    known = {quota, Count(*quota, context), now};
+  }
+  return known;
+}
+
+std::optional<Failure> ResourceQuotaAdmission::CheckQuota(const Request& request,
+                                                          const api::ObjectPtr& quota, Value object,
+                                                          Value before,
+                                                          const StrategyContext& context) {
+  const std::string_view group = request.kind->group;
+  const std::string_view plural = request.kind->plural;
+  const WallTime now = context.clock.Now();
+  const Value hard = (*quota)["spec"]["hard"];
+  if (!quota::IsInScope(quota->root(), group, plural, object)) return std::nullopt;
+  Amounts asked;  // what this request adds
+  const bool was_in_scope =
+      before.exists() && quota::IsInScope(quota->root(), group, plural, before);
+  const Amounts old = was_in_scope ? quota::UsageOf(group, plural, before, now) : Amounts();
+  for (auto& [name, amount] : quota::UsageOf(group, plural, object, now)) {
+    if (!hard.Entry(name).exists()) continue;
+    Quantity more = amount;
+    if (const auto found = old.find(name); found != old.end()) more.Subtract(found->second);
+    if (more.Sign() > 0) asked.emplace(name, more);
+  }
+  if (!before.exists() && IsResource(request, "", "Pod")) {
+    const std::string missing = quota::MissingResources(hard, object["spec"]);
+    if (!missing.empty()) {
+      return ForbiddenFailure(*request.kind, request.name,
+                              StrCat("failed quota: ", quota->name(), ": ", missing));
+    }
+  }
+  if (asked.empty()) return std::nullopt;
+  Amounts exceeded, used, limited;
+  for (const bool again : {false, true}) {
+    Known& known = Find(quota, context);
+    if (again) known = {quota, Count(*quota, context), context.clock.Monotonic()};
+    exceeded.clear();
+    for (const auto& [name, amount] : asked) {
+      const Result<Quantity> limit = Quantity::Parse(hard.Entry(name).str());
+      Quantity after = known.used[name];
+      after.Add(amount);
+      if (!limit.ok() || after <= *limit) continue;
+      exceeded.emplace(name, amount);
+      used.insert_or_assign(name, known.used[name]);
+      limited.insert_or_assign(name, *limit);
+    }
+    if (exceeded.empty()) {
+      if (!request.dry_run) quota::Add(known.used, asked);
+      return std::nullopt;
+    }
+  }
+  return ForbiddenFailure(
+      *request.kind, request.name,
+      StrCat("exceeded quota: ", quota->name(), ", requested: ", quota::Format(exceeded),
+             ", used: ", quota::Format(used), ", limited: ", quota::Format(limited)));
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "apiserver/rest/core.h"
+#include "quota/usage.h"
+
+namespace drakkar::apiserver {
+
+// Rejects what would exceed a ResourceQuota of the namespace.
+//
+// Usage is counted from the objects themselves, not taken from the quota's status, which a
+// controller writes later. It is kept between requests and raised by what is admitted. Deletions
+// only make it too high, so it is counted again before a request is rejected, and every
+// kCountAgain, in case another API server admitted something. Requests in namespaces without quotas
+// cost one lookup.
+//
+// Loop-bound. Remembers at most kMaxQuotas; beyond that it forgets them all and counts again.
+class ResourceQuotaAdmission final : public AdmissionStep {
+ public:
+  static constexpr std::size_t kMaxQuotas = 10'000;
+  static constexpr Duration kCountAgain = std::chrono::seconds(5);
+
+  std::string_view name() const override { return "ResourceQuota"; }
+  bool comes_after_validation() const override { return true; }
+  bool Concerns(const Request& request) const override;
+  std::optional<Failure> Check(const Request& request, api::Value object, api::Value before,
+                               const StrategyContext& context,
+                               std::vector<std::string>& warnings) override;
+
+ private:
+  struct Known {
+    api::ObjectPtr quota;  // for its spec
+    quota::Amounts used;
+    MonotonicTime counted{};
+  };
+  std::optional<Failure> CheckQuota(const Request& request, const api::ObjectPtr& quota,
+                                    api::Value object, api::Value before,
+                                    const StrategyContext& context);
+  Known& Find(const api::ObjectPtr& quota, const StrategyContext& context);
+
+  std::map<std::string, Known> known_;  // by uid
+};
+
+}  // namespace drakkar::apiserver

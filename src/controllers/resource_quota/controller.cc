@@ -1,0 +1,133 @@
+#include "controllers/resource_quota/controller.h"
+
+#include <algorithm>
+
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "controllers/resource_quota/planner.h"
+
+namespace drakkar::controllers {
+
+ResourceQuotaController::ResourceQuotaController(Options options)
+    : options_(std::move(options)),
+      client_(options_.client),
+      queue_(options_.loop, options_.random, {"resourcequota"},
+             [this](const std::string& key, Done done) { Sync(key, std::move(done)); }) {
+  for (client::Informer* informer : options_.shared) {
+    const quota::ResourceName name{std::string(informer->kind().group),
+                                   std::string(informer->kind().plural)};
+    followed_[name] = informer;
+    Watch(name, *informer);
+  }
+  options_.quotas.AddHandlers(
+      {.on_add = [this](const api::ObjectPtr& quota) { queue_.Add(quota->qualified_name()); },
+       .on_update =
+           [this](const api::ObjectPtr& before, const api::ObjectPtr& quota) {
+             if (!api::Equal((*before)["spec"], (*quota)["spec"])) {
+               counted_.erase(quota->qualified_name());
+               queue_.Add(quota->qualified_name());
+             }
+           },
+       .on_delete =
+           [this](const api::ObjectPtr& quota) { counted_.erase(quota->qualified_name()); }});
+}
+
+client::Informer* ResourceQuotaController::Follow(const quota::ResourceName& resource) {
+  const auto found = followed_.find(resource);
+  if (found != followed_.end()) return found->second;
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    const bool served = kind.group == resource.group && kind.plural == resource.plural &&
+                        kind.namespaced &&
+                        std::ranges::find(kind.verbs, "watch") != kind.verbs.end();
+    if (!served) continue;
+    own_.push_back(std::make_unique<client::Informer>(
+        options_.loop, options_.random, client_,
+        client::Informer::Options{.collection = {&kind, "", "", ""}, .may_be_missing = true}));
+    client::Informer* made = own_.back().get();
+    followed_[resource] = made;
+    Watch(resource, *made);
+    made->Start();
+    return made;
+  }
+  return nullptr;
+}
+
+void ResourceQuotaController::Watch(const quota::ResourceName& resource,
+                                    client::Informer& informer) {
+  const auto changed = [this, resource](const api::ObjectPtr& object) {
+    OnObject(resource, object->namespace_());
+  };
+  informer.AddHandlers(
+      {.on_add = changed,
+       .on_update =
+           [this, changed](const api::ObjectPtr& before, const api::ObjectPtr& after) {
+             // What counts is in the spec, except for the end of a pod.
+             if (api::Equal((*before)["spec"], (*after)["spec"]) &&
+                 (*before)["status"]["phase"].str() == (*after)["status"]["phase"].str()) {
+               return;
+             }
+             changed(after);
+           },
+       .on_delete = changed});
+  informer.OnSynced(lifetime_.Guard([this] {
+    for (const auto& [name, quota] : options_.quotas.objects()) queue_.Add(name);
+  }));
+}
+
+void ResourceQuotaController::OnObject(const quota::ResourceName&, std::string_view name_space) {
+  const std::string prefix = StrCat(name_space, "/");
+  const auto& quotas = options_.quotas.objects();
+  for (auto each = quotas.lower_bound(prefix);
+       each != quotas.end() && each->first.starts_with(prefix); ++each) {
+    queue_.Add(each->first);
+  }
+}
+
+void ResourceQuotaController::Sync(const std::string& key, Done done) {
+  const api::ObjectPtr quota = options_.quotas.Find(key);
+  if (quota == nullptr) return done(Ok());
+  const MonotonicTime now = options_.loop.clock().Monotonic();
+  const auto counted = counted_.find(key);
+  if (counted != counted_.end() && now - counted->second < kInterval) {
+    const Duration wait = counted->second + kInterval - now;
+    done(Ok());
+    return queue_.AddAfter(key, wait);
+  }
+  for (const quota::ResourceName& resource : CountedBy(*quota)) {
+    client::Informer* informer = Follow(resource);
+    // Its first list queues the quota again.
+    if (informer != nullptr && !informer->has_synced()) return done(Ok());
+  }
+  counted_[key] = now;
+  const std::string prefix = StrCat(quota->namespace_(), "/");
+  std::optional<api::Draft> status = PlanQuotaStatus(
+      *quota,
+      [&](const quota::ResourceName& resource,
+          const std::function<void(const api::Object&)>& each) {
+        const client::Informer* informer = Follow(resource);
+        if (informer == nullptr) return;
+        const auto& objects = informer->objects();
+        for (auto it = objects.lower_bound(prefix);
+             it != objects.end() && std::string_view(it->first).starts_with(prefix); ++it) {
+          each(*it->second);
+        }
+      },
+      options_.loop.clock().Now());
+  const auto finish = [this, key, done = std::move(done)](Result<void> result) {
+    const bool ok = result.ok();  // failures are retried with backoff
+    if (!ok) counted_.erase(key);
+    done(std::move(result));
+    if (ok) queue_.AddAfter(key, kRecount);
+  };
+  if (!status) return finish(Ok());
+  api::Draft body(quota->tree());
+  body["status"] = std::move(*status);
+  client_.Update({&options_.quotas.kind(), std::string(quota->namespace_()),
+                  std::string(quota->name()), "status"},
+                 body.Freeze(), {}, [finish](client::Reply reply) {
+                   const bool over = reply.ok() || reply.error->code == ErrorCode::kNotFound;
+                   finish(over ? Ok() : Result<void>(*reply.error));
+                 });
+}
+
+}  // namespace drakkar::controllers
