@@ -159,8 +159,16 @@ class Component {
         .random = RealRandom(),
         .client = *options_.client,
         .config = options_.component.election,
-        .identity = LeaderIdentity(),
-        .on_started = [this] { Begin(); },
+        .identity = identity_,
+        .on_started =
+            [this] {
+              const client::LeaderElectionConfig& election = options_.component.election;
+              if (options_.component.fence != nullptr) {
+                *options_.component.fence =
+                    client::FenceValue(election.lease_namespace, election.lease_name, identity_);
+              }
+              Begin();
+            },
         .on_lost =
             [this] {
               work_.reset();
@@ -176,6 +184,7 @@ class Component {
   void Begin() { work_ = options_.start(options_.loop, *options_.client, metrics_, status_.get()); }
 
   Options options_;
+  const std::string identity_ = LeaderIdentity();
   Metrics metrics_;
   std::unique_ptr<Work> work_;
   std::unique_ptr<client::LeaderElector> elector_;
@@ -278,17 +287,19 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
 
 std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
                                         FeatureGates gates, scheduler::Configuration configuration,
-                                        StatusPortOptions status) {
+                                        StatusPortOptions status, client::Fence fence) {
   using SchedulerPart = Component<SchedulerWork>;
   return std::make_unique<LoopPart<SchedulerPart>>(
       "scheduler", main_loop, Thread::kOwn,
       [clients = std::move(clients), gates = std::move(gates),
-       configuration = std::move(configuration),
-       status = std::move(status)](UvLoop& loop, std::function<void(Error)> on_fatal) {
+       configuration = std::move(configuration), status = std::move(status),
+       fence = std::move(fence)](UvLoop& loop, std::function<void(Error)> on_fatal) {
         return SchedulerPart::Open(
             {.loop = loop,
              .client = clients(loop, "system:kube-scheduler", {}, storage::Mark::kApplied),
-             .component = {configuration.leader_election, status},
+             .component = {.election = configuration.leader_election,
+                           .status = status,
+                           .fence = fence},
              .configz =
                  [configuration] {
                    return StrCat(

@@ -4,6 +4,7 @@
 #include "apiserver/http/node_proxy.h"
 #include "apiserver/http/pod_stream_proxy.h"
 #include "apiserver/http/scheduler_proxy.h"
+#include "apiserver/pki/cluster_keys.h"
 #include "apiserver/request/node_identity.h"
 #include "base/exec/processors.h"
 #include "base/text/text.h"
@@ -17,18 +18,29 @@ namespace {
 constexpr Logger kLog("drakkar");
 // How often the kubeconfigs are looked at. Their certificates are renewed a month ahead.
 constexpr Duration kRenewalInterval = std::chrono::hours(1);
+constexpr std::string_view kEmbedded = "sqlite";
+// Where servers on a shared store record their CA and keys, after the layout's root.
+constexpr char kKeysRecord[] = "drakkar.io/cluster-keys";
 
 }  // namespace
 
 Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   FileSystem& files = RealFileSystem();
   RETURN_IF_ERROR(files.MakeDirectories(options.data_dir, 0700));
-  // Open the store first: its lock keeps a second process out of the data directory.
-  Result<std::unique_ptr<storage::Store>> store =
-      storage::OpenStore(options.loop, {.directory = JoinPath(options.data_dir, "store")});
-  if (!store.ok()) return store.error();
   apiserver::Pki::Options pki_options;
   pki_options.directory = JoinPath(options.data_dir, "pki");
+  // Keep a second process out of the data directory first. The embedded store has a lock for that.
+  std::unique_ptr<storage::DirectoryLock> lock;
+  if (options.store.engine == kEmbedded) {
+    options.store.directory = JoinPath(options.data_dir, "store");
+  } else {
+    ASSIGN_OR_RETURN(lock, storage::DirectoryLock::Take(options.data_dir));
+  }
+  Result<std::unique_ptr<storage::Store>> store = storage::OpenStore(options.loop, options.store);
+  if (!store.ok()) return store.error();
+  if ((*store)->is_shared()) {
+    RETURN_IF_ERROR(ShareKeys(options, **store, pki_options.directory));
+  }
   const std::string& host = options.address.host;
   if (!host.empty() && host != "0.0.0.0" && host != "::") {
     pki_options.server_addresses.push_back(host);
@@ -48,11 +60,13 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   Result<apiserver::Pki> pki = apiserver::Pki::Open(files, RealClock(), pki_options);
   if (!pki.ok()) return pki.error().Prefixed("certificates");
   std::unique_ptr<ApiServerPart> part(new ApiServerPart(std::move(options), std::move(*pki)));
+  part->lock_ = std::move(lock);
   part->server_ = std::make_unique<apiserver::ApiServer>(apiserver::ApiServer::Options{
       .loop = part->options_.loop,
       .gates = part->options_.gates,
       .metrics = part->metrics_,
       .store = std::move(*store),
+      .layout = part->options_.layout,
       .pki = part->pki_,
       .address = part->options_.address,
       .second_host = part->options_.pod_gateway,
@@ -67,6 +81,19 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
 }
 
 ApiServerPart::~ApiServerPart() = default;
+
+Result<void> ApiServerPart::ShareKeys(const Options& options, storage::Store& store,
+                                      const std::string& directory) {
+  std::optional<Result<void>> shared;
+  apiserver::ShareClusterKeys(store, apiserver::RootPrefix(options.layout) + kKeysRecord,
+                              RealFileSystem(), RealClock(), directory, [&](Result<void> result) {
+                                shared = std::move(result);
+                                options.loop.Stop();
+                              });
+  if (!shared) options.loop.Run();
+  if (!shared->ok()) return shared->error().Prefixed("the cluster's keys");
+  return Ok();
+}
 
 void ApiServerPart::Start(std::function<void(Result<void>)> done) {
   Result<apiserver::Pki::Source> identity =

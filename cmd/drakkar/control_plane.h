@@ -7,21 +7,26 @@
 
 #include "apiserver/pki/pki.h"
 #include "apiserver/server.h"
+#include "client/fence.h"
 #include "cmd/drakkar/daemon.h"
 #include "cmd/drakkar/status_port.h"
 #include "controllers/selection.h"
 #include "net/socket/socket.h"
 #include "scheduler/config/configuration.h"
+#include "storage/open_store.h"
+#include "storage/sqlite/directory_lock.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
 
-// The API server on the main loop, on the embedded store in `data_dir`.
+// The API server on the main loop, on the embedded store in `data_dir` or on etcd.
 class ApiServerPart final : public Part {
  public:
   struct Options {
     UvLoop& loop;
     std::string data_dir;
+    storage::StoreLocation store = {};  // without a directory: in `data_dir`
+    apiserver::StoreLayout layout = {};
     net::Address address;
     // The address under which pods with a network of their own reach the server; empty: `address`.
     std::string pod_gateway = {};
@@ -58,6 +63,9 @@ class ApiServerPart final : public Part {
   ClientFactory DirectClients();
 
  private:
+  // Makes all servers on a shared store use the same CA and keys. Runs the loop.
+  static Result<void> ShareKeys(const Options& options, storage::Store& store,
+                                const std::string& directory);
   ApiServerPart(Options options, apiserver::Pki pki)
       : options_(std::move(options)), pki_(std::move(pki)) {}
   // A kubeconfig whose certificate is renewed while the server runs.
@@ -74,6 +82,7 @@ class ApiServerPart final : public Part {
 
   Options options_;
   apiserver::Pki pki_;
+  std::unique_ptr<storage::DirectoryLock> lock_;  // null: the store has its own
   Metrics metrics_;
   // Shared with the proxies, which run on other loops.
   const std::shared_ptr<std::atomic<std::uint16_t>> own_port_ =
@@ -87,7 +96,8 @@ class ApiServerPart final : public Part {
 struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
   StatusPortOptions status = {};
-  std::string ca_pem = {};  // published in every namespace unless empty
+  std::string ca_pem = {};        // published in every namespace unless empty
+  client::Fence fence = nullptr;  // of the clients; set while the Lease is held
   controllers::Selection controllers = {};
   // The client factory gives each controller a client of its own account.
   bool account_clients = false;
@@ -96,6 +106,7 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
                                           ComponentOptions component = {});
 std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
                                         FeatureGates gates, scheduler::Configuration configuration,
-                                        StatusPortOptions status = {});
+                                        StatusPortOptions status = {},
+                                        client::Fence fence = nullptr);
 
 }  // namespace drakkar::cmd

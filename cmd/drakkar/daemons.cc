@@ -10,6 +10,7 @@
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane.h"
 #include "cmd/drakkar/dashboard.h"
+#include "cmd/drakkar/etcd_flags.h"
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "cmd/drakkar/registry_flags.h"
@@ -174,7 +175,8 @@ int Fail(cli::Console& console, const Error& error) {
 }
 
 // Clients for a server given by a kubeconfig.
-Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::string& agent) {
+Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::string& agent,
+                                  client::Fence fence = nullptr) {
   if (kubeconfig.empty()) {
     return InvalidArgument(
         "--kubeconfig is required, with the API server's address and credentials");
@@ -182,10 +184,11 @@ Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::stri
   ASSIGN_OR_RETURN(client::ClusterAccess access,
                    client::LoadKubeconfig(RealFileSystem(), kubeconfig));
   if (const auto why = client::WhyExpired(access, RealClock().Now(), kubeconfig)) return *why;
-  return ClientFactory(
-      [access, agent](UvLoop& loop, std::string, std::vector<std::string>, storage::Mark) {
-        return client::MakeHttpClient(loop, access, agent);
-      });
+  return ClientFactory([access, agent, fence = std::move(fence)](
+                           UvLoop& loop, std::string, std::vector<std::string>, storage::Mark) {
+    return client::MakeHttpClient(loop, access, agent, RealFileSystem(), client::FieldSets::kOpaque,
+                                  fence);
+  });
 }
 
 // Reads the file, or returns the defaults if `path` is empty.
@@ -386,10 +389,14 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (!events.ok()) return Fail(console, events.error());
   Result<apiserver::InFlightLimits> in_flight = ReadInFlightLimits(arguments);
   if (!in_flight.ok()) return Fail(console, in_flight.error());
+  Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments);
+  if (!etcd.ok()) return Fail(console, etcd.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
                            .data_dir = AbsolutePath(arguments.Text("data-dir")),
+                           .store = std::move(etcd->location),
+                           .layout = std::move(etcd->layout),
                            .address = {.host = arguments.Text("address"), .port = *port},
                            .advertise_address = arguments.Text("advertise-address"),
                            .alternative_names = ReadAlternativeNames(arguments),
@@ -422,7 +429,9 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<controllers::Selection> selection = ReadControllers(arguments);
   if (!selection.ok()) return Fail(console, selection.error());
   component.controllers = std::move(*selection);
-  Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
+  component.fence = std::make_shared<std::string>();
+  Result<ClientFactory> clients =
+      HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers", component.fence);
   if (!clients.ok()) return Fail(console, clients.error());
   // Pods get the CA that this process trusts itself.
   Result<client::ClusterAccess> access =
@@ -450,12 +459,14 @@ int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
   if (!status.ok()) return Fail(console, status.error());
   if (!arguments.Text("kubeconfig").empty())
     configuration->kubeconfig = arguments.Text("kubeconfig");
-  Result<ClientFactory> clients = HttpClients(configuration->kubeconfig, "drakkar-scheduler");
+  const auto fence = std::make_shared<std::string>();
+  Result<ClientFactory> clients =
+      HttpClients(configuration->kubeconfig, "drakkar-scheduler", fence);
   if (!clients.ok()) return Fail(console, clients.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeSchedulerPart(loop, std::move(*clients), *gates, std::move(*configuration),
-                                    std::move(*status)));
+                                    std::move(*status), fence));
   return RunParts(loop, std::move(parts), console, [] {
     kLog.Info("running", {{"part", "scheduler"}});
   });
@@ -680,12 +691,18 @@ void AddDaemonCommands(cli::App& app) {
            .run = RunUp});
   app.Add({.name = "apiserver",
            .summary = "Run the API server",
-           .help = "Serves the API over HTTPS from an embedded store and writes an "
-                   "administrator's kubeconfig to the data directory.",
+           .help = "Serves the API over HTTPS and writes an administrator's kubeconfig to the data "
+                   "directory. The objects are in an embedded store in that directory, or with "
+                   "--etcd-servers in etcd, where several API servers, kube-apiserver among them, "
+                   "may share them.",
+           .examples = "  # on an etcd cluster with TLS\n"
+                       "  drakkar apiserver --etcd-servers https://etcd-0:2379,https://etcd-1:2379 "
+                       "\\\n    --etcd-cafile ca.crt --etcd-certfile client.crt --etcd-keyfile "
+                       "client.key\n",
            .flags = With({DataDirectoryFlag(), AddressFlag("Address to listen on."),
                           PortFlag("port", "Port to listen on; 0 chooses a free one.", "6443"),
                           SkipFormFlag(), LowLatencyFlag()},
-                         And(And(EventFlags(), InFlightFlags()), ReachFlags())),
+                         And(And(EtcdFlags(), EventFlags()), And(InFlightFlags(), ReachFlags()))),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});

@@ -36,6 +36,7 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr Logger kLog("apiserver");
+constexpr Duration kNever = std::chrono::hours(24 * 365 * 100);
 constexpr char kDecisions[] = "Counter of authorization attempts broken down by result.";
 constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
@@ -128,6 +129,12 @@ std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port
 // How often the server looks whether its own Service still exists.
 constexpr Duration kKeepInterval = std::chrono::seconds(10);
 
+// Events expire by themselves in a store that can do that. Their number is limited in any case.
+EventLimits ExpiryLimits(EventLimits limits, const storage::Store& store) {
+  if (store.expires_keys()) limits.ttl = kNever;
+  return limits;
+}
+
 struct SystemPriority {
   std::string_view name;
   std::int64_t value;
@@ -162,6 +169,8 @@ struct ApiServer::Impl {
             .loop = options.loop,
             .random = RealRandom(),
             .store = *options.store,
+            .layout = options.layout,
+            .event_ttl = options.events.ttl,
             .gates = options.gates,
             .authorizer = &authorizer,
             .admission = MakeAdmissionChain(
@@ -212,7 +221,7 @@ struct ApiServer::Impl {
                 },
             .health_checks = HealthChecks(),
             .documents = Documents(),
-            .questions = StoreQuestions(*options.store),
+            .questions = StoreQuestions(*options.store, options.layout),
             .before_metrics =
                 [this] {
                   UpdateStoreMetrics();
@@ -250,29 +259,39 @@ struct ApiServer::Impl {
       if (!is_started) return Unavailable("not finished");
       return Ok();
     };
-    return {{"ping", fine},
-            {"log", fine},
-            {"etcd",
-             [this]() -> Result<void> {
-               if (!is_started) return Unavailable("not finished");
-               if (const std::optional<Error> failure = options.store->failure()) return *failure;
-               return Ok();
-             }},
-            {"informer-sync",
-             [this]() -> Result<void> {
-               if (is_ready && !is_ready())
-                 return Unavailable("the controllers have not synced yet");
-               return Ok();
-             },
-             /*ready_only=*/true},
-            {"poststarthook/rbac/bootstrap-roles", started},
-            {"poststarthook/scheduling/bootstrap-system-priority-classes", started},
-            {"shutdown",
-             [this]() -> Result<void> {
-               if (stopping) return Unavailable("shutting down");
-               return Ok();
-             },
-             /*ready_only=*/true}};
+    return {
+        {"ping", fine},
+        {"log", fine},
+        {"etcd",
+         [this]() -> Result<void> {
+           if (!is_started) return Unavailable("not finished");
+           if (const std::optional<Error> failure = options.store->failure()) return *failure;
+           // An embedded store without space still serves reads.
+           if (!options.store->is_shared()) return Ok();
+           const std::optional<Error> outage = options.store->outage();
+           if (!outage) return Ok();
+           // Without requests nothing else would find out that it is over.
+           if (!std::exchange(*asking_store, true)) {
+             options.store->ReadRevision(
+                 [asking = asking_store](const Result<storage::Revision>&) { *asking = false; });
+           }
+           return *outage;
+           return Ok();
+         }},
+        {"informer-sync",
+         [this]() -> Result<void> {
+           if (is_ready && !is_ready()) return Unavailable("the controllers have not synced yet");
+           return Ok();
+         },
+         /*ready_only=*/true},
+        {"poststarthook/rbac/bootstrap-roles", started},
+        {"poststarthook/scheduling/bootstrap-system-priority-classes", started},
+        {"shutdown",
+         [this]() -> Result<void> {
+           if (stopping) return Unavailable("shutting down");
+           return Ok();
+         },
+         /*ready_only=*/true}};
   }
 
   std::map<std::string, std::function<std::string()>, std::less<>> Documents() {
@@ -550,12 +569,13 @@ struct ApiServer::Impl {
   std::function<bool()> is_ready;
   bool is_started = false;
   TimerHandle keep_timer;
+  const std::shared_ptr<bool> asking_store = std::make_shared<bool>(false);
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   const std::unique_ptr<Wakefulness> wakefulness =
       options.low_latency ? std::make_unique<Wakefulness>(options.loop) : nullptr;
   Core core;
-  EventExpiry event_expiry{core, options.events};
+  EventExpiry event_expiry{core, ExpiryLimits(options.events, *options.store)};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
   const std::shared_ptr<net::BodyMemory> body_memory =
       std::make_shared<net::BodyMemory>(kMaxBodyMemory, kMaxStrangerBodyMemory);
@@ -599,6 +619,8 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
         Result<void> listening = impl_->Listen();
         if (!listening.ok()) return done(std::move(listening));
         kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
+        // Other servers of a shared store may have written it already, each with its own address.
+        if (impl_->core.is_shared()) return impl_->CreateMissing(impl_->OwnService(), done);
         impl_->Put(impl_->OwnService(), [this, done](Result<void> put) {
           if (put.ok()) impl_->KeepOwnService();
           done(std::move(put));

@@ -37,6 +37,7 @@ class ApiServer {
     FeatureGates gates;
     Metrics& metrics;
     std::unique_ptr<storage::Store> store;
+    StoreLayout layout = {};
     const Pki& pki;
     net::Address address;
     std::string second_host;  // as in net::HttpServerOptions

@@ -194,12 +194,13 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
 class HttpApiClient final : public Client {
  public:
   HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent,
-                FileSystem& files, FieldSets field_sets)
+                FileSystem& files, FieldSets field_sets, Fence fence)
       : loop_(loop),
         server_(access.server),
         token_(access.token, access.token_file, files, loop.clock()),
         user_agent_(std::move(user_agent)),
         field_sets_(field_sets),
+        fence_(std::move(fence)),
         http_(loop, HttpOptionsFor(access)) {}
 
   void Get(ResourceRef ref, ReplyCallback done) override {
@@ -338,6 +339,9 @@ class HttpApiClient final : public Client {
       request.headers.Add("Authorization", kBearer + token);
     }
     if (!content_type.empty()) request.headers.Add("Content-Type", std::string(content_type));
+    if (method != net::Method::kGet && fence_ != nullptr && !fence_->empty()) {
+      request.headers.Add(kFenceHeader, *fence_);
+    }
     request.body = std::move(body);
     return request;
   }
@@ -377,6 +381,7 @@ class HttpApiClient final : public Client {
   BearerToken token_;
   const std::string user_agent_;
   const FieldSets field_sets_;
+  const Fence fence_;  // may be null
   KindCatalog catalog_;
   std::uint64_t last_pause_ = 0;
   std::map<std::uint64_t, TimerHandle> pauses_;  // one per waiting request
@@ -412,8 +417,9 @@ net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
 
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
                                        std::string user_agent, FileSystem& files,
-                                       FieldSets field_sets) {
-  return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent), files, field_sets);
+                                       FieldSets field_sets, Fence fence) {
+  return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent), files, field_sets,
+                                         std::move(fence));
 }
 
 }  // namespace drakkar::client

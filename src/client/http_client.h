@@ -4,6 +4,7 @@
 
 #include "base/exec/uv_loop.h"
 #include "client/client.h"
+#include "client/fence.h"
 #include "client/kubeconfig.h"
 #include "net/client/http_client.h"
 
@@ -18,7 +19,8 @@ enum class FieldSets { kOpaque, kRead };
 // BearerToken. Bound to `loop`.
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
                                        std::string user_agent, FileSystem& files = RealFileSystem(),
-                                       FieldSets field_sets = FieldSets::kOpaque);
+                                       FieldSets field_sets = FieldSets::kOpaque,
+                                       Fence fence = nullptr);
 
 // "/api/v1/namespaces/default/pods/a/status"
 std::string PathOf(const ResourceRef& ref);

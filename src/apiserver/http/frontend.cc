@@ -20,6 +20,7 @@
 #include "base/env/random.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
+#include "client/fence.h"
 #include "net/compress/gzip.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -243,6 +244,7 @@ void Frontend::ReadResource(Exchange& exchange) {
   asked.name = info.name;
   asked.subresource = info.subresource;
   asked.user_agent = request.headers.Get("user-agent");
+  asked.fence = request.headers.Get(client::kFenceHeader);
   if ((exchange.refusal = ReadOptions(query, asked))) return;
   exchange.dry_run = asked.dry_run;
   const bool may_decode = !exchange.identify && exchange.user.name != kAnonymousUser;

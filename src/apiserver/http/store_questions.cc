@@ -73,7 +73,14 @@ void AnswerCheck(storage::Store& store, const net::Query& query, Done done) {
 }  // namespace
 
 std::map<std::string, Frontend::Options::Question, std::less<>> StoreQuestions(
-    storage::Store& store) {
+    storage::Store& store, const StoreLayout& layout) {
+  if (layout.is_kubernetes) {
+    const auto refuse = [](const net::Query&, const Done& done) {
+      done(Error{ErrorCode::kFailedPrecondition,
+                 "the cluster's data is in etcd: back it up with `etcdctl snapshot save`"});
+    };
+    return {{kStorePagePath, refuse}, {kStoreCheckPath, refuse}};
+  }
   return {{kStorePagePath, [&store](const net::Query& query,
                                     Done done) { AnswerPage(store, query, std::move(done)); }},
           {kStoreCheckPath, [&store](const net::Query& query, Done done) {

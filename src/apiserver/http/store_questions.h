@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apiserver/http/frontend.h"
+#include "apiserver/watch/store_layout.h"
 #include "storage/store.h"
 
 namespace drakkar::apiserver {
@@ -16,8 +17,9 @@ namespace drakkar::apiserver {
 // a revision, of the newest state; the client repeats the revision of the answer, so that all pages
 // show one state.
 // /drakkar/store/check?from=F: the next slice of a check, as EncodeVerifyResult.
+// Both are refused in Kubernetes' layout, where etcd's own tools do this.
 std::map<std::string, Frontend::Options::Question, std::less<>> StoreQuestions(
-    storage::Store& store);
+    storage::Store& store, const StoreLayout& layout = {});
 
 inline constexpr const char* kStorePagePath = "/drakkar/store/page";
 inline constexpr const char* kStoreCheckPath = "/drakkar/store/check";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/pki/cluster_keys.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 #include "telemetry/log/log.h"
@@ -11,7 +12,6 @@ namespace {
 
 using std::chrono::hours;
 
-constexpr Duration kCaLifetime = hours(24 * 3650);
 constexpr Duration kLeafLifetime = hours(24 * 365);
 using net::kRenewBefore;
 constexpr Logger kLog("pki");
@@ -86,27 +86,15 @@ void AddUnique(std::vector<std::string>& list, std::string value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
 }
 
-Result<net::CertificateAndKey> ReadOrMakeCa(FileSystem& files, const Clock& clock,
-                                            const std::string& stem, std::string_view name) {
-  if (files.Exists(stem + ".crt")) return ReadPair(files, stem);
-  // The CAs of two clusters have the same name and differ in their random serial numbers.
-  ASSIGN_OR_RETURN(net::CertificateAndKey made,
-                   net::CreateCa(std::string(name), ValidFor(clock, kCaLifetime)));
-  RETURN_IF_ERROR(WritePair(files, stem, made));
-  return made;
-}
-
 }  // namespace
 
 Result<Pki> Pki::Open(FileSystem& files, const Clock& clock, const Options& options) {
   Pki pki(clock);
   RETURN_IF_ERROR(files.MakeDirectories(options.directory, 0700));
-  ASSIGN_OR_RETURN(pki.ca_,
-                   ReadOrMakeCa(files, clock, JoinPath(options.directory, "ca"), "drakkar-ca"));
-  ASSIGN_OR_RETURN(pki.front_proxy_ca_,
-                   ReadOrMakeCa(files, clock, JoinPath(options.directory, "front-proxy-ca"),
-                                "drakkar-front-proxy-ca"));
-
+  ASSIGN_OR_RETURN(const ClusterKeys keys, OpenClusterKeys(files, clock, options.directory));
+  pki.ca_ = {keys.at(kCaFile), keys.at(kCaKeyFile)};
+  pki.front_proxy_ca_ = {keys.at(kFrontProxyCaFile), keys.at(kFrontProxyCaKeyFile)};
+  pki.token_key_ = keys.at(kTokenKeyFile);
   RETURN_IF_ERROR(CheckCa(pki.ca_, clock, JoinPath(options.directory, "ca")));
 
   net::CertificateSubject subject;
@@ -142,14 +130,6 @@ Result<Pki> Pki::Open(FileSystem& files, const Clock& clock, const Options& opti
             return issued;
           },
           pki.server_, NoteRenewal("apiserver")));
-
-  const std::string token_path = JoinPath(options.directory, "service-accounts.key");
-  if (files.Exists(token_path)) {
-    ASSIGN_OR_RETURN(pki.token_key_, files.ReadFile(token_path));
-  } else {
-    ASSIGN_OR_RETURN(pki.token_key_, net::GenerateKeyPem());
-    RETURN_IF_ERROR(files.WriteFileAtomically(token_path, pki.token_key_, 0600));
-  }
   return pki;
 }
 

@@ -52,6 +52,8 @@ struct Request {
   bool force = false;
   std::string field_manager;
   std::string user_agent;  // names the field manager if field_manager is empty
+  // "NAMESPACE/LEASE HOLDER": the write happens only while the holder has the Lease. Empty: always.
+  std::string fence;
 
   // Delete.
   std::optional<std::int64_t> grace_period_seconds;

@@ -24,7 +24,10 @@ bool HasVerb(const api::KindSchema& kind, std::string_view verb) {
 
 }  // namespace
 
-Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.store.is_shared()) {
+Core::Core(Options options)
+    : options_(std::move(options)),
+      is_shared_(options_.store.is_shared()),
+      guard_prefix_(RootPrefix(options_.layout) + "drakkar.io/allocated/") {
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" (reviews, bindings) are never stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;
@@ -35,8 +38,8 @@ Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.
     resource->kind = &kind;
     resource->strategy = &StrategyFor(kind);
     resource->unattended = UnattendedOf(kind);
-    resource->prefix =
-        StrCat("/registry/", kind.group.empty() ? "core" : kind.group, "/", kind.plural, "/");
+    resource->prefix = KeyPrefix(options_.layout, kind);
+    if (are_events && options_.store.expires_keys()) resource->time_to_live = options_.event_ttl;
     by_prefix_.emplace(resource->prefix, resource.get());
     if (kind.group == kExtensionsGroup && kind.plural == kDefinitionsPlural) {
       definitions_ = resource.get();
@@ -49,6 +52,9 @@ Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.
     auto found = resources_.find(ByName::Views(stored.group, stored.plural));
     if (found != resources_.end()) by_kind_.emplace(&kind, found->second.get());
   }
+  claims_ = resources_.find(ByName::Views("resource.k8s.io", "resourceclaims"))->second.get();
+  arbiter_ = std::make_unique<DeviceArbiter>(claims_->cache,
+                                             *FindCache("resource.k8s.io", "resourceslices"));
 }
 
 Core::~Core() = default;

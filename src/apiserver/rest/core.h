@@ -11,6 +11,8 @@
 #include "apiserver/registry/strategy.h"
 #include "apiserver/request/request.h"
 #include "apiserver/rest/answerer.h"
+#include "apiserver/rest/device_arbiter.h"
+#include "apiserver/watch/store_layout.h"
 #include "apiserver/watch/watch_cache.h"
 #include "base/exec/event_loop.h"
 #include "base/exec/lifetime.h"
@@ -111,6 +113,10 @@ class Core {
     EventLoop& loop;
     Random& random;
     storage::Store& store;
+    StoreLayout layout = {};
+    // How long an event lives after its last change, in a store that expires keys by itself; 0: for
+    // ever.
+    Duration event_ttl = Duration(0);
     const FeatureGates& gates;
     Authorizer* authorizer = nullptr;  // null allows everything (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
@@ -140,6 +146,8 @@ class Core {
   void Start(std::function<void(Result<void>)> ready);
 
   void Handle(Request request, std::function<void(Response)> done);
+  // Stores every allocation, as kube-apiserver does. For tests of what a scheduler does then.
+  void StopArbitration() { arbitrates_ = false; }
   // Removes an object that is still at `revision`, as the end of its lease in etcd would: whatever
   // its finalizers, and without admission. `done` gets false if it was not removed.
   void Expire(const api::KindSchema& kind, const std::string& key, storage::Revision revision,
@@ -266,11 +274,29 @@ class Core {
 
   // Writes `object` with its new version (null deletes) if the key is still at `before`, and calls
   // `done` when the caches show it. kConflict: the race was lost, and the caches show the winner. A
-  // dry run keeps the current version, or none.
+  // dry run keeps the current version, or none. kCancelled: the fence does not hold.
+  struct WriteTerms {
+    bool dry_run = false;
+    std::string fence;
+  };
+  static WriteTerms TermsOf(const Request& request) { return {request.dry_run, request.fence}; }
   void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
-                    const api::ObjectPtr& before, bool dry_run,
+                    const api::ObjectPtr& before, const WriteTerms& terms,
                     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
 
+  // Why a write with this fence must not happen. Adds to the transaction that nobody else gets the
+  // Lease before it. The Lease itself is not fenced.
+  std::optional<Error> AddFence(const std::string& fence, const std::string& stored_key,
+                                storage::Transaction& transaction) const;
+  // Adds to the transaction what keeps other servers from deciding about the same devices at the
+  // same time (DeviceArbiter::Guard). Only on a shared store. Returns the keys of what it added.
+  std::vector<std::string> AddGuards(const Resource& resource, const std::string& key,
+                                     const api::Draft* object, const api::ObjectPtr& before,
+                                     storage::Transaction& transaction);
+  // A key of those that a write of ours in flight has added; this change has to wait for it.
+  std::optional<std::string> FindBusyGuard(const Resource& resource, api::Value before,
+                                           api::Value after);
+  void ReleaseGuards(const std::vector<std::string>& keys);
   // CustomResourceDefinitions: core_custom.cc.
   void SeeDefinition(const api::ObjectPtr& object, bool is_deleted);
   void ForgetDefinitionsExcept(const std::set<std::string>& present);
@@ -297,6 +323,7 @@ class Core {
   // The contents of the store, by resource.
   struct Contents;
   Contents ReadContents(const storage::RangeResult& range);
+  Result<api::ObjectPtr> Decode(std::string_view bytes, storage::Revision revision) const;
   void SetUnreadable(std::string key, storage::Revision revision, const Error& why);
   // The answer to a request for an object that cannot be read.
   std::optional<Failure> FindUnreadable(const Resource& resource, const std::string& key) const;
@@ -361,6 +388,13 @@ class Core {
   std::optional<Failure> stalled_;        // why what has been applied is not durable yet
   bool told_full_ = false;
   std::map<std::string, Unreadable> unreadable_;
+  Resource* claims_ = nullptr;
+  std::unique_ptr<DeviceArbiter> arbiter_;
+  bool arbitrates_ = true;
+  // On a shared store: the revisions of all guards, and what waits for those that are in flight.
+  const std::string guard_prefix_;
+  std::unordered_map<std::string, storage::Revision> guards_;
+  std::map<std::string, std::vector<std::function<void()>>> busy_guards_;
   storage::Revision reached_ = 0;
   storage::Revision durable_seen_ = 0;
   std::unique_ptr<storage::Watch> watch_;

@@ -155,7 +155,7 @@ void Core::DecodeList(const std::shared_ptr<StoredList>& list) {
     storage::Entry& entry = list->entries[list->next];
     if (!request.name.empty() && !entry.key.ends_with(name)) continue;
     decoded_bytes += entry.value->size();
-    Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
+    Result<api::ObjectPtr> object = Decode(*entry.value, entry.mod_revision);
     entry.value = nullptr;
     if (!object.ok() || (list->selection && !list->selection(**object))) continue;
     if (request.limit > 0 && static_cast<std::int64_t>(items.size()) == request.limit) {

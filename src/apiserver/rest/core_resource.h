@@ -20,6 +20,7 @@ struct Core::Resource {
   const Strategy* strategy = nullptr;
   std::vector<const Unattended*> unattended;  // empty if a controller acts on its objects
   std::string prefix;                         // of its keys in the store
+  Duration time_to_live = Duration(0);        // 0: objects do not expire
   bool is_served = true;                      // a custom resource whose definition is gone is not
   bool is_terminating = false;                // its definition is being deleted
   WatchCache cache;

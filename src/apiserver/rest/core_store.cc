@@ -8,7 +8,6 @@
 namespace drakkar::apiserver {
 namespace {
 
-constexpr std::string_view kRegistry = "/registry/";
 // How soon a failed reload is retried.
 constexpr Duration kReloadInterval = std::chrono::seconds(1);
 
@@ -23,18 +22,26 @@ struct Core::Contents {
 };
 
 Core::Resource* Core::FindResourceOfKey(std::string_view key) const {
-  // "/registry/<group>/<plural>/<key>"
-  const std::size_t group_end = key.find('/', kRegistry.size());
-  if (group_end == std::string_view::npos) return nullptr;
-  const std::size_t plural_end = key.find('/', group_end + 1);
-  if (plural_end == std::string_view::npos) return nullptr;
-  const auto found = by_prefix_.find(key.substr(0, plural_end + 1));
-  return found == by_prefix_.end() ? nullptr : found->second;
+  // "/registry/<plural>/<key>" or "/registry/<group>/<plural>/<key>"
+  std::size_t end = options_.layout.root.size();
+  for (int part = 0; part < 2; ++part) {
+    end = key.find('/', end + 1);
+    if (end == std::string_view::npos) return nullptr;
+    const auto found = by_prefix_.find(key.substr(0, end + 1));
+    if (found != by_prefix_.end()) return found->second;
+  }
+  return nullptr;
+}
+
+Result<api::ObjectPtr> Core::Decode(std::string_view bytes, storage::Revision revision) const {
+  return ReadStored(bytes, revision,
+                    options_.layout.is_kubernetes ? Writer::kAnyServer : Writer::kThisServer);
 }
 
 Core::Contents Core::ReadContents(const storage::RangeResult& range) {
   Contents contents;
   unreadable_.clear();
+  guards_.clear();
   for (const storage::UnreadableEntry& entry : range.unreadable) {
     SetUnreadable(entry.key, entry.mod_revision, {ErrorCode::kDataLoss, entry.reason});
   }
@@ -53,8 +60,11 @@ Core::Contents Core::ReadContents(const storage::RangeResult& range) {
   PublishCustomKinds();
   for (const storage::Entry& entry : range.entries) {
     Resource* resource = FindResourceOfKey(entry.key);
-    if (resource == nullptr) continue;  // a kind of a newer release: leave it alone
-    Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
+    if (resource == nullptr) {  // a kind of a newer release: leave it alone
+      if (entry.key.starts_with(guard_prefix_)) guards_[entry.key] = entry.mod_revision;
+      continue;
+    }
+    Result<api::ObjectPtr> object = Decode(*entry.value, entry.mod_revision);
     if (!object.ok()) {
       SetUnreadable(entry.key, entry.mod_revision, object.error());
       continue;
@@ -68,7 +78,7 @@ Core::Contents Core::ReadContents(const storage::RangeResult& range) {
 void Core::Start(std::function<void(Result<void>)> ready) {
   options_.loop.AssertInLoop();
   options_.store.Range(
-      {.prefix = std::string(kRegistry)},
+      {.prefix = RootPrefix(options_.layout)},
       lifetime_.Guard([this, ready = std::move(ready)](Result<storage::RangeResult> range) {
         if (!range.ok()) return ready(range.error().Prefixed("read the store"));
         Contents contents = ReadContents(*range);
@@ -94,7 +104,7 @@ void Core::Follow() {
   callbacks.on_durable = [this](storage::Revision up_to) { OnDurable(up_to); };
   callbacks.on_closed = [this](const Error& why) { OnWatchClosed(why); };
   watch_ = options_.store.StartWatch(
-      {.prefix = std::string(kRegistry), .after = reached_, .mark = storage::Mark::kApplied},
+      {.prefix = RootPrefix(options_.layout), .after = reached_, .mark = storage::Mark::kApplied},
       std::move(callbacks));
 }
 
@@ -128,7 +138,7 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
       if (event.object != nullptr) {
         change.object = std::static_pointer_cast<const api::Object>(event.object);
       } else {
-        Result<api::ObjectPtr> object = ReadStored(*event.value, event.revision);
+        Result<api::ObjectPtr> object = Decode(*event.value, event.revision);
         if (object.ok()) change.object = *std::move(object);
         if (!object.ok() && options_.on_unreadable) {
           options_.on_unreadable(event.key, object.error());
@@ -153,6 +163,13 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
     resource->cache.Apply(key, std::move(change));
     if (appeared && self.alive() && !waiting_.empty()) WakeWaiting(event.key);
     return;
+  }
+  if (event.key.starts_with(guard_prefix_)) {
+    if (event.is_delete()) {
+      guards_.erase(event.key);
+    } else {
+      guards_[event.key] = event.revision;
+    }
   }
   if (reached != 0) reached_ = reached;
 }
@@ -198,10 +215,11 @@ void Core::AskRevision() {
 
 void Core::CommitObject(
     Resource& resource, const std::string& key, api::Draft* object, const api::ObjectPtr& before,
-    bool dry_run, std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
+    const WriteTerms& terms,
+    std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
   // From here on nothing may be cut short.
   const WorkBudget unlimited(WorkBudget::kUnlimited);
-  if (dry_run) {
+  if (terms.dry_run) {
     if (object == nullptr) return done(before->resource_version(), before);
     if (before != nullptr) {
       (*object)["metadata"]["resourceVersion"] = std::to_string(before->resource_version());
@@ -221,15 +239,33 @@ void Core::CommitObject(
   if (object != nullptr) {
     // The object contains its own version, so that the stored bytes are the bytes served. If the
     // version is only known afterwards, the stored bytes have none.
-    transaction.operations.back().encode = [object, made = stored.get()](storage::Revision number) {
+    transaction.operations.back().time_to_live = resource.time_to_live;
+    transaction.operations.back().encode = [this, object,
+                                            made = stored.get()](storage::Revision number) {
       if (number != 0) {
         (*object)["metadata"]["resourceVersion"] = std::to_string(number);
       } else {
         (*object)["metadata"].Remove("resourceVersion");
       }
       *made = std::make_shared<const api::Object>(object->Freeze());
-      return storage::EncodedValue{(*made)->json(), *made};
+      return storage::EncodedValue{EncodeStored(options_.layout, **made), *made};
     };
+  }
+  if (!terms.fence.empty()) {
+    if (std::optional<Error> refused = AddFence(terms.fence, stored_key, transaction)) {
+      return done(std::move(*refused), nullptr);
+    }
+  }
+  if (is_shared_ && &resource == claims_) {
+    std::vector<std::string> guards = AddGuards(resource, key, object, before, transaction);
+    if (!guards.empty()) {
+      done = [this, self = lifetime_.Observe(), guards = std::move(guards), done = std::move(done)](
+                 Result<storage::Revision> result, api::ObjectPtr made) {
+        // First: `done` may write again.
+        if (self.alive()) ReleaseGuards(guards);
+        done(std::move(result), std::move(made));
+      };
+    }
   }
   options_.store.Commit(
       std::move(transaction),
@@ -267,6 +303,64 @@ void Core::CommitObject(
       }));
 }
 
+std::optional<Error> Core::AddFence(const std::string& fence, const std::string& stored_key,
+                                    storage::Transaction& transaction) const {
+  const std::size_t space = std::min(fence.find(' '), fence.size());
+  const std::string lease_key = fence.substr(0, space);
+  const Resource& leases = *resources_.find(ByName::Views("coordination.k8s.io", "leases"))->second;
+  const std::string stored_lease = leases.prefix + lease_key;
+  if (stored_lease == stored_key) return std::nullopt;
+  const api::ObjectPtr lease = leases.cache.Find(lease_key);
+  const std::string_view holder =
+      lease == nullptr ? std::string_view() : (*lease)["spec"]["holderIdentity"].str();
+  if (holder.empty() ||
+      holder != std::string_view(fence).substr(std::min(space + 1, fence.size()))) {
+    return Error{ErrorCode::kCancelled, StrCat("the sender no longer holds the lease ", lease_key)};
+  }
+  // On an embedded store nothing can happen in between.
+  if (is_shared_) transaction.conditions.push_back({stored_lease, lease->resource_version()});
+  return std::nullopt;
+}
+
+std::vector<std::string> Core::AddGuards(const Resource& resource, const std::string& key,
+                                         const api::Draft* object, const api::ObjectPtr& before,
+                                         storage::Transaction& transaction) {
+  api::TreePtr after = object == nullptr ? nullptr : object->Freeze();
+  const auto holder = std::make_shared<const std::string>(resource.prefix + key);
+  std::vector<std::string> added;
+  for (const DeviceArbiter::Guard& guard :
+       arbiter_->GuardsOf(before == nullptr ? api::Value() : before->root(),
+                          after == nullptr ? api::Value() : after->root())) {
+    const std::string record = guard_prefix_ + guard.name;
+    const auto known = guards_.find(record);
+    if (!guard.stays && known == guards_.end()) continue;
+    transaction.conditions.push_back({record, known == guards_.end() ? 0 : known->second});
+    transaction.operations.push_back({record, guard.stays ? holder : nullptr});
+    added.push_back(record);
+    busy_guards_.try_emplace(record);
+  }
+  return added;
+}
+
+std::optional<std::string> Core::FindBusyGuard(const Resource& resource, api::Value before,
+                                               api::Value after) {
+  if (!is_shared_ || &resource != claims_ || busy_guards_.empty()) return std::nullopt;
+  for (const DeviceArbiter::Guard& guard : arbiter_->GuardsOf(before, after)) {
+    std::string record = guard_prefix_ + guard.name;
+    if (busy_guards_.contains(record)) return record;
+  }
+  return std::nullopt;
+}
+
+void Core::ReleaseGuards(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    const auto busy = busy_guards_.find(key);
+    if (busy == busy_guards_.end()) continue;
+    for (auto& waiting : busy->second) options_.loop.Post(lifetime_.Guard(std::move(waiting)));
+    busy_guards_.erase(busy);
+  }
+}
+
 void Core::CountStoreCall(const Resource& resource, std::string_view operation,
                           MonotonicTime begun) {
   if (!options_.on_store_call) return;
@@ -298,7 +392,7 @@ void Core::OnWatchClosed(const Error& why) {
 
 void Core::Reload() {
   options_.store.Range(
-      {.prefix = std::string(kRegistry)},
+      {.prefix = RootPrefix(options_.layout)},
       lifetime_.Guard([this](Result<storage::RangeResult> range) {
         if (!range.ok()) {
           // The store is not connected. Until it is, it reports that to every caller.

@@ -90,6 +90,9 @@ void Core::DeleteUnreadable(Resource& resource, const Request& request,
 }
 
 Failure Core::WriteFailure(const Error& error) {
+  if (error.code == ErrorCode::kCancelled) {
+    return api::StatusFromError({ErrorCode::kConflict, error.message});
+  }
   Failure failure = api::StatusServiceUnavailable(error.message);
   if (error.code == ErrorCode::kResourceExhausted && options_.store.outage()) {
     failure.code = kInsufficientStorageCode;

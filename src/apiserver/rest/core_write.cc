@@ -209,15 +209,15 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
   }
   if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
   response.http_status = 201;
-  const bool dry_run = request.dry_run;
-  // Kept for a retry, in case the generated name is taken meanwhile.
+  const WriteTerms terms = TermsOf(request);
+  // Kept for a retry, in case the generated name is taken meanwhile or the Lease is renewed.
   std::shared_ptr<Request> again;
-  if (generated && attempt + 1 < kMaxAttempts) {
+  if ((generated || !terms.fence.empty()) && attempt + 1 < kMaxAttempts) {
     request.name = asked_name;
     again = std::make_shared<Request>(std::move(request));
   }
   CommitObject(
-      resource, key, &object, nullptr, dry_run,
+      resource, key, &object, nullptr, terms,
       [this, &resource, attempt, again, taken, response = std::move(response),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
@@ -300,6 +300,21 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
       done(Response::Failed(std::move(*failure)));
       return;
     }
+    if (&resource == claims_) {
+      if (std::optional<std::string> busy = FindBusyGuard(resource, before->root(), candidate)) {
+        busy_guards_[*busy].push_back([this, &resource, attempt,
+                                       request = std::make_shared<Request>(std::move(request)),
+                                       done = std::move(done)]() mutable {
+          const WorkBudget budget(kMaxSteps);
+          Update(resource, std::move(*request), std::move(done), attempt);
+        });
+        return;
+      }
+      if (std::optional<std::string> conflict = arbiter_->FindConflict(before->root(), candidate)) {
+        done(Response::Failed(ConflictFailure(*resource.kind, request.name, *conflict)));
+        return;
+      }
+    }
     AddWarnings(resource, candidate, before->root(), context, response.warnings);
     const api::Value entries = candidate["metadata"]["managedFields"];
     const bool same_entries = (entries.empty() && !applies) ||
@@ -319,9 +334,9 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
     }
   }
   if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
-  const bool dry_run = request.dry_run;
+  const WriteTerms terms = TermsOf(request);
   CommitObject(
-      resource, key, last != nullptr ? nullptr : &object, before, dry_run,
+      resource, key, last != nullptr ? nullptr : &object, before, terms,
       [this, &resource, last, attempt, request = std::move(request), response = std::move(response),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
@@ -416,9 +431,9 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
   }
   if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
   const bool now = plan == DeletionPlan::kNow;
-  const bool dry_run = request.dry_run;
+  const WriteTerms terms = TermsOf(request);
   CommitObject(
-      resource, key, now ? nullptr : &object, before, dry_run,
+      resource, key, now ? nullptr : &object, before, terms,
       [this, &resource, now, before, attempt, request = std::move(request), done = std::move(done)](
           Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
@@ -448,7 +463,7 @@ void Core::Expire(const api::KindSchema& kind, const std::string& key, storage::
   Resource& resource = *FindResource(kind);
   const api::ObjectPtr before = resource.cache.Find(key);
   if (before == nullptr || before->resource_version() != revision) return done(false);
-  CommitObject(resource, key, nullptr, before, /*dry_run=*/false,
+  CommitObject(resource, key, nullptr, before, WriteTerms{},
                [done = std::move(done)](const Result<storage::Revision>& removed,
                                         const api::ObjectPtr&) { done(removed.ok()); });
 }
@@ -598,9 +613,9 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
   }
   if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
   response.http_status = 201;
-  const bool dry_run = request.dry_run;
+  const WriteTerms terms = TermsOf(request);
   CommitObject(
-      resource, key, &object, before, dry_run,
+      resource, key, &object, before, terms,
       [this, &resource, attempt, request = std::move(request), response = std::move(response),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr) mutable {
         if (!revision.ok()) {

@@ -282,5 +282,80 @@ TEST_F(SharedStoreTest, AnUnreadableObjectLeavesItsLastReadableState) {
   EXPECT_EQ(Do(near_, Make(Verb::kList, "ConfigMap", "default", "")).items.size(), 2u);
 }
 
+// A scheduler or controller that was paused goes on after another one took its Lease.
+class FenceTest : public SharedStoreTest {
+ protected:
+  FenceTest() {
+    Do(near_, Make(Verb::kCreate, "Namespace", "", "",
+                   R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system"}})"));
+    Request lease = Lease(Verb::kCreate, "old");
+    EXPECT_EQ(WhatCameOf(Do(near_, std::move(lease))), "ok kube-scheduler");
+  }
+  static Request Lease(Verb verb, std::string_view holder) {
+    Request request = Make(verb, "ConfigMap", "kube-system", "kube-scheduler",
+                           StrCat(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",)",
+                                  R"("metadata":{"name":"kube-scheduler"},"spec":{)",
+                                  R"("holderIdentity":")", holder, R"("}})"));
+    request.kind = api::FindKind("coordination.k8s.io", "v1", "Lease");
+    return request;
+  }
+  void Step(int times) {
+    for (int i = 0; i < times; ++i) {
+      if (!loop_.RunOne()) loop_.AdvanceToNextTimer(seconds(1));
+    }
+  }
+  static Request By(std::string_view holder, Request request) {
+    request.fence = StrCat("kube-system/kube-scheduler ", holder);
+    return request;
+  }
+};
+
+TEST_F(FenceTest, OnlyTheHolderOfTheLeaseWrites) {
+  EXPECT_EQ(WhatCameOf(Do(near_, By("old", Create("a")))), "ok a");
+  EXPECT_EQ(WhatCameOf(Do(far_, By("new", Create("b")))), "409 Conflict");
+  EXPECT_EQ(WhatCameOf(Do(far_, By("", Create("b")))), "409 Conflict");
+  ASSERT_EQ(WhatCameOf(Do(far_, By("new", Lease(Verb::kPatch, "new")))), "ok kube-scheduler")
+      << "the Lease itself must change hands";
+  EXPECT_EQ(WhatCameOf(Do(near_, By("old", Create("b")))), "409 Conflict");
+  EXPECT_EQ(WhatCameOf(Do(near_, By("old", Patch("a", R"({"data":{"n":"1"}})")))), "409 Conflict");
+  EXPECT_EQ(WhatCameOf(Do(near_, By("old", Make(Verb::kDelete, "ConfigMap", "default", "a")))),
+            "409 Conflict");
+  EXPECT_EQ(WhatCameOf(Do(near_, By("new", Patch("a", R"({"data":{"n":"1"}})")))), "ok a");
+  EXPECT_EQ(WhatCameOf(Do(near_, Make(Verb::kGet, "ConfigMap", "default", "a"))), "ok a");
+}
+
+// The Lease changes hands between the check of the slow server and its transaction.
+TEST_F(FenceTest, AWriteDoesNotOvertakeTheChangeOfTheLease) {
+  int accepted = 0;
+  for (int round = 0; round < 12; ++round) {
+    const std::string mine = StrCat("h", round);
+    ASSERT_EQ(WhatCameOf(Do(near_, Lease(Verb::kPatch, mine))), "ok kube-scheduler");
+    auto write = Begin(far_, By(mine, Create(StrCat("w", round))));
+    Step(round);
+    const Response taken = Do(near_, Lease(Verb::kPatch, StrCat("next", round)));
+    WaitUntil([&] { return write->has_value(); });
+    if ((*write)->failure) {
+      EXPECT_EQ(WhatCameOf(**write), "409 Conflict");
+      continue;
+    }
+    ++accepted;
+    EXPECT_LT((*write)->object->resource_version(), taken.object->resource_version());
+  }
+  EXPECT_LT(accepted, 12);
+}
+
+// A renewal in between is not a reason to refuse.
+TEST_F(FenceTest, RenewalsDoNotDisturbWrites) {
+  for (int round = 0; round < 12; ++round) {
+    auto create = Begin(far_, By("old", Create(StrCat("w", round))));
+    Step(round);
+    Request renewal = Lease(Verb::kPatch, "old");
+    renewal.text = StrCat(R"({"metadata":{"annotations":{"round":")", round, R"("}}})");
+    EXPECT_EQ(WhatCameOf(Do(near_, std::move(renewal))), "ok kube-scheduler");
+    WaitUntil([&] { return create->has_value(); });
+    EXPECT_EQ(WhatCameOf(**create), StrCat("ok w", round));
+  }
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver
