@@ -9,11 +9,14 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import ROOT, free_port, skip_without_containers
+from cluster import ROOT, SKIP, free_port, skip_without_containers
+from etcd import find_etcd
 
 FILES = ("c", "cpp", "cmake", "yaml")
 # What each guide's commands print.
-EXPECTED = {"write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "write-a-driver-in-c": ("rolling.handover", "0 failed"),
+EXPECTED = {"run-on-etcd": ("one CA", "\n42\n", "\n43\n", "stopped"),
+            "replace-kube-apiserver": ("42 example.com/keep\n", "43 example.com/keep\n", "stopped"),
+            "write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "write-a-driver-in-c": ("rolling.handover", "0 failed"),
             "backup-and-restore": ("intact: backup of", "restored ", "the store before is now", "\n42", "nothing to repair"),
             "use-device-metadata": (
                 "-device vfio-pci,host=0000:81:00.1\n"
@@ -24,11 +27,17 @@ EXPECTED = {"write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "wri
 
 def main():
     guide = sys.argv[2]
-    if guide not in ("write-a-driver-in-c", "backup-and-restore"):
+    if guide in ("run-on-etcd", "replace-kube-apiserver"):
+        find_etcd()
+    elif guide not in ("write-a-driver-in-c", "backup-and-restore"):
         skip_without_containers()
+    if guide == "replace-kube-apiserver" and not (ROOT / "build/peers/interop/kube/kube-apiserver").exists():
+        print("skipped: kube-apiserver is not built; run ./dev peers kube")
+        raise SystemExit(SKIP)
     text = (ROOT / f"docs/guides/{guide}.md").read_text()
     work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-guide-"))
-    environment = dict(os.environ, BUILD=sys.argv[1], WORK=str(work), PORT=str(free_port()), NODE_PORT=str(free_port()))
+    environment = dict(os.environ, BUILD=sys.argv[1], WORK=str(work), PORT=str(free_port()), NODE_PORT=str(free_port()),
+                       ETCD_PORT=str(free_port()), PEER_PORT=str(free_port()))
     environment.pop("KUBECONFIG", None)
     script = "set -eu\n"
     for language, name, body in re.findall(r"^```(\w+) (\S+)\n(.*?)^```$", text, re.S | re.M):
@@ -44,7 +53,7 @@ def main():
         for expected in EXPECTED[guide]:
             assert expected in result.stdout, result.stdout[-2000:]
     finally:
-        for name in ("driver.pid", "up.pid"):
+        for name in ("scheduler.pid", "controllers.pid", "driver.pid", "up.pid", "etcd.pid"):
             if (work / name).exists():
                 pid = int((work / name).read_text())
                 try:
