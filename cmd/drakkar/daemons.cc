@@ -26,6 +26,17 @@ constexpr std::int64_t kPodPidsLimit = 4'096;
 constexpr std::int64_t kMaxFlagBytes = std::int64_t{1} << 40;
 constexpr Logger kLog("drakkar");
 
+// The path of the socket; empty if none is given.
+Result<std::string> ReadRuntimeEndpoint(const std::string& text) {
+  constexpr std::string_view kScheme = "unix://";
+  if (text.empty() || text.starts_with('/')) return text;
+  if (text.starts_with(kScheme) && text.substr(kScheme.size()).starts_with('/')) {
+    return text.substr(kScheme.size());
+  }
+  return InvalidArgument(
+      StrCat("--container-runtime-endpoint must be unix:///PATH, not ", Quote(text)));
+}
+
 cli::Flag DataDirectoryFlag() {
   return {.name = "data-dir",
           .help = "Data directory.",
@@ -325,6 +336,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler),
                                     std::move(*scheduler_status)));
   if (arguments.Bool("node")) {
+    const Result<std::string> runtime_socket =
+        ReadRuntimeEndpoint(arguments.Text("container-runtime-endpoint"));
+    if (!runtime_socket.ok()) return Fail(console, runtime_socket.error());
     const std::string node_name = arguments.Text("node-name");
     Result<apiserver::Pki::Source> serving = server->pki().ServerSource(
         "system:node:" + node_name, {node_name, "localhost"}, {arguments.Text("address")});
@@ -338,6 +352,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .data_dir = data_dir,
                                   .root_dir = RootDirectory(arguments),
                                   .runtime = arguments.Text("runtime"),
+                                  .runtime_endpoint = *runtime_socket,
+                                  .runtime_endpoint = *runtime_socket,
                                   .pod_pids_limit = *pids_limit,
                                   .seccomp_default = arguments.Bool("seccomp-default"),
                                   .beside_api_server = true,
@@ -518,6 +534,10 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   if (!settings->resolv_conf.empty() && arguments.Text("resolv-conf").empty()) {
     network->dns.resolv_conf = settings->resolv_conf;
   }
+  const Result<std::string> runtime_socket = ReadRuntimeEndpoint(
+      arguments.Has("container-runtime-endpoint") ? arguments.Text("container-runtime-endpoint")
+                                                  : settings->runtime_endpoint);
+  if (!runtime_socket.ok()) return Fail(console, runtime_socket.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeNodePart(
@@ -581,6 +601,16 @@ cli::Flag RuntimeFlag() {
   return {.name = "runtime",
           .help = "Container runtime: runc, crun or a path. Defaults to the one that is installed.",
           .placeholder = "NAME"};
+}
+
+cli::Flag RuntimeEndpointFlag() {
+  return {.name = "container-runtime-endpoint",
+          .help =
+              "Socket of a container runtime with CRI, unix:///run/containerd/containerd.sock. "
+              "It then pulls images and connects pods to their network; --runtime and the "
+              "flags of networks and registries have no effect. Defaults to the built-in "
+              "runtime.",
+          .placeholder = "SOCKET"};
 }
 
 cli::Flag PidsLimitFlag() {
@@ -671,6 +701,7 @@ void AddDaemonCommands(cli::App& app) {
                  .help = "KubeSchedulerConfiguration file.",
                  .placeholder = "FILE"},
                 RuntimeFlag(),
+                RuntimeEndpointFlag(),
                 PidsLimitFlag(),
                 SeccompDefaultFlag(),
                 RootDirectoryFlag(),
@@ -751,6 +782,7 @@ void AddDaemonCommands(cli::App& app) {
                            .help = "Private key of that certificate.",
                            .placeholder = "FILE"},
                           RuntimeFlag(),
+                          RuntimeEndpointFlag(),
                           PidsLimitFlag(),
                           SeccompDefaultFlag(),
                           RootDirectoryFlag(),

@@ -14,6 +14,7 @@ namespace drakkar::cmd {
 struct KubeletSettings {
   std::string feature_gates;                   // from the file; flags take precedence
   std::optional<std::int64_t> pod_pids_limit;  // from the file, like all below
+  std::string runtime_endpoint;
   bool seccomp_default = false;
   std::vector<std::string> cluster_dns;
   std::string cluster_domain;

@@ -205,7 +205,7 @@ constexpr Field kFields[] = {
     {"tracing.endpoint", Type::kText},
     {"tracing.samplingRatePerMillion", Type::kInt32},
     {"localStorageCapacityIsolation", Type::kBool},
-    {"containerRuntimeEndpoint", Type::kText},
+    {"containerRuntimeEndpoint", Type::kText, true},
     {"imageServiceEndpoint", Type::kText},
     {"failCgroupV1", Type::kBool},
     {"userNamespaces", Type::kObject},

@@ -23,6 +23,8 @@
 #include "node/pods/service_variables.h"
 #include "node/pods/volume_host.h"
 #include "node/probes/loop_prober.h"
+#include "node/runtime/cri/cri_runtime.h"
+#include "node/runtime/cri/http_stream_dialer.h"
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
 #include "node/runtime/registry/image_puller.h"
@@ -126,39 +128,11 @@ class NodeState {
     if (auto logs = MakeFileWatcher(loop_, {.reports_writes = true}); logs.ok()) {
       log_watcher_ = std::move(*logs);
     }
-    network_ = std::make_unique<NodeNetwork>(loop_, *watcher_, options_.network, options_.data_dir);
-    network_->Start();
-    runtime_ = node::MakeOciRuntime(
-        loop_, workers_, files, RealRandom(), images_,
-        {.root = JoinPath(options_.data_dir, "runtime"),
-         .runtime = options_.runtime,
-         .network = network_->network(),
-         .log = [](const std::string& line) { kLog.Info(line); },
-         .pull =
-             [this](node::PullRequest request, node::RuntimeCallback<node::Image> done) {
-               Pull(std::move(request), std::move(done));
-             }});
-    nri_ = std::make_unique<node::NriServer>(
-        node::NriServer::Options{.loop = loop_,
-                                 .socket_path = NriSocketPath(options_.data_dir),
-                                 .runtime_version = DRAKKAR_VERSION});
-    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
-    nri_->SetObjects(
-        [this] {
-          std::vector<rpc::NriPodSandbox> pods;
-          for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
-            pods.push_back(node::DescribeSandbox(sandbox));
-          }
-          return pods;
-        },
-        [this] {
-          std::vector<rpc::NriContainer> containers;
-          for (const node::ContainerStatus& status : runtime_->ListContainers()) {
-            containers.push_back(node::DescribeContainer(status));
-          }
-          return containers;
-        });
-    RETURN_IF_ERROR(nri_->Start());
+    if (options_.runtime_endpoint.empty()) {
+      RETURN_IF_ERROR(OpenEmbeddedRuntime());
+    } else {
+      OpenCriRuntime();
+    }
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};
     facts.runtime_version = "drakkar://" DRAKKAR_VERSION;
@@ -190,7 +164,7 @@ class NodeState {
                 ? node::Variables()
                 : node::ApiServerVariables(options_.pod_api_host, options_.api_port),
         .dns = options_.network.dns,
-        .network = network_->network(),
+        .network = network_ != nullptr ? network_->network() : nullptr,
         .port = options_.port,
         .pod_pids_limit = options_.pod_pids_limit,
         .seccomp_default = options_.seccomp_default,
@@ -198,6 +172,64 @@ class NodeState {
         .prober = &prober_,
     });
     return Ok();
+  }
+
+  Result<void> OpenEmbeddedRuntime() {
+    network_ = std::make_unique<NodeNetwork>(loop_, *watcher_, options_.network, options_.data_dir);
+    network_->Start();
+    runtime_ = node::MakeOciRuntime(
+        loop_, workers_, RealFileSystem(), RealRandom(), images_,
+        {.root = JoinPath(options_.data_dir, "runtime"),
+         .runtime = options_.runtime,
+         .network = network_->network(),
+         .log = [](const std::string& line) { kLog.Info(line); },
+         .pull =
+             [this](node::PullRequest request, node::RuntimeCallback<node::Image> done) {
+               Pull(std::move(request), std::move(done));
+             }});
+    nri_ = std::make_unique<node::NriServer>(
+        node::NriServer::Options{.loop = loop_,
+                                 .socket_path = NriSocketPath(options_.data_dir),
+                                 .runtime_version = DRAKKAR_VERSION});
+    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
+    nri_->SetObjects(
+        [this] {
+          std::vector<rpc::NriPodSandbox> pods;
+          for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
+            pods.push_back(node::DescribeSandbox(sandbox));
+          }
+          return pods;
+        },
+        [this] {
+          std::vector<rpc::NriContainer> containers;
+          for (const node::ContainerStatus& status : runtime_->ListContainers()) {
+            containers.push_back(node::DescribeContainer(status));
+          }
+          return containers;
+        });
+    RETURN_IF_ERROR(nri_->Start());
+    return Ok();
+  }
+
+  // The runtime connects pods to their network, and has its own NRI.
+  void OpenCriRuntime() {
+    auto cgroups = node::Cgroups::Detect(RealFileSystem());
+    if (!cgroups.ok()) kLog.Warning("pods have no limits", {{"err", cgroups.error().message}});
+    runtime_ = node::MakeCriRuntime(
+        {.loop = loop_,
+         .transport = *transport_,
+         .files = RealFileSystem(),
+         .socket_path = options_.runtime_endpoint,
+         .reported_path = JoinPath(options_.data_dir, "runtime/reported-exits"),
+         .dial = node::MakeHttpStreamDialer(loop_),
+         .cgroups = cgroups.ok() ? std::optional<node::Cgroups>(*cgroups) : std::nullopt,
+         .credentials =
+             [this](const std::string& image) {
+               auto reference = node::ParseImageReference(image);
+               return reference.ok() ? registries_.CredentialsOf(reference->host)
+                                     : std::vector<node::RegistryCredential>();
+             },
+         .log = [](const std::string& line) { kLog.Info(line); }});
   }
 
   // The pod's credentials first, then the node's own.

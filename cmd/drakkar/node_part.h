@@ -23,6 +23,7 @@ struct NodeOptions {
   std::string data_dir;  // images, containers
   std::string root_dir;  // the kubelet's root directory: plugins, their registry, the checkpoint
   std::string runtime;   // "runc", "crun" or empty
+  std::string runtime_endpoint;     // socket of a CRI runtime; empty: the embedded one
   std::int64_t pod_pids_limit = 0;  // per pod; 0 means no limit
   bool seccomp_default = false;     // RuntimeDefault for containers without a profile
   bool beside_api_server = false;  // the API server in this process keeps running if the node fails
@@ -47,7 +48,7 @@ std::string CdiDirectory(const std::string& data_dir);
 std::string NodeLockPath(const std::string& data_dir);
 std::string NriSocketPath(const std::string& data_dir);
 
-// The node agent with the embedded runtime, on its own loop. Stopping it leaves containers running;
+// The node agent with its runtime, on its own loop. Stopping it leaves containers running;
 // the next start adopts them.
 std::unique_ptr<Part> MakeNodePart(NodeOptions options);
 

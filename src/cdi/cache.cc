@@ -180,6 +180,11 @@ Result<ContainerEdits> Cache::Resolve(const std::vector<std::string>& ids) {
   return edits;
 }
 
+std::string Cache::FileOf(const std::string& id) const {
+  const auto found = devices_.find(id);
+  return found == devices_.end() || found->second.conflicted ? "" : found->second.file->path;
+}
+
 std::vector<std::string> Cache::ListDevices() const {
   std::vector<std::string> ids;
   for (const auto& [id, entry] : devices_) {

@@ -43,6 +43,8 @@ class Cache {
   Result<ContainerEdits> Resolve(const std::vector<std::string>& ids);
 
   std::vector<std::string> ListDevices() const;  // qualified, sorted
+  // The file that defines a device, as of the last scan; empty if it is unknown.
+  std::string FileOf(const std::string& id) const;
   // By file, or by directory if that cannot be listed. A missing directory is not an error.
   const std::map<std::string, std::vector<std::string>>& errors() const { return errors_; }
 

@@ -46,6 +46,7 @@ struct NodeAgent::Parts {
   explicit Parts(const Options& options)
       : loop(options.loop),
         network(options.network),
+        runtime(options.runtime),
         wiper(options.loop, options.random, options.client, options.node_name),
         store(
             options.transport,
@@ -141,6 +142,7 @@ struct NodeAgent::Parts {
               .labels = options.labels,
               .agent_port = options.port,
               .not_ready_reason = [this] { return NotReadyReason(); },
+              .runtime_version = [this] { return runtime.RuntimeVersion(); },
               .shared_network_reason = [this] { return SharedNetworkReason(); }}),
         forgotten(options.loop, options.random, options.client, options.node_name,
                   [this](const ForgottenDrivers::Change& change) { Forget(change); }) {}
@@ -229,7 +231,9 @@ struct NodeAgent::Parts {
   }
 
   std::optional<std::string> NotReadyReason() const {
-    if (not_ready || network == nullptr) return not_ready;
+    if (not_ready) return not_ready;
+    if (std::string why = runtime.WhyNotReady(); !why.empty()) return why;
+    if (network == nullptr) return std::nullopt;
     const PodNetworkState state = network->State();
     if (state.mode != PodNetworkMode::kNotReady) return std::nullopt;
     return DescribeNotReady(state);
@@ -256,6 +260,7 @@ struct NodeAgent::Parts {
 
   EventLoop& loop;
   PodNetwork* const network;
+  const Runtime& runtime;
   std::optional<std::string> not_ready = "container runtime is not open yet";
   std::optional<NodeFeatures> features;  // once the runtime is open
   std::unique_ptr<PodManager> pods;

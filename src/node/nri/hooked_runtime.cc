@@ -19,6 +19,9 @@ class HookedRuntime final : public Runtime {
 
   void Open(RuntimeCallback<void> done) override { beneath_->Open(std::move(done)); }
   features::RuntimeFeatures Features() const override { return beneath_->Features(); }
+  std::vector<std::string> CdiDirectories() const override { return beneath_->CdiDirectories(); }
+  std::string WhyNotReady() const override { return beneath_->WhyNotReady(); }
+  std::string RuntimeVersion() const override { return beneath_->RuntimeVersion(); }
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {
     // Nothing waits for the hooks of a stop.
     beneath_->OnExit([this, listener = std::move(listener)](const ContainerStatus& status) {
@@ -128,6 +131,11 @@ class HookedRuntime final : public Runtime {
                                                  const StreamOptions& options,
                                                  ProcessStreams::Events& events) override {
     return beneath_->Attach(id, options, events);
+  }
+  Result<std::unique_ptr<PortConnection>> ConnectPort(const std::string& sandbox_id,
+                                                      std::uint16_t port,
+                                                      PortConnection::Events& events) override {
+    return beneath_->ConnectPort(sandbox_id, port, events);
   }
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override {
     beneath_->ReopenLog(id, std::move(done));

@@ -353,10 +353,38 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   return config;
 }
 
-Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
-                      const std::vector<std::string>& ids, ContainerConfig& config) {
+namespace {
+
+// /var/run is a link to /run.
+std::string_view RealRun(std::string_view path) {
+  constexpr std::string_view kVar = "/var";
+  return path.starts_with("/var/run/") ? path.substr(kVar.size()) : path;
+}
+
+// Moves the devices that the runtime can resolve from `ids` to the configuration.
+void LeaveToRuntime(const cdi::Cache& cache, const std::vector<std::string>& directories,
+                    std::vector<std::string>& ids, ContainerConfig& config) {
+  std::erase_if(ids, [&](const std::string& id) {
+    const std::string directory = DirectoryName(cache.FileOf(id));
+    const bool readable = std::ranges::any_of(
+        directories, [&](const std::string& each) { return RealRun(each) == RealRun(directory); });
+    if (readable) config.cdi_devices.push_back(id);
+    return readable;
+  });
+}
+
+}  // namespace
+
+Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, std::vector<std::string> ids,
+                      ContainerConfig& config,
+                      const std::vector<std::string>& runtime_directories) {
   if (ids.empty()) return Ok();
-  ASSIGN_OR_RETURN(const cdi::ContainerEdits edits, cache.Resolve(ids));
+  ASSIGN_OR_RETURN(cdi::ContainerEdits edits, cache.Resolve(ids));
+  if (!runtime_directories.empty()) {
+    LeaveToRuntime(cache, runtime_directories, ids, config);
+    if (ids.empty()) return Ok();
+    ASSIGN_OR_RETURN(edits, cache.Resolve(ids));
+  }
   // CDI edits are applied to an empty plan and then merged into the configuration, because a plan
   // cannot express all properties of its mounts.
   cdi::ContainerPlan plan;

@@ -52,9 +52,11 @@ struct ContainerConfigInput {
 // Everything except CDI. $(VAR) references in command and arguments are expanded.
 Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input);
 
-// Adds the edits of the CDI devices: variables, mounts, device nodes, hooks, groups.
-Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
-                      const std::vector<std::string>& ids, ContainerConfig& config);
+// Adds the edits of the CDI devices: variables, mounts, device nodes, hooks, groups. Devices whose
+// spec is in one of `runtime_directories` are left to the runtime.
+Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, std::vector<std::string> ids,
+                      ContainerConfig& config,
+                      const std::vector<std::string>& runtime_directories = {});
 
 // Why this node cannot isolate the pod as its spec asks, for the pod's status; nothing if it can.
 // Such a pod must not run: it would be less confined than its author believes.

@@ -323,6 +323,17 @@ TEST(ContainerConfig, CdiEditsOverrideTheContainersOwnSettings) {
   EXPECT_EQ(config.devices[0].permissions, "r");
   EXPECT_EQ(config.devices[0].minor, 3);
   ASSERT_EQ(config.hooks.size(), 1u);
+  // A runtime that reads the directory resolves the device itself.
+  ContainerConfig by_name;
+  ASSERT_TRUE(
+      ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=d"}, by_name, {"/etc/cdi", "/cdi"}).ok());
+  EXPECT_THAT(by_name.cdi_devices, ::testing::ElementsAre("v.com/c=d"));
+  EXPECT_TRUE(by_name.devices.empty());
+  ContainerConfig applied_here;
+  ASSERT_TRUE(
+      ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=d"}, applied_here, {"/etc/cdi"}).ok());
+  EXPECT_TRUE(applied_here.cdi_devices.empty());
+  EXPECT_EQ(applied_here.devices.size(), 1u);
   auto missing = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=none"}, config);
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message, HasSubstr("unresolvable CDI devices v.com/c=none"));

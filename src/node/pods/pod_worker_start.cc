@@ -378,7 +378,8 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                            .seccomp_default = context_.seccomp_default,
                            .environment = std::move(environment),
                            .mounts = std::move(mounts)}));
-  RETURN_IF_ERROR(ApplyCdi(context_.cdi, context_.device_probe, devices, config));
+  RETURN_IF_ERROR(ApplyCdi(context_.cdi, context_.device_probe, devices, config,
+                           context_.runtime.CdiDirectories()));
   if (const std::string target(spec["targetContainerName"].str()); !target.empty()) {
     // An ephemeral container with a target shares the target's process namespace, so the target
     // must be running.

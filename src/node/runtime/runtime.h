@@ -11,6 +11,7 @@
 #include "base/env/clock.h"
 #include "base/result/result.h"
 #include "features/framework/runtime_features.h"
+#include "node/runtime/port_connection.h"
 #include "node/runtime/runtime_config.h"
 
 namespace drakkar::node {
@@ -150,6 +151,15 @@ class Runtime {
   virtual void Open(RuntimeCallback<void> done) = 0;
   // Optional features; valid once it is open.
   virtual features::RuntimeFeatures Features() const { return {}; }
+  // The directories of CDI specs that the runtime reads itself: devices that they define may be
+  // passed by name (ContainerConfig::cdi_devices). The caller applies all others.
+  virtual std::vector<std::string> CdiDirectories() const { return {}; }
+  // Why no containers can be started at the moment, for the node's Ready condition; empty if they
+  // can.
+  virtual std::string WhyNotReady() const { return {}; }
+  // The name and version of a runtime with its own process, "containerd://1.6.20"; otherwise, and
+  // before it is open, empty.
+  virtual std::string RuntimeVersion() const { return {}; }
   // Sets the only listener. It is called on the loop with the status of a container that just
   // exited.
   virtual void OnExit(std::function<void(const ContainerStatus&)> listener) = 0;
@@ -191,6 +201,11 @@ class Runtime {
   virtual Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id,
                                                          const StreamOptions& options,
                                                          ProcessStreams::Events& events) = 0;
+  // Connects to a port of a pod, as a process in the pod would to its own host. Events are never
+  // delivered inside the call; `events` must outlive the returned object.
+  virtual Result<std::unique_ptr<PortConnection>> ConnectPort(const std::string& sandbox_id,
+                                                              std::uint16_t port,
+                                                              PortConnection::Events& events) = 0;
   // After the log file was renamed: continues in a new file under the old name.
   virtual void ReopenLog(const std::string& id, RuntimeCallback<void> done) = 0;
 

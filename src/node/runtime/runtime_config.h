@@ -149,6 +149,8 @@ struct ContainerConfig {
   std::vector<EnvironmentVariable> environment;  // later entries win, over the image's too
   std::vector<Mount> mounts;
   std::vector<DeviceNode> devices;
+  // CDI devices that the runtime resolves itself; see Runtime::CdiDirectories.
+  std::vector<std::string> cdi_devices;
   std::vector<CgroupDeviceRule> device_rules;
   std::vector<Hook> hooks;
   CgroupResources resources;

@@ -20,8 +20,13 @@ class RuntimeContract : public ::testing::TestWithParam<const char*> {
       harness_ = MakeHollowHarness();
       return;
     }
+    if (std::string_view(GetParam()) == "cri" || std::string_view(GetParam()) == "cri_polled") {
+      harness_ = MakeCriHarness(std::string_view(GetParam()) == "cri");
+      return;
+    }
     std::string why;
-    harness_ = MakeOciHarness(why);
+    harness_ =
+        std::string_view(GetParam()) == "oci" ? MakeOciHarness(why) : MakeContainerdHarness(why);
     if (!harness_) GTEST_SKIP() << "no real containers here: " << why;
   }
 
@@ -89,6 +94,10 @@ class RuntimeContract : public ::testing::TestWithParam<const char*> {
       if (found.ok()) status = *found;
     });
     return status;
+  }
+  // Lets a little time pass.
+  void Pause() {
+    harness_->WaitUntil([looks = 0]() mutable { return ++looks > 3; });
   }
   bool WaitForExit(const std::string& id) {
     return harness_->WaitUntil([&] {
@@ -339,6 +348,58 @@ TEST_P(RuntimeContract, ConnectsStreamsToACommandInARunningContainer) {
   });
 }
 
+// Collects what a port sends.
+class PortListener final : public PortConnection::Events {
+ public:
+  void OnPortData(std::string_view bytes) override { received += bytes; }
+  void OnPortDrained() override {}
+  void OnPortEnd(Result<void> result) override {
+    error = result.ok() ? "" : result.error().message;
+    ended = true;
+  }
+  std::string received, error;
+  bool ended = false;
+};
+
+TEST_P(RuntimeContract, ReachesAPortOfAPod) {
+  const std::string sandbox = Sandbox();
+  const std::uint16_t port = harness_->EchoPort();
+  ContainerConfig config = harness_->ConfigFor(Program::kRunsUntilStopped);
+  if (harness_->has_real_processes()) {
+    config.command = {"/bin/sh", "-c",
+                      StrCat("while true; do nc -l -s 127.0.0.1 -p ", port, " -e cat; done")};
+  }
+  auto id = Create(sandbox, config);
+  ASSERT_TRUE(id.ok()) << id.error().message;
+  ASSERT_TRUE(Start(*id).ok());
+  const std::string text(100'000, 'x');
+  PortListener listener;
+  std::unique_ptr<PortConnection> connection;
+  // Until the server listens, connections are refused.
+  for (int i = 0; i < 500 && listener.received.empty(); ++i) {
+    listener = {};
+    harness_->OnLoop([&](Runtime& runtime) {
+      auto connected = runtime.ConnectPort(sandbox, port, listener);
+      ASSERT_TRUE(connected.ok()) << connected.error().message;
+      EXPECT_FALSE(listener.ended) << "nothing from within the call";
+      connection = std::move(*connected);
+      connection->Write(text);
+    });
+    harness_->WaitUntil([&] { return listener.ended || listener.received.size() == text.size(); });
+    if (!listener.received.empty()) break;
+    harness_->OnLoop([&](Runtime&) { connection.reset(); });
+    Pause();
+  }
+  EXPECT_EQ(listener.received, text) << listener.error;
+  harness_->OnLoop([&](Runtime&) { connection->FinishWriting(); });
+  EXPECT_TRUE(harness_->WaitUntil([&] { return listener.ended; }));
+  EXPECT_EQ(listener.error, "");
+  harness_->OnLoop([&](Runtime&) { connection.reset(); });
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  harness_->OnLoop(
+      [&](Runtime& runtime) { EXPECT_FALSE(runtime.ConnectPort(sandbox, port, listener).ok()); });
+}
+
 TEST_P(RuntimeContract, SaysHowToImportAMissingImage) {
   const std::string sandbox = Sandbox();
   ContainerConfig config = harness_->ConfigFor(Program::kPrintsAndExits3);
@@ -346,7 +407,7 @@ TEST_P(RuntimeContract, SaysHowToImportAMissingImage) {
   auto id = Create(sandbox, config);
   ASSERT_FALSE(id.ok());
   EXPECT_EQ(id.error().code, ErrorCode::kNotFound);
-  EXPECT_THAT(id.error().message, HasSubstr("drakkar image import"));
+  EXPECT_THAT(id.error().message, HasSubstr(harness_->import_hint()));
   harness_->OnLoop([&](Runtime& runtime) { EXPECT_THAT(runtime.ListContainers(), IsEmpty()); });
   ASSERT_TRUE(RemoveSandbox(sandbox).ok());
   EXPECT_THAT(harness_->Leftovers(), IsEmpty());
@@ -359,7 +420,7 @@ TEST_P(RuntimeContract, KnowsAnImageByEveryFormOfItsName) {
       EXPECT_TRUE(runtime.ImageStatus(name).ok()) << name;
     }
     EXPECT_FALSE(runtime.ImageStatus("busybox:other").ok());
-    EXPECT_THAT(runtime.ListImages(), SizeIs(1));
+    EXPECT_THAT(runtime.ListImages(), SizeIs(harness_->image_count()));
   });
 }
 
@@ -382,7 +443,36 @@ TEST_P(RuntimeContract, StoppingASandboxKillsItsContainersAndRefusesNewOnes) {
   EXPECT_THAT(harness_->Leftovers(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RuntimeContract, ::testing::Values("hollow", "oci"),
+TEST_P(RuntimeContract, SurvivesARestartOfTheRuntimesOwnProcess) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kEndsWhenTold);
+  const ContainerStatus before = Status(id);
+  if (!harness_->RestartRuntime()) {
+    ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+    GTEST_SKIP() << "its runtime is no process of its own";
+  }
+  // Until the new process answers, calls fail.
+  bool answered = false;
+  for (int i = 0; i < 1000 && !answered; ++i) {
+    Pause();
+    auto done =
+        Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> callback) {
+          runtime.ExecSync(id, {"/bin/true"}, std::chrono::seconds(20), std::move(callback));
+        });
+    answered = done.ok();
+  }
+  ASSERT_TRUE(answered);
+  EXPECT_EQ(Status(id).pid, before.pid);
+  EXPECT_EQ(ExitsOf(id), 0u);
+  harness_->LetItEnd(id);
+  ASSERT_TRUE(WaitForExit(id));
+  EXPECT_EQ(Status(id).exit_code, 7);
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RuntimeContract,
+                         ::testing::Values("hollow", "oci", "cri", "cri_polled", "containerd"),
                          [](const auto& kind) { return std::string(kind.param); });
 
 }  // namespace

@@ -93,7 +93,8 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   info["bootID"] = facts.boot_id;
   info["kernelVersion"] = facts.kernel_version;
   info["osImage"] = facts.os_image;
-  info["containerRuntimeVersion"] = facts.runtime_version;
+  const std::string runtime = options_.runtime_version ? options_.runtime_version() : "";
+  info["containerRuntimeVersion"] = runtime.empty() ? facts.runtime_version : runtime;
   info["kubeletVersion"] = facts.agent_version;
   info["kubeProxyVersion"] = "";
   info["operatingSystem"] = "linux";

@@ -30,6 +30,8 @@ class NodeRegistrar {
     int agent_port = 10250;
     // Why the node is not ready; nothing if it is. Called at each sync.
     std::function<std::optional<std::string>()> not_ready_reason;
+    // The runtime's name and version; empty: as in `facts`.
+    std::function<std::string()> runtime_version;
     // Why pods share the host's network, for a condition; nothing if they do not.
     std::function<std::optional<std::string>()> shared_network_reason;
   };

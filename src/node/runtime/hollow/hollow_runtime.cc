@@ -50,6 +50,25 @@ class HollowStreams final : public ProcessStreams {
   Lifetime lifetime_;
 };
 
+// A server that echoes what it receives.
+class HollowPort final : public PortConnection {
+ public:
+  HollowPort(EventLoop& loop, Events& events) : loop_(loop), events_(events) {}
+  void Write(std::string_view bytes) override {
+    loop_.Post(lifetime_.Guard([this, text = std::string(bytes)] { events_.OnPortData(text); }));
+  }
+  std::size_t pending_bytes() const override { return 0; }
+  void FinishWriting() override {
+    loop_.Post(lifetime_.Guard([this] { events_.OnPortEnd(Ok()); }));
+  }
+  void SetReading(bool) override {}
+
+ private:
+  EventLoop& loop_;
+  Events& events_;
+  Lifetime lifetime_;
+};
+
 class HollowRuntime final : public Runtime {
  public:
   HollowRuntime(EventLoop& loop, HollowMachine& machine) : loop_(loop), machine_(machine) {}
@@ -291,6 +310,18 @@ class HollowRuntime final : public Runtime {
                                                  ProcessStreams::Events&) override {
     return Error{ErrorCode::kUnimplemented,
                  StrCat("container ", id, " is simulated: nothing to attach to")};
+  }
+
+  Result<std::unique_ptr<PortConnection>> ConnectPort(const std::string& sandbox_id,
+                                                      std::uint16_t port,
+                                                      PortConnection::Events& events) override {
+    if (auto error = Refuse("ConnectPort")) return *error;
+    const auto found = machine_.sandboxes.find(sandbox_id);
+    if (found == machine_.sandboxes.end() || found->second.state != SandboxState::kReady) {
+      return FailedPrecondition("the pod is not running");
+    }
+    if (port == machine_.closed_port) return Unavailable("connection refused");
+    return std::unique_ptr<PortConnection>(std::make_unique<HollowPort>(loop_, events));
   }
 
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override {

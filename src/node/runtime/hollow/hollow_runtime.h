@@ -47,6 +47,7 @@ struct HollowMachine {
   Duration start_takes{};
   // The addresses of pods that do not ask for the host's network; empty: they share it.
   std::vector<std::string> pod_ips;
+  std::uint16_t closed_port = 1;  // every other port of a pod echoes
   std::map<std::string, PodSandbox> sandboxes;
   std::map<std::string, PodSandboxConfig> sandbox_configs;
   std::map<std::string, HollowContainer> containers;

@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "node/runtime/oci/oci_spec.h"
+#include "node/runtime/oci/pod_port.h"
 
 namespace drakkar::node {
 namespace {
@@ -19,6 +20,17 @@ void OciRuntime::ExecSync(const std::string& id, std::vector<std::string> comman
   loop_.AssertInLoop();
   auto started = StartExec(id, command, timeout, done);
   if (!started.ok()) Answer(std::move(done), Result<ExecResult>(std::move(started).error()));
+}
+
+Result<std::unique_ptr<PortConnection>> OciRuntime::ConnectPort(const std::string& sandbox_id,
+                                                                std::uint16_t port,
+                                                                PortConnection::Events& events) {
+  loop_.AssertInLoop();
+  const auto sandbox = sandboxes_.find(sandbox_id);
+  if (sandbox == sandboxes_.end() || sandbox->second->record.phase != Phase::kRunning) {
+    return FailedPrecondition("the pod is not running");
+  }
+  return ConnectPodPort(loop_, workers_, sandbox->second->record.network_namespace, port, events);
 }
 
 void OciRuntime::ReopenLog(const std::string& id, RuntimeCallback<void> done) {

@@ -59,6 +59,9 @@ class OciRuntime final : public Runtime {
   Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id,
                                                  const StreamOptions& options,
                                                  ProcessStreams::Events& events) override;
+  Result<std::unique_ptr<PortConnection>> ConnectPort(const std::string& sandbox_id,
+                                                      std::uint16_t port,
+                                                      PortConnection::Events& events) override;
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override;
   Result<Image> ImageStatus(const std::string& name) const override;
   std::vector<Image> ListImages() const override;

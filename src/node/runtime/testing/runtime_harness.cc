@@ -24,6 +24,70 @@
 #include "node/runtime/testing/tar_writer.h"
 
 namespace drakkar::node {
+
+HollowProgram HollowProgramFor(const ContainerConfig& config) {
+  HollowProgram program;
+  const std::string& name = config.command.at(0);
+  if (name == "prints") {
+    program.runs_for = std::chrono::milliseconds(10);
+    program.exit_code = 3;
+  }
+  if (name == "ends") {
+    program.runs_for = std::chrono::hours(1);
+    program.exit_code = 7;
+  }
+  program.ignores_stop_signal = name == "ignores";
+  program.exec = [](const std::vector<std::string>&) { return ExecResult{5, "out\n", "err\n"}; };
+  return program;
+}
+
+ContainerConfig HollowConfigFor(RuntimeHarness::Program program) {
+  using Program = RuntimeHarness::Program;
+  ContainerConfig config;
+  config.name = "main";
+  config.image = "busybox";
+  config.command = {program == Program::kPrintsAndExits3    ? "prints"
+                    : program == Program::kRunsUntilStopped ? "runs"
+                    : program == Program::kEndsWhenTold     ? "ends"
+                                                            : "ignores"};
+  return config;
+}
+
+PodSandboxConfig HollowSandboxConfig(const std::string& uid) {
+  PodSandboxConfig config;
+  config.name = "pod";
+  config.namespace_name = "default";
+  config.uid = uid;
+  config.hostname = "pod-host";
+  config.log_directory = "/logs/" + uid;
+  return config;
+}
+
+ContainerConfig OciConfigFor(RuntimeHarness::Program program) {
+  using Program = RuntimeHarness::Program;
+  ContainerConfig config;
+  config.name = "main";
+  config.image = "busybox";
+  config.log_path = "main/0.log";
+  std::string script;
+  switch (program) {
+    case Program::kPrintsAndExits3:
+      script = "env; echo to-stderr >&2; exit 3";
+      break;
+    case Program::kRunsUntilStopped:
+      script = "trap 'exit 143' TERM; echo ready; while true; do sleep 0.02; done";
+      break;
+    case Program::kIgnoresStopSignal:
+      script = "trap '' TERM; echo ready; while true; do sleep 0.02; done";
+      break;
+    case Program::kEndsWhenTold:
+      script = "while [ ! -e /told ]; do sleep 0.01; done; echo ended; exit 7";
+      break;
+  }
+  config.command = {"/bin/sh", "-c", script};
+  return config;
+}
+
 namespace {
 
 class HollowHarness final : public RuntimeHarness {
@@ -33,44 +97,13 @@ class HollowHarness final : public RuntimeHarness {
     image.id = "sha256:" + std::string(64, 'a');
     image.names = {"docker.io/library/busybox:latest"};
     machine_.images.push_back(image);
-    machine_.program_of = [](const ContainerConfig& config) {
-      HollowProgram program;
-      const std::string& name = config.command.at(0);
-      if (name == "prints") {
-        program.runs_for = std::chrono::milliseconds(10);
-        program.exit_code = 3;
-      }
-      if (name == "ends") {
-        program.runs_for = std::chrono::hours(1);
-        program.exit_code = 7;
-      }
-      program.ignores_stop_signal = name == "ignores";
-      program.exec = [](const std::vector<std::string>&) {
-        return ExecResult{5, "out\n", "err\n"};
-      };
-      return program;
-    };
+    machine_.program_of = HollowProgramFor;
     StartAgent();
   }
 
-  ContainerConfig ConfigFor(Program program) override {
-    ContainerConfig config;
-    config.name = "main";
-    config.image = "busybox";
-    config.command = {program == Program::kPrintsAndExits3    ? "prints"
-                      : program == Program::kRunsUntilStopped ? "runs"
-                      : program == Program::kEndsWhenTold     ? "ends"
-                                                              : "ignores"};
-    return config;
-  }
+  ContainerConfig ConfigFor(Program program) override { return HollowConfigFor(program); }
   PodSandboxConfig SandboxConfig(const std::string& uid) override {
-    PodSandboxConfig config;
-    config.name = "pod";
-    config.namespace_name = "default";
-    config.uid = uid;
-    config.hostname = "pod-host";
-    config.log_directory = "/logs/" + uid;
-    return config;
+    return HollowSandboxConfig(uid);
   }
   void LetItEnd(const std::string&) override { loop_.Advance(std::chrono::hours(1)); }
   void OnLoop(std::function<void(Runtime&)> call) override { call(*runtime_); }
@@ -147,29 +180,7 @@ class OciHarness final : public RuntimeHarness {
     return OpenAgent();
   }
 
-  ContainerConfig ConfigFor(Program program) override {
-    ContainerConfig config;
-    config.name = "main";
-    config.image = "busybox";
-    config.log_path = "main/0.log";
-    std::string script;
-    switch (program) {
-      case Program::kPrintsAndExits3:
-        script = "env; echo to-stderr >&2; exit 3";
-        break;
-      case Program::kRunsUntilStopped:
-        script = "trap 'exit 143' TERM; echo ready; while true; do sleep 0.02; done";
-        break;
-      case Program::kIgnoresStopSignal:
-        script = "trap '' TERM; echo ready; while true; do sleep 0.02; done";
-        break;
-      case Program::kEndsWhenTold:
-        script = "while [ ! -e /told ]; do sleep 0.01; done; echo ended; exit 7";
-        break;
-    }
-    config.command = {"/bin/sh", "-c", script};
-    return config;
-  }
+  ContainerConfig ConfigFor(Program program) override { return OciConfigFor(program); }
   PodSandboxConfig SandboxConfig(const std::string& uid) override {
     PodSandboxConfig config;
     config.name = "pod";

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/env/file_system.h"
+#include "node/runtime/hollow/hollow_runtime.h"
 #include "node/runtime/runtime.h"
 
 namespace drakkar::node {
@@ -38,6 +41,15 @@ class RuntimeHarness {
   // What is wrongly left on the machine; empty if nothing is.
   virtual std::vector<std::string> Leftovers() = 0;
   virtual bool has_real_processes() const = 0;
+  // A port of the host that nothing else uses: pods of this test share its network.
+  std::uint16_t EchoPort() const {
+    return static_cast<std::uint16_t>(20'000 + ::getpid() % 10'000);
+  }
+  virtual std::size_t image_count() const { return 1; }
+  // How the error for a missing image says what to do.
+  virtual std::string import_hint() const { return "drakkar image import"; }
+  // Kills the runtime's own process, and starts it again. False where there is none.
+  virtual bool RestartRuntime() { return false; }
 };
 
 std::unique_ptr<RuntimeHarness> MakeHollowHarness();
@@ -45,6 +57,17 @@ std::unique_ptr<RuntimeHarness> MakeHollowHarness();
 std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why);
 // Everything the runtime and its images do with files goes through `files`, which must outlive it.
 std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why, FileSystem& files);
+
+// CRI with simulated containers, with or without events.
+std::unique_ptr<RuntimeHarness> MakeCriHarness(bool has_events);
+// CRI with a containerd of its own; null, with the reason in `why`, where there is none.
+std::unique_ptr<RuntimeHarness> MakeContainerdHarness(std::string& why);
+
+// The programs of the contract test: for simulated containers, and for those with a shell.
+HollowProgram HollowProgramFor(const ContainerConfig& config);
+ContainerConfig HollowConfigFor(RuntimeHarness::Program program);
+PodSandboxConfig HollowSandboxConfig(const std::string& uid);
+ContainerConfig OciConfigFor(RuntimeHarness::Program program);
 
 template <typename T>
 Result<T> Await(RuntimeHarness& harness, std::function<void(Runtime&, RuntimeCallback<T>)> call) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/exec/uv_loop.h"
+#include "base/exec/worker_pool.h"
+#include "node/runtime/port_connection.h"
+
+namespace drakkar::node {
+
+// How long a server in a pod may take to accept a connection.
+constexpr Duration kPortConnectTimeout = std::chrono::seconds(10);
+
+// Connects to a port on the loopback interface of a network namespace (a path; empty: the host's),
+// where servers that listen only there can be reached too. IPv4 first, then IPv6. The connection is
+// made by a worker, because entering a namespace concerns a whole thread.
+std::unique_ptr<PortConnection> ConnectPodPort(UvLoop& loop, WorkerPool& workers,
+                                               std::string network_namespace, std::uint16_t port,
+                                               PortConnection::Events& events);
+
+}  // namespace drakkar::node
