@@ -108,9 +108,10 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
     return std::make_unique<apiserver::PodLogProxy>(loop, tls, is_own);
   });
   auto open_streams = std::make_shared<apiserver::PodStreamProxy::Count>(0);
-  server_->AddProxy({"pods/exec", "pods/attach"}, [tls, is_own, open_streams](UvLoop& loop) {
-    return std::make_unique<apiserver::PodStreamProxy>(loop, tls, is_own, open_streams);
-  });
+  server_->AddProxy(
+      {"pods/exec", "pods/attach", "pods/portforward"}, [tls, is_own, open_streams](UvLoop& loop) {
+        return std::make_unique<apiserver::PodStreamProxy>(loop, tls, is_own, open_streams);
+      });
   server_->AddProxy({"nodes/proxy"}, [tls, is_own](UvLoop& loop) {
     return std::make_unique<apiserver::NodeProxy>(loop, tls, is_own);
   });

@@ -12,7 +12,9 @@
 #include "node/node_access.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
+#include "node/streaming/port_forward.h"
 #include "node/streaming/remote_command.h"
+#include "node/streaming/spdy_command.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::node {
@@ -60,6 +62,34 @@ Result<std::optional<std::int64_t>> Number(const net::Query& query, const char* 
     return InvalidArgument(StrCat(name, ": ", Quote(*text), " is not a number of at least 0"));
   }
   return number;
+}
+
+constexpr std::string_view kTooManySessions =
+    "too many exec, attach and port-forward sessions on this node; try again later";
+
+// Answers a request for SPDY that offers `protocol` among others.
+Result<std::unique_ptr<net::RawStream>> UpgradeToSpdy(const net::ServerRequest& request,
+                                                      std::string_view protocol,
+                                                      net::ResponseWriter& writer) {
+  if (!request.headers.HasToken("connection", "upgrade") ||
+      !net::EqualsIgnoreCase(request.headers.Get("upgrade"), "SPDY/3.1")) {
+    return InvalidArgument("Upgrade request required: WebSocket or SPDY/3.1");
+  }
+  bool offered = false;
+  std::string all;
+  for (const auto& [name, value] : request.headers) {
+    if (!net::EqualsIgnoreCase(name, "x-stream-protocol-version")) continue;
+    for (const std::string_view each : Split(value, ',')) {
+      offered |= Trim(each) == protocol;
+      all += StrCat(all.empty() ? "" : ", ", Trim(each));
+    }
+  }
+  if (!offered) {
+    return InvalidArgument(StrCat("unable to negotiate protocol: client supports [", all,
+                                  "], server supports [", protocol, "]"));
+  }
+  return writer.Upgrade(
+      {{"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", std::string(protocol)}});
 }
 
 bool Flag(const net::Query& query, const char* name) {
@@ -118,8 +148,10 @@ void NodeServer::Serve(const net::ServerRequest& request,
                        const std::shared_ptr<net::ResponseWriter>& writer) {
   const std::vector<std::string_view> parts = Split(request.path, '/');
   const bool is_command = parts.size() == 5 && (parts[1] == "exec" || parts[1] == "attach");
+  // A kubelet's path may end with the pod's uid.
+  const bool is_forward = (parts.size() == 4 || parts.size() == 5) && parts[1] == "portForward";
   if (request.method != net::Method::kGet &&
-      !(is_command && request.method == net::Method::kPost)) {
+      !((is_command || is_forward) && request.method == net::Method::kPost)) {
     return writer->Send(405, PlainText(), std::string("only GET is supported\n"));
   }
   if (request.path == "/healthz" || request.path == "/healthz/ping") {
@@ -154,6 +186,9 @@ void NodeServer::Serve(const net::ServerRequest& request,
   if (is_command) {
     return ServeCommand(request, parts[1], std::string(parts[2]), std::string(parts[3]),
                         std::string(parts[4]), *writer);
+  }
+  if (is_forward) {
+    return ServePortForward(request, std::string(parts[2]), std::string(parts[3]), *writer);
   }
   if (parts.size() == 5 && parts[1] == "containerLogs") {
     return SendLogs(request, std::string(parts[2]), std::string(parts[3]), std::string(parts[4]),
@@ -245,8 +280,27 @@ void NodeServer::ServeCommand(const net::ServerRequest& request, std::string_vie
   }
   // A kubelet's wording, because clients display it verbatim.
   if (id.empty()) return refuse(500, StrCat("container not found (", Quote(container), ")"));
-  if (commands_.size() >= kMaxRemoteCommands) {
-    return refuse(429, "too many exec and attach sessions on this node; try again later");
+  if (open_sessions() >= kMaxRemoteCommands) return refuse(429, std::string(kTooManySessions));
+  const std::uint64_t number = next_id_++;
+  const std::string what = is_exec ? "executing command" : "attaching to container";
+  auto start = [&runtime = options_.runtime, is_exec, id, command = std::move(command),
+                streams](ProcessStreams::Events& events) {
+    return is_exec ? runtime.Exec(id, command, streams, events)
+                   : runtime.Attach(id, streams, events);
+  };
+  if (!net::websocket::IsUpgrade(request.headers)) {
+    auto upgraded = UpgradeToSpdy(request, kSpdyCommandProtocol, writer);
+    if (!upgraded.ok()) return refuse(400, upgraded.error().message);
+    auto& spdy = spdy_commands_[number];
+    spdy = std::make_unique<SpdyCommand>(
+        SpdyCommand::Options{
+            .loop = options_.loop,
+            .streams = streams,
+            .what = what,
+            .starter = std::move(start),
+            .on_gone = lifetime_.Guard([this, number] { spdy_commands_.erase(number); })},
+        std::move(*upgraded));
+    return spdy->Start();
   }
   static constexpr std::string_view kProtocols[] = {net::websocket::kChannelProtocolV5,
                                                     net::websocket::kChannelProtocolV4};
@@ -254,20 +308,54 @@ void NodeServer::ServeCommand(const net::ServerRequest& request, std::string_vie
   if (!accepted.ok()) return refuse(400, accepted.error().message);
   Result<std::unique_ptr<net::RawStream>> upgraded = writer.Upgrade(accepted->headers);
   if (!upgraded.ok()) return refuse(400, upgraded.error().message);
-  const std::uint64_t number = next_id_++;
   auto& session = commands_[number];
   session = std::make_unique<RemoteCommand>(
       RemoteCommand::Options{
           .loop = options_.loop,
           .streams = streams,
           .protocol = accepted->protocol,
-          .what = is_exec ? "executing command" : "attaching to container",
+          .what = what,
           .on_gone = lifetime_.Guard([this, number] { commands_.erase(number); })},
       std::move(*upgraded));
-  session->Start([&](ProcessStreams::Events& events) {
-    return is_exec ? options_.runtime.Exec(id, std::move(command), streams, events)
-                   : options_.runtime.Attach(id, streams, events);
-  });
+  session->Start(start);
+}
+
+std::size_t NodeServer::open_sessions() const {
+  return commands_.size() + spdy_commands_.size() + port_forwards_.size();
+}
+
+void NodeServer::ServePortForward(const net::ServerRequest& request,
+                                  const std::string& namespace_name, const std::string& pod,
+                                  net::ResponseWriter& writer) {
+  auto refuse = [&](int status, std::string message) {
+    writer.Send(status, PlainText(), std::move(message));
+  };
+  const PodWorker* worker = options_.agent.pods().Find(StrCat(namespace_name, "/", pod));
+  if (worker == nullptr) return refuse(404, "pod does not exist");
+  const std::string uid = worker->uid();
+  if (open_sessions() >= kMaxRemoteCommands) return refuse(429, std::string(kTooManySessions));
+  auto upgraded = UpgradeToSpdy(request, kPortForwardProtocol, writer);
+  if (!upgraded.ok()) return refuse(400, upgraded.error().message);
+  const std::uint64_t number = next_id_++;
+  auto& session = port_forwards_[number];
+  session = std::make_unique<PortForward>(
+      PortForward::Options{
+          .loop = options_.loop,
+          .pod = StrCat(pod, "_", namespace_name),
+          // Looked up for each connection: the pod's sandbox may have been replaced.
+          .connect = [&runtime = options_.runtime, uid](std::uint16_t port,
+                                                        PortConnection::Events& events)
+              -> Result<std::unique_ptr<PortConnection>> {
+            for (const PodSandbox& sandbox : runtime.ListPodSandboxes()) {
+              if (sandbox.uid == uid && sandbox.state == SandboxState::kReady) {
+                return runtime.ConnectPort(sandbox.id, port, events);
+              }
+            }
+            return FailedPrecondition("the pod is not running");
+          },
+          .on_gone = lifetime_.Guard([this, number] { port_forwards_.erase(number); })},
+      std::move(*upgraded));
+  session->Start();
 }
 
 void NodeServer::Pump(std::uint64_t id) {

@@ -20,15 +20,17 @@ class Metrics;
 namespace drakkar::node {
 
 class NodeAgent;
+class PortForward;
 class RemoteCommand;
 class Runtime;
+class SpdyCommand;
 
 // The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /exec and /attach
-// with the same path over a WebSocket, /pods, /devices (health and holders), /drivers
-// (registrations and unreadable CDI specs), /metrics and /healthz. node_access.h lists the
-// permission each one needs. Pass it to a net::HttpServer whose TLS context requests client
-// certificates. Loop-bound; `agent` must be started. Bounds: kMaxLogStreams and kMaxRemoteCommands
-// at a time, kMaxPending bytes buffered for a slow reader.
+// with the same path over a WebSocket or SPDY, /portForward/{namespace}/{pod} over SPDY, /pods,
+// /devices (health and holders), /drivers (registrations and unreadable CDI specs), /metrics and
+// /healthz. node_access.h lists the permission each one needs. Pass it to a net::HttpServer whose
+// TLS context requests client certificates. Loop-bound; `agent` must be started. Bounds:
+// kMaxLogStreams and kMaxRemoteCommands at a time, kMaxPending bytes buffered for a slow reader.
 class NodeServer final : public net::RequestHandler {
  public:
   struct Options {
@@ -49,7 +51,7 @@ class NodeServer final : public net::RequestHandler {
         authorize;
   };
   static constexpr std::size_t kMaxLogStreams = 1'000;
-  static constexpr std::size_t kMaxRemoteCommands = 200;
+  static constexpr std::size_t kMaxRemoteCommands = 200;  // and port-forwards
   static constexpr std::size_t kMaxPending = 1 << 20;
   static constexpr Duration kFollowEvery = std::chrono::milliseconds(200);
   // Used with a watcher only to notice that the container has exited.
@@ -71,10 +73,15 @@ class NodeServer final : public net::RequestHandler {
   void ServeCommand(const net::ServerRequest& request, std::string_view verb,
                     const std::string& namespace_name, const std::string& pod,
                     const std::string& container, net::ResponseWriter& writer);
+  void ServePortForward(const net::ServerRequest& request, const std::string& namespace_name,
+                        const std::string& pod, net::ResponseWriter& writer);
+  std::size_t open_sessions() const;
 
   const Options options_;
   std::map<std::uint64_t, std::unique_ptr<Follower>> followers_;
   std::map<std::uint64_t, std::unique_ptr<RemoteCommand>> commands_;
+  std::map<std::uint64_t, std::unique_ptr<SpdyCommand>> spdy_commands_;
+  std::map<std::uint64_t, std::unique_ptr<PortForward>> port_forwards_;
   std::uint64_t next_id_ = 1;
   Lifetime lifetime_;
 };

@@ -2,6 +2,7 @@
 
 usage: kubectl_test.py DRAKKAR FOLDER [--core]    FOLDER has the kubectl to build; --core skips what old versions lack
 """
+import concurrent.futures
 import fcntl
 import json
 import os
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import termios
 import time
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -283,6 +285,38 @@ def at_a_terminal(command, kubectl):
     return screen.decode(errors="replace")
 
 
+def forwarding(kubectl):
+    """port-forward to a server that listens on the pod's loopback interface only."""
+    kubectl("exec", "long", "--", "sh", "-c", "mkdir -p /www && yes 0123456789abcdef | head -n 262144 > /www/big && echo hi > /www/index.html"
+            " && httpd -p 127.0.0.1:8123 -h /www")
+    big = b"0123456789abcdef\n" * (1 << 18)
+    for web_socket in ("true", "false"):
+        environment = dict(kubectl.environment, KUBECTL_PORT_FORWARD_WEBSOCKETS=web_socket)
+        with subprocess.Popen([kubectl.program, "port-forward", "pod/long", ":8123", ":8124"], env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                ports = {}
+                while len(ports) < 2:
+                    line = process.stdout.readline()
+                    assert line, process.stderr.read()
+                    if found := re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)", line):
+                        ports[found[2]] = found[1]
+                base = f"http://127.0.0.1:{ports['8123']}"
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    answers = list(pool.map(lambda path: urllib.request.urlopen(base + path, timeout=30).read(),
+                                            ["/index.html", "/big"] * 8))
+                assert answers == [b"hi\n", big] * 8, [len(answer) for answer in answers]
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{ports['8124']}/", timeout=30).read()
+                    raise AssertionError("nothing listens there")
+                except OSError:
+                    pass
+            finally:
+                process.terminate()
+            assert "error forwarding port 8124 to pod long_default" in process.stderr.read()
+    kubectl("port-forward", "pod/long", ":8123", "--as=system:serviceaccount:default:robot", fails=True, expect="Forbidden|forbidden")
+
+
 def commands(kubectl):
     """exec and cp, with the pod `long` running."""
     kubectl("create", "-f", "-", stdin=TWO_CONTAINERS)
@@ -309,9 +343,11 @@ def commands(kubectl):
     kubectl("cp", str(here / "sent"), "long:/tmp/sent")
     kubectl("cp", "long:/tmp/sent", str(here / "back"))
     assert (here / "back").read_text() == "over there and back\n"
-    spdy = subprocess.run([kubectl.program, "exec", "long", "--", "true"], capture_output=True, text=True, timeout=60, check=False,
-                          env=dict(kubectl.environment, KUBECTL_REMOTE_COMMAND_WEBSOCKETS="false"))
-    assert spdy.returncode != 0 and "only WebSocket" in spdy.stderr, spdy
+    older = dict(kubectl.environment, KUBECTL_REMOTE_COMMAND_WEBSOCKETS="false")
+    spdy = subprocess.run([kubectl.program, "exec", "-i", "long", "--", "sh", "-c", "cat; echo err >&2; exit 42"], text=True,
+                          input=big, capture_output=True, timeout=60, check=False, env=older)
+    assert (spdy.returncode, spdy.stdout == big) == (42, True) and spdy.stderr.startswith("err\n"), (spdy.returncode, spdy.stderr)
+    forwarding(kubectl)
     for program in (kubectl.program, kubectl.drakkar):
         said = at_a_terminal([program, "exec", "-it", "long", "--", "sh", "-c",
                               "until stty size | grep '33 77'; do sleep 0.1; done; read line; echo heard $line; exit 7"], kubectl)

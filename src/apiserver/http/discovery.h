@@ -18,8 +18,8 @@ inline constexpr std::string_view kAggregatedDiscoveryType =
 
 // Subresources that we serve; the schema of a kind may list more.
 inline constexpr std::string_view kServedSubresources[] = {
-    "status",   "binding",  "log",    "exec",  "attach", "ephemeralcontainers",
-    "finalize", "eviction", "resize", "scale", "token"};
+    "status",   "binding", "log",      "exec",   "attach", "ephemeralcontainers",
+    "finalize", "scale",   "eviction", "resize", "token",  "portforward"};
 inline constexpr std::string_view kServedQuestions[] = {"tokenreviews",
                                                         "selfsubjectreviews",
                                                         "subjectaccessreviews",

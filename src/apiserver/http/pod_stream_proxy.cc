@@ -3,9 +3,11 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/http/encode.h"
 #include "apiserver/http/pod_containers.h"
+#include "base/env/random.h"
 #include "base/text/text.h"
 #include "net/http/url.h"
 #include "net/websocket/handshake.h"
+#include "net/websocket/session.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -26,15 +28,15 @@ bool DeclaresWebSocket(const api::Object& node) {
   return false;
 }
 
-// Whether the container is running, according to the pod's status.
-bool IsRunning(api::Value pod, std::string_view container) {
-  for (const api::FieldName list : api::FieldNames{"containerStatuses", "initContainerStatuses",
-                                                   "ephemeralContainerStatuses"}) {
-    for (api::Value status : pod["status"][list].elements()) {
-      if (status["name"].str() == container && status["state"]["running"].has_value()) return true;
-    }
-  }
-  return false;
+constexpr std::string_view kSpdy = "SPDY/3.1";
+constexpr std::string_view kStreamVersion = "x-stream-protocol-version";
+constexpr char kPortForward[] = "portforward.k8s.io";
+// A WebSocket whose messages carry the bytes of a SPDY connection.
+constexpr std::string_view kTunnels[] = {"SPDY/3.1+portforward.k8s.io"};
+
+bool IsSpdyUpgrade(const net::Headers& headers) {
+  return headers.HasToken("connection", "upgrade") &&
+         net::EqualsIgnoreCase(headers.Get("upgrade"), kSpdy);
 }
 
 // The query for a kubelet's /exec and /attach, from that of the API.
@@ -54,15 +56,24 @@ std::string NodeQuery(const net::Query& query) {
   return text;
 }
 
-// One client and one node. Owns itself until either side is done.
-class Bridge final : public std::enable_shared_from_this<Bridge> {
+// One client and one node. Owns itself until either side is done. With `tunnel`, the client's
+// WebSocket carries the bytes that the node exchanges.
+class Bridge final : public std::enable_shared_from_this<Bridge>,
+                     private net::websocket::Session::Events {
  public:
   Bridge(EventLoop& loop, std::shared_ptr<net::ResponseWriter> writer, std::string node,
-         std::shared_ptr<PodStreamProxy::Count> open)
-      : loop_(loop), writer_(std::move(writer)), node_(std::move(node)), open_(std::move(open)) {
+         std::shared_ptr<PodStreamProxy::Count> open,
+         std::optional<net::websocket::Accepted> tunnel)
+      : loop_(loop),
+        writer_(std::move(writer)),
+        node_(std::move(node)),
+        open_(std::move(open)),
+        tunnel_(std::move(tunnel)),
+        // Server frames are not masked, so this randomness is never used.
+        session_(net::websocket::Role::kServer, RealRandom(), *this) {
     ++*open_;
   }
-  ~Bridge() { --*open_; }
+  ~Bridge() override { --*open_; }
 
   void Start(net::HttpClient& http, net::ClientRequest request) {
     self_ = shared_from_this();
@@ -91,9 +102,14 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
       return End();
     }
     net::Headers headers;
-    for (const auto& [name, value] : answer.headers) {
-      if (net::EqualsIgnoreCase(name, "upgrade") || ToLower(name).starts_with("sec-websocket-")) {
-        headers.Add(name, value);
+    if (tunnel_) {
+      headers = tunnel_->headers;
+    } else {
+      for (const auto& [name, value] : answer.headers) {
+        if (net::EqualsIgnoreCase(name, "upgrade") || net::EqualsIgnoreCase(name, kStreamVersion) ||
+            ToLower(name).starts_with("sec-websocket-")) {
+          headers.Add(name, value);
+        }
       }
     }
     Result<std::unique_ptr<net::RawStream>> client = writer_->Upgrade(headers);
@@ -103,8 +119,43 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
     }
     client_ = std::move(*client);
     node_stream_ = std::move(upgraded->stream);
+    if (tunnel_) return ConnectTunnel();
     Connect(*client_, *node_stream_);
     Connect(*node_stream_, *client_);
+  }
+
+  void ConnectTunnel() {
+    node_stream_->OnDrained([this] { client_->SetReading(true); });
+    client_->OnDrained([this] { node_stream_->SetReading(true); });
+    client_->Start(
+        [this](std::string_view bytes) {
+          session_.Receive(bytes);
+          FlushTunnel();
+          if (node_stream_->pending_bytes() > kMaxPending) client_->SetReading(false);
+        },
+        [this] { End(); });
+    node_stream_->Start(
+        [this](std::string_view bytes) {
+          session_.Send(net::websocket::MessageType::kBinary, bytes);
+          FlushTunnel();
+          if (client_->pending_bytes() > kMaxPending) node_stream_->SetReading(false);
+        },
+        [this] {
+          session_.Close(net::websocket::kNormalClosure);
+          FlushTunnel();
+          End();
+        });
+  }
+  void OnMessage(net::websocket::MessageType, std::string_view payload) override {
+    node_stream_->Write(payload);
+  }
+  void OnClose(std::uint16_t, std::string_view) override {
+    FlushTunnel();
+    End();
+  }
+  bool MayAnswerPing() const override { return client_->pending_bytes() < kMaxPending; }
+  void FlushTunnel() {
+    if (session_.has_output()) client_->Write(session_.TakeOutput());
   }
 
   // Forwards bytes from `from` to `to`, no faster than `to` reads.
@@ -134,6 +185,8 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
   std::shared_ptr<net::ResponseWriter> writer_;
   const std::string node_;
   const std::shared_ptr<PodStreamProxy::Count> open_;
+  const std::optional<net::websocket::Accepted> tunnel_;
+  net::websocket::Session session_;  // of the tunnel
   std::unique_ptr<net::RequestHandle> handle_;
   std::unique_ptr<net::RawStream> client_;
   std::unique_ptr<net::RawStream> node_stream_;
@@ -160,7 +213,9 @@ PodStreamProxy::~PodStreamProxy() = default;
 std::optional<Verb> PodStreamProxy::AlsoNeeds(const net::ServerRequest& request) const {
   // A WebSocket starts with a GET, but permission to read must not be enough to run commands.
   if (request.method != net::Method::kGet) return std::nullopt;
-  return net::websocket::IsUpgrade(request.headers) ? std::optional(Verb::kCreate) : std::nullopt;
+  const bool upgrades =
+      net::websocket::IsUpgrade(request.headers) || IsSpdyUpgrade(request.headers);
+  return upgrades ? std::optional(Verb::kCreate) : std::nullopt;
 }
 
 void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
@@ -170,10 +225,13 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
     return refuse(MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
   }
   const bool is_web_socket = net::websocket::IsUpgrade(request.headers);
+  const bool forwards_ports = info.subresource == "portforward";
   const api::ObjectPtr& pod = target.pod;
   if (pod == nullptr) return refuse(NotFoundFailure(*info.kind, info.name));
   std::string container(request.query()->Get("container"));
-  if (std::optional<Failure> failure = ChooseContainer(*pod, container)) return refuse(*failure);
+  if (!forwards_ports) {
+    if (std::optional<Failure> failure = ChooseContainer(*pod, container)) return refuse(*failure);
+  }
   const std::string node_name(pod->root()["spec"]["nodeName"].str());
   if (node_name.empty()) {
     return refuse(
@@ -183,51 +241,63 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   if (node == nullptr) {
     return refuse(NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
   }
-  // If nodes cannot declare features, the node's own response decides.
-  if (target.nodes_declare_features && !DeclaresWebSocket(*node)) {
+  if (!is_web_socket && !IsSpdyUpgrade(request.headers)) {
+    return refuse(api::StatusBadRequest("Upgrade request required"));
+  }
+  // If nodes cannot declare features, the node's own response decides. Every node speaks SPDY.
+  if (is_web_socket && !forwards_ports && target.nodes_declare_features &&
+      !DeclaresWebSocket(*node)) {
     return refuse(api::StatusBadRequest(StrCat(
         "node ", node_name, " does not declare the feature ", kFeature, ": ", info.subresource,
-        " needs an agent that speaks WebSocket (Kubernetes 1.36 or newer,"
+        " over a WebSocket needs an agent that speaks it (Kubernetes 1.36 or newer,"
         " with the feature gates NodeDeclaredFeatures and ",
-        kFeature, " on)")));
+        kFeature, " on); SPDY works")));
   }
-  if (!is_web_socket) {
-    if (!request.headers.HasToken("connection", "upgrade")) {
-      return refuse(api::StatusBadRequest("Upgrade request required"));
-    }
-    if (!IsRunning(pod->root(), container)) {
-      return writer->Send(500, {{"Content-Type", "text/plain; charset=utf-8"}},
-                          StrCat("container not found (", Quote(container), ")"));
-    }
-    return refuse(api::StatusBadRequest(
-        StrCat(request.headers.Get("upgrade"),
-               " is not supported, only WebSocket is; use kubectl 1.31 or newer, or set "
-               "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true for kubectl 1.29 and 1.30")));
-  }
-  if (request.method != net::Method::kGet) {
+  if (is_web_socket && request.method != net::Method::kGet) {
     return refuse(api::StatusBadRequest("a WebSocket upgrade must be a GET request"));
   }
   if (*open_ >= kMaxStreams) {
-    return refuse(
-        api::StatusTooManyRequests("too many exec and attach sessions on this server", 1));
+    return refuse(api::StatusTooManyRequests(
+        "too many exec, attach and port-forward sessions on this server", 1));
   }
   Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return refuse(api::StatusInternalError(url.error().message));
   net::ClientRequest ask;
   ask.peer = node_name;
-  ask.url = StrCat(*url, "/", info.subresource, "/", net::PercentEncode(info.namespace_), "/",
-                   net::PercentEncode(info.name), "/", net::PercentEncode(container),
-                   NodeQuery(*request.query()));
   ask.timeout = kUpgradeTimeout;
-  ask.headers = {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}};
-  for (const auto& [name, value] : request.headers) {
-    // No extensions: both ends must understand the frames.
-    if (ToLower(name).starts_with("sec-websocket-") &&
-        !net::EqualsIgnoreCase(name, "sec-websocket-extensions")) {
-      ask.headers.Add(name, value);
+  std::optional<net::websocket::Accepted> tunnel;
+  if (forwards_ports) {
+    ask.url = StrCat(*url, "/portForward/", net::PercentEncode(info.namespace_), "/",
+                     net::PercentEncode(info.name));
+    if (is_web_socket) {
+      Result<net::websocket::Accepted> accepted = net::websocket::Accept(request.headers, kTunnels);
+      if (!accepted.ok()) return refuse(api::StatusBadRequest(accepted.error().message));
+      tunnel = std::move(*accepted);
+    }
+  } else {
+    ask.url = StrCat(*url, "/", info.subresource, "/", net::PercentEncode(info.namespace_), "/",
+                     net::PercentEncode(info.name), "/", net::PercentEncode(container),
+                     NodeQuery(*request.query()));
+  }
+  if (is_web_socket && !forwards_ports) {
+    ask.headers = {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}};
+    for (const auto& [name, value] : request.headers) {
+      // No extensions: both ends must understand the frames.
+      if (ToLower(name).starts_with("sec-websocket-") &&
+          !net::EqualsIgnoreCase(name, "sec-websocket-extensions")) {
+        ask.headers.Add(name, value);
+      }
+    }
+  } else {
+    ask.method = net::Method::kPost;
+    ask.headers = {{"Connection", "Upgrade"}, {"Upgrade", std::string(kSpdy)}};
+    ask.headers.Set("Content-Length", "0");
+    if (tunnel) ask.headers.Add("X-Stream-Protocol-Version", kPortForward);
+    for (const auto& [name, value] : request.headers) {
+      if (net::EqualsIgnoreCase(name, kStreamVersion)) ask.headers.Add(name, value);
     }
   }
-  std::make_shared<Bridge>(loop_, std::move(writer), node_name, open_)
+  std::make_shared<Bridge>(loop_, std::move(writer), node_name, open_, std::move(tunnel))
       ->Start(http_, std::move(ask));
 }
 

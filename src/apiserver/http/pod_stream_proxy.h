@@ -10,10 +10,11 @@
 
 namespace drakkar::apiserver {
 
-// pods/exec and pods/attach: connects the client's WebSocket to the pod's node and forwards bytes
-// both ways, no faster than the other side reads. The node must speak the channel protocol: it is
-// one of ours or declares ExtendWebSocketsToKubelet. SPDY is rejected with a message, after all
-// other checks: clients fall back to it when a WebSocket is rejected, and show that message.
+// pods/exec, pods/attach and pods/portforward: connects the client to the pod's node and forwards
+// bytes both ways, no faster than the other side reads. SPDY passes through to every node. For exec
+// and attach over a WebSocket the node must speak the channel protocol: it is one of ours or
+// declares ExtendWebSocketsToKubelet. Port-forward over a WebSocket is SPDY in binary messages; the
+// node gets what they contain.
 //
 // Bound to an HTTP loop; must outlive its requests. Proxies of one server share `open`.
 class PodStreamProxy final : public SubresourceProxy {

@@ -5,8 +5,10 @@
 
 #include "api/json/reader.h"
 #include "apiserver/testing/https_fixture.h"
+#include "base/env/random.h"
 #include "base/text/text.h"
 #include "net/websocket/handshake.h"
+#include "net/websocket/session.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -25,6 +27,7 @@ class PodStreamProxyTest : public HttpsTest {
     log_proxy_ = std::make_unique<PodLogProxy>(loop_, tls, OwnAddress(own_port_));
     node_proxy_ = std::make_unique<NodeProxy>(loop_, tls, OwnAddress(own_port_));
     Serve({{"pods/exec", proxy_.get()},
+           {"pods/portforward", proxy_.get()},
            {"pods/log", log_proxy_.get()},
            {"nodes/proxy", node_proxy_.get()}});
     *own_port_ = server_->port();
@@ -258,9 +261,9 @@ TEST_F(PodStreamProxyTest, ReportsErrorsBeforeItConnectsToTheNode) {
   EXPECT_EQ(refusal("unbound", "command=x"), "400 pod unbound does not have a host assigned");
   EXPECT_EQ(refusal("elsewhere", "command=x"), "404 nodes \"gone\" not found");
   EXPECT_EQ(refusal("behind", "command=x"),
-            "400 node old does not declare the feature ExtendWebSocketsToKubelet: exec needs an "
-            "agent that speaks WebSocket (Kubernetes 1.36 or newer, with the feature gates "
-            "NodeDeclaredFeatures and ExtendWebSocketsToKubelet on)");
+            "400 node old does not declare the feature ExtendWebSocketsToKubelet: exec over "
+            "a WebSocket needs an agent that speaks it (Kubernetes 1.36 or newer, with the feature "
+            "gates NodeDeclaredFeatures and ExtendWebSocketsToKubelet on); SPDY works");
   MakePod("undeclared", "silent");
   EXPECT_EQ(refusal("undeclared", "command=x").substr(0, 48),
             "400 node silent does not declare the feature Ext")
@@ -273,21 +276,77 @@ TEST_F(PodStreamProxyTest, ConnectsToForeignNodesIfTheyDeclareTheFeature) {
   EXPECT_EQ(WebSocket(Path("theirs", "command=x&stdout=true")).status, 101);
 }
 
+// A node that speaks SPDY: the bytes pass through as they are.
+TEST_F(PodStreamProxyTest, ForwardsSpdyToNodesThatDeclareNothing) {
+  node_handler_.function = [this](net::ServerRequest request,
+                                  std::shared_ptr<net::ResponseWriter> writer) {
+    asked_ = StrCat(net::MethodName(request.method), " ", request.path, "?", request.raw_query, " ",
+                    request.headers.Get("upgrade"), " ",
+                    request.headers.Get("x-stream-protocol-version"));
+    node_end_ = std::move(
+        writer
+            ->Upgrade({{"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", "v4.channel.k8s.io"}})
+            .value());
+    node_end_->Start([this](std::string_view bytes) { node_end_->Write(ToUpper(bytes)); },
+                     [this] { node_saw_end_ = true; });
+  };
+  MakePod("behind", "old");
+  const net::Headers spdy = {{"Connection", "Upgrade"},
+                             {"Upgrade", "SPDY/3.1"},
+                             {"X-Stream-Protocol-Version", "v4.channel.k8s.io"}};
+  const net::Response answer = Upgrade(Path("behind", "command=x&stdout=true"), spdy);
+  ASSERT_EQ(answer.status, 101) << answer.body;
+  EXPECT_EQ(answer.headers.Get("x-stream-protocol-version"), "v4.channel.k8s.io");
+  EXPECT_EQ(asked_, "POST /exec/default/behind/c?command=x&output=1 SPDY/3.1 v4.channel.k8s.io");
+  std::string received;
+  client_end_->Start([&](std::string_view bytes) { received += bytes; }, [] {});
+  client_end_->Write("frames");
+  RunUntil([&] { return received == "FRAMES"; });
+  EXPECT_EQ(received, "FRAMES");
+}
+
+// What kubectl 1.30 and later send: a WebSocket whose messages carry SPDY.
+TEST_F(PodStreamProxyTest, UnpacksATunnelForThePortForwardOfANode) {
+  node_handler_.function = [this](net::ServerRequest request,
+                                  std::shared_ptr<net::ResponseWriter> writer) {
+    asked_ = StrCat(request.path, " ", request.headers.Get("upgrade"), " ",
+                    request.headers.Get("x-stream-protocol-version"));
+    node_end_ = std::move(writer->Upgrade({{"Upgrade", "SPDY/3.1"}}).value());
+    node_end_->Start([this](std::string_view bytes) { node_end_->Write(ToUpper(bytes)); },
+                     [this] { node_saw_end_ = true; });
+  };
+  const std::string path = "/api/v1/namespaces/default/pods/p/portforward";
+  const net::Response answer =
+      Upgrade(path, net::websocket::RequestHeaders(kKey, "SPDY/3.1+portforward.k8s.io"));
+  ASSERT_EQ(answer.status, 101) << answer.body;
+  EXPECT_EQ(*net::websocket::CheckAnswer(answer.headers, kKey), "SPDY/3.1+portforward.k8s.io");
+  EXPECT_EQ(asked_, "/portForward/default/p SPDY/3.1 portforward.k8s.io");
+  struct Client final : net::websocket::Session::Events {
+    void OnMessage(net::websocket::MessageType, std::string_view payload) override {
+      received += payload;
+    }
+    void OnClose(std::uint16_t code, std::string_view) override { closed = code; }
+    std::string received;
+    int closed = 0;
+  } events;
+  SeededRandom random(1);
+  net::websocket::Session session(net::websocket::Role::kClient, random, events);
+  client_end_->Start([&](std::string_view bytes) { session.Receive(bytes); }, [] {});
+  session.Send(net::websocket::MessageType::kBinary, "frames");
+  client_end_->Write(session.TakeOutput());
+  RunUntil([&] { return events.received == "FRAMES"; });
+  EXPECT_EQ(events.received, "FRAMES");
+  node_end_.reset();
+  RunUntil([&] { return events.closed != 0; });
+  EXPECT_EQ(events.closed, net::websocket::kNormalClosure);
+  EXPECT_EQ(Upgrade(path, net::websocket::RequestHeaders(kKey, "v4.channel.k8s.io")).status, 400);
+}
+
 TEST_F(PodStreamProxyTest, RejectsOtherProtocolsAfterAllOtherChecks) {
-  const net::Headers spdy = {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}};
-  EXPECT_EQ(Message(Upgrade(Path("p", "container=z"), spdy)), "container z is not valid for pod p");
-  EXPECT_EQ(Upgrade(Path("p", "command=x"), spdy).body, "container not found (\"c\")")
-      << "it does not run";
-  net::Response running =
-      Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/p/status",
-         R"({"status":{"containerStatuses":[{"name":"c","image":"i","imageID":"","ready":true,)"
-         R"("restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}})",
-         {{"Content-Type", "application/merge-patch+json"}});
-  ASSERT_EQ(running.status, 200) << running.body;
-  net::Response answer = Upgrade(Path("p", "command=x"), spdy);
-  EXPECT_EQ(answer.status, 400);
-  EXPECT_NE(Message(answer).find("SPDY/3.1 is not supported, only WebSocket is"),
-            std::string::npos);
+  const net::Headers other = {{"Connection", "Upgrade"}, {"Upgrade", "telnet"}};
+  EXPECT_EQ(Message(Upgrade(Path("p", "container=z"), other)),
+            "container z is not valid for pod p");
+  EXPECT_EQ(Message(Upgrade(Path("p", "command=x"), other)), "Upgrade request required");
   EXPECT_EQ(Message(Do(net::Method::kGet, Path("p", "command=x"))), "Upgrade request required");
   EXPECT_EQ(Do(net::Method::kDelete, Path("p", "command=x")).status, 405);
 }
