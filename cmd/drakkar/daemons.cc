@@ -551,6 +551,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .data_dir = data_dir,
        .root_dir = RootDirectory(arguments),
        .runtime = arguments.Text("runtime"),
+       .runtime_endpoint = *runtime_socket,
        .pod_pids_limit = *pids_limit,
        .seccomp_default = settings->seccomp_default || arguments.Bool("seccomp-default"),
        .api_host = url->host,

@@ -102,6 +102,7 @@ state = "{work}/state"
   disable = true
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "localhost/pause:1"
+  restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     conf_dir = "{work}/cni"
     bin_dir = "{plugins}"

@@ -19,7 +19,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cluster import ROOT, Cluster, skip_without_containers, wait_until  # noqa: E402
+from cluster import ROOT, Cluster, free_port, skip_without_containers, wait_until  # noqa: E402
 import go_peer  # noqa: E402
 
 LONG_POD = """
@@ -287,12 +287,14 @@ def at_a_terminal(command, kubectl):
 
 def forwarding(kubectl):
     """port-forward to a server that listens on the pod's loopback interface only."""
+    # Pods share the host's network here, and another test may run at the same time.
+    port, closed = str(free_port()), str(free_port())
     kubectl("exec", "long", "--", "sh", "-c", "mkdir -p /www && yes 0123456789abcdef | head -n 262144 > /www/big && echo hi > /www/index.html"
-            " && httpd -p 127.0.0.1:8123 -h /www")
+            f" && httpd -p 127.0.0.1:{port} -h /www")
     big = b"0123456789abcdef\n" * (1 << 18)
     for web_socket in ("true", "false"):
         environment = dict(kubectl.environment, KUBECTL_PORT_FORWARD_WEBSOCKETS=web_socket)
-        with subprocess.Popen([kubectl.program, "port-forward", "pod/long", ":8123", ":8124"], env=environment, text=True,
+        with subprocess.Popen([kubectl.program, "port-forward", "pod/long", f":{port}", f":{closed}"], env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
                 ports = {}
@@ -301,20 +303,20 @@ def forwarding(kubectl):
                     assert line, process.stderr.read()
                     if found := re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)", line):
                         ports[found[2]] = found[1]
-                base = f"http://127.0.0.1:{ports['8123']}"
+                base = f"http://127.0.0.1:{ports[port]}"
                 with concurrent.futures.ThreadPoolExecutor(8) as pool:
                     answers = list(pool.map(lambda path: urllib.request.urlopen(base + path, timeout=30).read(),
                                             ["/index.html", "/big"] * 8))
                 assert answers == [b"hi\n", big] * 8, [len(answer) for answer in answers]
                 try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{ports['8124']}/", timeout=30).read()
+                    urllib.request.urlopen(f"http://127.0.0.1:{ports[closed]}/", timeout=30).read()
                     raise AssertionError("nothing listens there")
                 except OSError:
                     pass
             finally:
                 process.terminate()
-            assert "error forwarding port 8124 to pod long_default" in process.stderr.read()
-    kubectl("port-forward", "pod/long", ":8123", "--as=system:serviceaccount:default:robot", fails=True, expect="Forbidden|forbidden")
+            assert f"error forwarding port {closed} to pod long_default" in process.stderr.read()
+    kubectl("port-forward", "pod/long", f":{port}", "--as=system:serviceaccount:default:robot", fails=True, expect="Forbidden|forbidden")
 
 
 def commands(kubectl):
@@ -517,7 +519,7 @@ def extending(kubectl):
             fails=True, expect='unknown field "spec.form"')
     kubectl("scale", "wd", "w", "--replicas=5", expect="scaled")
     kubectl("get", "wd", "w", "-o", "jsonpath={.spec.size}", expect="^5$")
-    kubectl("apply", "--server-side", "--field-manager=painter", "-f", "-",
+    kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=painter", "-f", "-",
             stdin=WIDGET.replace("size: 3", "size: 5, color: blue"), expect="serverside-applied")
     kubectl("get", "wd", "w", "-o", "jsonpath={.spec.color}", expect="^blue$")
     kubectl("describe", "wd", "w", expect=[r"^Kind: +Widget$", r"Color: +blue"])

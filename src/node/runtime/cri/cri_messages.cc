@@ -275,7 +275,8 @@ SandboxRequest EncodeRunPodSandbox(const PodSandboxConfig& config) {
   metadata->set_namespace_(config.namespace_name);
   metadata->set_uid(config.uid);
   metadata->set_attempt(config.attempt);
-  to->set_hostname(config.hostname);
+  // On the host's network a pod has the host's name; runtimes refuse to set another.
+  if (!config.host_network) to->set_hostname(config.hostname);
   to->set_log_directory(config.log_directory);
   FillMap(config.labels, to->mutable_labels());
   (*to->mutable_labels())[kPodUidLabel] = config.uid;
@@ -483,7 +484,7 @@ Result<ContainerStatus> DecodeContainerStatus(const std::string& bytes) {
   if (const api::TreePtr info = InfoJson(message.info(), "info")) {
     to.sandbox_id = std::string(info->root().Entry("sandboxID").str());
     if (to.state == ContainerState::kRunning) {
-      to.pid = static_cast<int>(info->root().Entry("pid").integer());
+      to.pid = static_cast<int>(info->root()["pid"].integer());
     }
   }
   return to;

@@ -174,7 +174,8 @@ class ContainerdHarness final : public RuntimeHarness {
         "version = 2\nroot = \"", directory_, "/root\"\nstate = \"", directory_,
         "/state\"\n[grpc]\n  address = \"", socket(), "\"\n[ttrpc]\n  address = \"", directory_,
         "/ttrpc\"\n[plugins.\"io.containerd.internal.v1.opt\"]\n  path = \"", directory_,
-        "/opt\"\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = \"localhost/pause:1\"\n"
+        "/opt\"\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = "
+        "\"localhost/pause:1\"\n  restrict_oom_score_adj = true\n"
         "  [plugins.\"io.containerd.grpc.v1.cri\".cni]\n    conf_dir = \"",
         directory_, "/cni\"\n[plugins.\"io.containerd.nri.v1.nri\"]\n  disable = true\n");
     RETURN_IF_ERROR(files.WriteFile(directory_ + "/config.toml", text, 0600));
@@ -269,6 +270,7 @@ class ContainerdHarness final : public RuntimeHarness {
   }
   bool has_real_processes() const override { return true; }
   std::string import_hint() const override { return "import it"; }
+  bool names_host_network_pods() const override { return false; }
   std::size_t image_count() const override { return 2; }  // with that of its sandboxes
   bool RestartRuntime() override {
     ::kill(containerd_, SIGKILL);

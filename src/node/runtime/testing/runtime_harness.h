@@ -45,6 +45,8 @@ class RuntimeHarness {
   std::uint16_t EchoPort() const {
     return static_cast<std::uint16_t>(20'000 + ::getpid() % 10'000);
   }
+  // Whether a pod on the host's network can have a hostname of its own.
+  virtual bool names_host_network_pods() const { return true; }
   virtual std::size_t image_count() const { return 1; }
   // How the error for a missing image says what to do.
   virtual std::string import_hint() const { return "drakkar image import"; }
