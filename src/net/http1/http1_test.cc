@@ -286,6 +286,20 @@ TEST(Http1Server, PassesRawBytesAfterAnUpgrade) {
       "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nback");
 }
 
+// As Go sends it.
+TEST(Http1Server, UpgradesAPostWithAnEmptyBodyOnly) {
+  EchoServer empty;
+  empty.answer = false;
+  const std::string head =
+      "POST /exec HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n";
+  empty.Exchange(head + "Content-Length: 0\r\n\r\n");
+  EXPECT_TRUE(empty.session->Upgrade(empty.last, {}));
+  EchoServer full;
+  full.answer = false;
+  full.Exchange(head + "Content-Length: 1\r\n\r\nb");
+  EXPECT_FALSE(full.session->Upgrade(full.last, {}));
+}
+
 TEST(Http1Server, RejectsAnUnrequestedUpgrade) {
   EchoServer server;
   server.answer = false;

@@ -316,7 +316,8 @@ class Session final : public ServerSession {
         !shutting_down_ && (minor_version_ == 1 ? !headers.HasToken("connection", "close")
                                                 : headers.HasToken("connection", "keep-alive"));
     upgradable_ = minor_version_ == 1 && headers.HasToken("connection", "upgrade") &&
-                  headers.Find("upgrade") && framing->kind == BodyKind::kNone;
+                  headers.Find("upgrade") && framing->kind != BodyKind::kChunked &&
+                  framing->length == 0;
     is_head_ = *method == Method::kHead;
     const std::string* expect = headers.Find("expect");
     if (expect && !EqualsIgnoreCase(*expect, "100-continue")) {
