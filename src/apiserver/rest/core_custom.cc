@@ -9,6 +9,8 @@ namespace {
 
 // How soon the cleanup of a definition is tried again.
 constexpr Duration kCleanupInterval = std::chrono::seconds(1);
+// How long watches outlive their definition.
+constexpr Duration kCloseDelay = std::chrono::seconds(1);
 
 const UserInfo& CleanupUser() {
   static const UserInfo user = {.name = "system:apiserver", .groups = {"system:masters"}};
@@ -24,6 +26,7 @@ struct Core::Custom {
   std::unique_ptr<const CustomStrategy> strategy;
   Resource* resource = nullptr;
   TimerHandle cleanup;
+  TimerHandle closing;
   bool is_cleaning = false;
 };
 
@@ -66,9 +69,17 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
   }
   PublishCustomKinds();
   if ((has_changed || is_deleted) && custom.resource != nullptr && !custom_.is_loading) {
-    // Watches have the schema that they started with.
-    custom.resource->cache.CloseAll(
-        Error{ErrorCode::kExpired, "the definition of the resource changed; list again"});
+    const auto close = [resource = custom.resource] {
+      resource->cache.CloseAll(
+          Error{ErrorCode::kExpired, "the definition of the resource changed; list again"});
+    };
+    if (is_deleted) {
+      // Watchers still have to be told that the last objects were deleted.
+      custom.closing = options_.loop.RunAfter(kCloseDelay, close);
+    } else {
+      // Watches have the schema that they started with.
+      close();
+    }
   }
   if (!is_deleted && object->is_being_deleted()) CleanUpLater(name);
 }
@@ -86,7 +97,7 @@ void Core::AddCustomResource(Custom& custom) {
   const api::KindSchema& stored = definition.storage().kind();
   if (custom.resource == nullptr) {
     auto resource = std::make_unique<Resource>(WatchCache::Holds::kObjects);
-    resource->prefix = StrCat("/registry/", stored.group, "/", stored.plural, "/");
+    resource->prefix = StrCat(RootPrefix(options_.layout), stored.group, "/", stored.plural, "/");
     custom.resource = resource.get();
     by_prefix_.emplace(custom.resource->prefix, custom.resource);
     if (!custom_.is_loading) resource->cache.FinishLoad(reached_);
