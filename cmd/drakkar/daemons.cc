@@ -353,7 +353,6 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .root_dir = RootDirectory(arguments),
                                   .runtime = arguments.Text("runtime"),
                                   .runtime_endpoint = *runtime_socket,
-                                  .runtime_endpoint = *runtime_socket,
                                   .pod_pids_limit = *pids_limit,
                                   .seccomp_default = arguments.Bool("seccomp-default"),
                                   .beside_api_server = true,

@@ -62,7 +62,7 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   settings.features.static_configuration = std::move(read->static_configuration);
   settings.pod_pids_limit = root["podPidsLimit"].optional_integer();
   settings.seccomp_default = root["seccompDefault"].boolean();
-  settings.runtime_endpoint = std::string(root["containerRuntimeEndpoint"].str());
+  settings.runtime_endpoint = std::string(root.Entry("containerRuntimeEndpoint").str());
   for (api::Value address : root.Entry("clusterDNS").elements()) {
     settings.cluster_dns.emplace_back(address.str());
   }

@@ -24,6 +24,7 @@
 #include "apiserver/rest/event_expiry.h"
 #include "apiserver/self_report.h"
 #include "base/env/file_system.h"
+#include "base/exec/lifetime.h"
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
@@ -259,39 +260,38 @@ struct ApiServer::Impl {
       if (!is_started) return Unavailable("not finished");
       return Ok();
     };
-    return {
-        {"ping", fine},
-        {"log", fine},
-        {"etcd",
-         [this]() -> Result<void> {
-           if (!is_started) return Unavailable("not finished");
-           if (const std::optional<Error> failure = options.store->failure()) return *failure;
-           // An embedded store without space still serves reads.
-           if (!options.store->is_shared()) return Ok();
-           const std::optional<Error> outage = options.store->outage();
-           if (!outage) return Ok();
-           // Without requests nothing else would find out that it is over.
-           if (!std::exchange(*asking_store, true)) {
-             options.store->ReadRevision(
-                 [asking = asking_store](const Result<storage::Revision>&) { *asking = false; });
-           }
-           return *outage;
-           return Ok();
-         }},
-        {"informer-sync",
-         [this]() -> Result<void> {
-           if (is_ready && !is_ready()) return Unavailable("the controllers have not synced yet");
-           return Ok();
-         },
-         /*ready_only=*/true},
-        {"poststarthook/rbac/bootstrap-roles", started},
-        {"poststarthook/scheduling/bootstrap-system-priority-classes", started},
-        {"shutdown",
-         [this]() -> Result<void> {
-           if (stopping) return Unavailable("shutting down");
-           return Ok();
-         },
-         /*ready_only=*/true}};
+    return {{"ping", fine},
+            {"log", fine},
+            {"etcd",
+             [this]() -> Result<void> {
+               if (!is_started) return Unavailable("not finished");
+               if (const std::optional<Error> failure = options.store->failure()) return *failure;
+               // An embedded store without space still serves reads.
+               if (!options.store->is_shared()) return Ok();
+               const std::optional<Error> outage = options.store->outage();
+               if (!outage) return Ok();
+               // Without requests nothing else would find out that it is over.
+               if (!std::exchange(is_asking_store, true)) {
+                 options.store->ReadRevision(lifetime.Guard(
+                     [this](const Result<storage::Revision>&) { is_asking_store = false; }));
+               }
+               return *outage;
+             }},
+            {"informer-sync",
+             [this]() -> Result<void> {
+               if (is_ready && !is_ready())
+                 return Unavailable("the controllers have not synced yet");
+               return Ok();
+             },
+             /*ready_only=*/true},
+            {"poststarthook/rbac/bootstrap-roles", started},
+            {"poststarthook/scheduling/bootstrap-system-priority-classes", started},
+            {"shutdown",
+             [this]() -> Result<void> {
+               if (stopping) return Unavailable("shutting down");
+               return Ok();
+             },
+             /*ready_only=*/true}};
   }
 
   std::map<std::string, std::function<std::string()>, std::less<>> Documents() {
@@ -459,21 +459,24 @@ struct ApiServer::Impl {
     api::TreePtr next = std::move(wanted.back());
     wanted.pop_back();
     Request request = CreationOf(next);
-    if (request.kind->group == "rbac.authorization.k8s.io") {
-      const std::string name(next->root()["metadata"]["name"].str());
-      const std::string key =
-          request.namespace_.empty() ? name : StrCat(request.namespace_, "/", name);
-      if (const api::ObjectPtr there = core.Find(request.kind->group, request.kind->plural, key)) {
+    const std::string name(next->root()["metadata"]["name"].str());
+    const std::string key =
+        request.namespace_.empty() ? name : StrCat(request.namespace_, "/", name);
+    const api::KindSchema& kind = *request.kind;
+    if (kind.group == "rbac.authorization.k8s.io") {
+      if (const api::ObjectPtr there = core.Find(kind.group, kind.plural, key)) {
         request.object = ReconcilePolicy(there->root(), next->root());
         if (request.object == nullptr) return CreateMissing(std::move(wanted), std::move(done));
         request.verb = Verb::kUpdate;
         request.name = name;
       }
     }
-    core.Handle(std::move(request), [this, wanted = std::move(wanted),
+    core.Handle(std::move(request), [this, &kind, key, wanted = std::move(wanted),
                                      done = std::move(done)](Response response) mutable {
-      // Already existing counts as created.
-      if (response.failure && response.failure->code != 409 && !StartsWithout(*response.failure)) {
+      // What another server has created in the meantime counts as created. A Service is refused
+      // for its address before its name is looked at.
+      if (response.failure && response.failure->code != 409 && !StartsWithout(*response.failure) &&
+          core.Find(kind.group, kind.plural, key) == nullptr) {
         return done(api::ErrorFromStatus(*response.failure));
       }
       CreateMissing(std::move(wanted), std::move(done));
@@ -569,7 +572,7 @@ struct ApiServer::Impl {
   std::function<bool()> is_ready;
   bool is_started = false;
   TimerHandle keep_timer;
-  const std::shared_ptr<bool> asking_store = std::make_shared<bool>(false);
+  bool is_asking_store = false;
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   const std::unique_ptr<Wakefulness> wakefulness =
@@ -583,6 +586,7 @@ struct ApiServer::Impl {
   std::unique_ptr<net::ServerGroup> server;
   bool stopping = false;
   std::set<std::string> named_unreadable;  // those with a metric
+  Lifetime lifetime;
 };
 
 ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}

@@ -33,15 +33,13 @@ TEST_F(CommandTest, ApplyRemovesFieldsNoLongerInTheManifest) {
 }
 
 TEST_F(CommandTest, ApplyPrintsTheServersWarnings) {
-  const Outcome applied = Run("apply -f -", R"(apiVersion: v1
-kind: LimitRange
-metadata: {name: l}
-spec: {limits: [{type: Container}]}
+  const Outcome applied = Run("apply -f -", R"(apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: deny}
+spec: {podSelector: {}}
 )");
-  EXPECT_EQ(applied.out, "limitrange/l created\n");
-  EXPECT_EQ(applied.err,
-            "Warning: the LimitRange is stored, but nothing applies its defaults or enforces its "
-            "limits\n");
+  EXPECT_EQ(applied.out, "networkpolicy.networking.k8s.io/deny created\n");
+  EXPECT_EQ(applied.err, "Warning: the NetworkPolicy is stored, but nothing enforces it\n");
 }
 
 TEST_F(CommandTest, GetShowsTheServersTable) {

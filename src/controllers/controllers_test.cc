@@ -1,13 +1,12 @@
 #include "controllers/controllers.h"
 
-#include "controllers/workload/pod_facts.h"
-
 #include <gtest/gtest.h>
 
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
 #include "controllers/resource_claim/planner.h"
+#include "controllers/workload/pod_facts.h"
 #include "telemetry/metrics/metrics.h"
 #include "tests/support/api_server.h"
 #include "tests/support/faulty_client.h"

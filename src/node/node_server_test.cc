@@ -201,7 +201,7 @@ TEST_F(NodeServerTest, RunsCommandsOverAWebSocket) {
   EXPECT_EQ(refusal("/exec/default/p/a", "command=x", handshake),
             "400 you must specify at least 1 of stdin, stdout, stderr");
   EXPECT_EQ(refusal("/exec/default/p/a", "command=x&output=1", {}),
-            "400 the request is not a WebSocket upgrade");
+            "400 Upgrade request required: WebSocket or SPDY/3.1");
   EXPECT_EQ(Get("/exec/default/p/a", "command=x&output=1", false, handshake)->code, 403);
 }
 

@@ -296,8 +296,11 @@ TEST_F(BindingFaults, EveryTimeoutCounts) {
   }
 }
 
+// Another scheduler of an API server that stores every allocation, as kube-apiserver does.
 class AnotherScheduler : public BindingFaults {
  protected:
+  AnotherScheduler() { cluster_.core().StopArbitration(); }
+
   void Allocate(std::string claim, std::string device) {
     cluster_.CreateClaim(claim);
     cluster_.Update("ResourceClaim", claim, "status", [&](api::Draft& draft) {
@@ -325,6 +328,27 @@ TEST_F(AnotherScheduler, AllocatesADeviceFirstAndThePodGetsAnother) {
       cluster_.Events("p", "FailedScheduling"),
       ElementsAre("a device of claim default/c is already allocated to claim default/theirs, "
                   "by another scheduler"));
+}
+
+TEST_F(BindingFaults, ADeviceThatTheServerRefusesIsReplacedByAnother) {
+  cluster_.CreateNode("n1");
+  cluster_.CreateSlice("n1", 2);
+  cluster_.CreateClaim("c");
+  cluster_.CreateClaim("theirs");
+  cluster_.StartScheduler();
+  client_.holds = IsClaimWrite;
+  cluster_.CreatePodWithClaims("p", {"c"});
+  cluster_.Settle();
+  cluster_.Update("ResourceClaim", "theirs", "status", [](api::Draft& draft) {
+    draft["status"]["allocation"]["devices"]["results"].Append(
+        {{"request", "req"}, {"driver", "d.example.com"}, {"pool", "n1"}, {"device", "dev-0"}});
+  });
+  client_.holds = nullptr;
+  client_.LetGo();
+  cluster_.Settle();
+  cluster_.LetPauseEnd();
+  EXPECT_EQ(cluster_.NodeOf("p"), "n1");
+  EXPECT_EQ(Device("c"), "dev-1");
 }
 
 TEST_F(AnotherScheduler, ThatAllocatesTheSameDeviceLaterGivesItUp) {

@@ -289,7 +289,11 @@ def check_several_drivers(cluster):
     cluster.apply(pod("mixed", [("all", "resourceClaimName", "all")],
                       [("c", ["all/accel"], SEE + "drakkar-metadata all accel -o jsonpath='{.requests[*].devices[*].driver}'; sleep 600")]))
     wait_until("it runs", lambda: cluster.phase("mixed") == "Running", 60)
-    log = wait_until("it has read", lambda: cluster.logs("mixed", "c").count("\n") >= 5 and cluster.logs("mixed", "c"))
+
+    def whole_log():
+        text = cluster.logs("mixed", "c")
+        return text if text and len(text.splitlines()[-1].split()) == 7 else None
+    log = wait_until("it has read", whole_log)
     for driver in ("late.example.com", "sim.drakkar.io"):
         assert f"{KEP}/all/accel/{driver}-metadata.json" in log, log
         assert f"{KEP}/all/accel/{driver}-metadata.d/{driver}-metadata.json" in log, log

@@ -237,7 +237,7 @@ def configured_network(drakkar):
         # It is torn down with the configuration it was made with.
         (configuration / "10-dual.conflist").unlink()
         wait_until("the node is not ready", lambda: ready().get("status") == "False")
-        apply(cluster, CLIENT.format(name="waits", members=""))
+        apply(cluster, CLIENT.format(name="waits", members="nodeName: n1"))
         wait_until("the event says why",
                    lambda: any(e["reason"] == "NetworkNotReady" for e in cluster.list("events")))
         cluster.run("delete", "pod", "server", "client", "waits")

@@ -533,7 +533,7 @@ def extending(kubectl):
     kubectl("delete", "validatingadmissionpolicies,validatingadmissionpolicybindings", "--all", expect="deleted")
     kubectl("label", "wd", "w", "secret=yes", expect="labeled")
     kubectl("delete", "crd", "widgets.example.com", "--timeout=30s", expect="deleted")
-    kubectl("get", "wd", fails=True, expect="the server doesn't have a resource type")
+    kubectl("get", "wd", fails=True, expect="the server doesn't have a resource type|could not find the requested resource")
 
 
 def main():

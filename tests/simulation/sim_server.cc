@@ -26,6 +26,7 @@ void SimServer::Restart() {
   store_ = storage::OpenMemoryStore(*lane_, disk_);
   core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
       .loop = *lane_, .random = loop_.random(), .store = *store_, .gates = gates_});
+  if (!arbitrates_) core_->StopArbitration();
   TellReferee();
   core_->Start([this](Result<void> ready) {
     CHECK(ready.ok());
@@ -33,6 +34,11 @@ void SimServer::Restart() {
     CheckAcknowledged();
     for (SimClient* each : clients_) each->Connect();
   });
+}
+
+void SimServer::StopArbitration() {
+  arbitrates_ = false;
+  if (core_ != nullptr) core_->StopArbitration();
 }
 
 void SimServer::TellReferee() {

@@ -28,6 +28,8 @@ class SimServer {
   void Crash();  // connections break, and calls fail until Restart
   void Restart();
   bool is_up() const { return is_up_; }
+  // Stores every allocation from now on, whoever holds the device.
+  void StopArbitration();
 
   apiserver::Core& core() { return *core_; }
   storage::MemoryDisk& disk() { return disk_; }
@@ -55,6 +57,7 @@ class SimServer {
   Referee referee_;
   std::unique_ptr<apiserver::Core> core_;
   bool is_up_ = false;
+  bool arbitrates_ = true;
   std::vector<SimClient*>
       clients_;  // in order of creation: an order by address would not depend on the seed alone
   std::map<std::string, std::int64_t> acknowledged_;  // by UID: version

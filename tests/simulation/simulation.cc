@@ -162,6 +162,8 @@ void Simulation::SetUp() {
   faults_.on = true;
   scheduler_faults_.on = true;
   scheduler_faults_.hide_allocations = options_.plant_double_allocation;
+  // The server would refuse what this scheduler does, and there would be nothing to catch.
+  if (options_.plant_double_allocation) server_.StopArbitration();
   scheduler_faults_.pretend_attached = options_.plant_no_wait;
 }
 

@@ -88,6 +88,7 @@ TEST_F(ClusterKeysTest, KeysThatSomebodyProvidedStayOutOfTheStore) {
   EXPECT_THAT(b.shared->error().message, HasSubstr("ca.key"));
   EXPECT_EQ(Read(b, kCaFile), "");
 
+  ASSERT_TRUE(b.files.MakeDirectories("/pki", 0700).ok());
   for (const char* name :
        {kCaFile, kCaKeyFile, kFrontProxyCaFile, kFrontProxyCaKeyFile, kTokenKeyFile}) {
     ASSERT_TRUE(b.files.WriteFile(std::string("/pki/") + name, Read(a, name), 0600).ok());

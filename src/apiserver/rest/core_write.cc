@@ -310,7 +310,9 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
         });
         return;
       }
-      if (std::optional<std::string> conflict = arbiter_->FindConflict(before->root(), candidate)) {
+      std::optional<std::string> conflict;
+      if (arbitrates_) conflict = arbiter_->FindConflict(before->root(), candidate);
+      if (conflict.has_value()) {
         done(Response::Failed(ConflictFailure(*resource.kind, request.name, *conflict)));
         return;
       }

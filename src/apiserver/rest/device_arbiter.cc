@@ -269,6 +269,11 @@ std::optional<std::string> DeviceArbiter::FindConflict(Value before, Value after
   std::optional<std::string> conflict;
   for (const DeviceResult& result : wanted.results) {
     if ((conflict = FindDeviceConflict(result))) break;
+  }
+  for (const DeviceResult& result : wanted.results) {
+    if (conflict) break;
+    // Shares of one claim add up. That a claim names a device twice is accepted, as in Kubernetes.
+    if (!result.share_id.empty() && (conflict = FindDeviceConflict(result))) break;
     AllocationResult one;
     one.results.push_back(result);
     held_.Add(one);

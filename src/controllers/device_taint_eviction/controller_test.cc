@@ -45,12 +45,14 @@ class DeviceTaintEvictionTest : public ControllersFixture {
     return pod;
   }
 
+  // An empty `device` selects all of the pool.
   void TaintWithRule(std::string_view name, std::string_view device,
                      std::string_view effect = "NoExecute") {
+    const std::string selected = device.empty() ? "" : StrCat(R"(,"device":")", device, "\"");
     Create(StrCat(R"({"apiVersion":"resource.k8s.io/v1beta2","kind":"DeviceTaintRule",
         "metadata":{"name":")",
-                  name, R"("},"spec":{"deviceSelector":{"driver":"gpu","pool":"p","device":")",
-                  device, R"("},"taint":{"key":"k","effect":")", effect, "\"}}}"));
+                  name, R"("},"spec":{"deviceSelector":{"driver":"gpu","pool":"p")", selected,
+                  R"(},"taint":{"key":"k","effect":")", effect, "\"}}}"));
   }
 
   bool IsEvicted(const std::string& key) {
@@ -124,9 +126,9 @@ TEST_F(DeviceTaintEvictionTest, APodThatHasNotReservedTheClaimStays) {
 
 TEST_F(DeviceTaintEvictionTest, ARuleReportsWhatItHasDone) {
   RunPod("a", "d0", kTolerates60s);
-  RunPod("b", "d0", kTolerates60s);
-  RunPod("c", "d0", kTolerates60s, "other");
-  TaintWithRule("r", "d0");
+  RunPod("b", "d1", kTolerates60s);
+  RunPod("c", "d2", kTolerates60s, "other");
+  TaintWithRule("r", "");
   EXPECT_EQ(Progress("r").substr(0, 5), "False") << "written before the claims were looked at";
   Settle(std::chrono::seconds(11));
   EXPECT_EQ(Progress("r"),

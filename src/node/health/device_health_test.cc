@@ -87,7 +87,7 @@ TEST(DeviceHealth, ABurstCausesOneStatusWritePerPod) {
   rpc::HealthReport bad;
   for (int i = 0; i < 40; ++i) {
     const std::string claim = "c" + std::to_string(i);
-    node.CreateClaim(claim, {"gpu.example.com/dev-0"});
+    node.CreateClaim(claim, {StrCat("gpu.example.com/dev-", i)});
     node.CreatePod(
         "p" + std::to_string(i),
         StrCat(R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":")",

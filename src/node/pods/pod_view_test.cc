@@ -172,10 +172,11 @@ TEST(ServiceVariables, OfTheNamespaceAreSetUnlessEnableServiceLinksIsFalse) {
   NodeHarness node;
   node.service_variables = ApiServerVariables("10.9.9.9", "6443");
   node.api.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
-  for (const char* home : {"default", "other"}) {
+  for (const auto& [home, ip] :
+       std::map<std::string, std::string>{{"default", "10.0.0.11"}, {"other", "10.0.0.12"}}) {
     node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"in-)", home,
-                           R"(","namespace":")", home,
-                           R"("},"spec":{"clusterIP":"10.0.0.11","ports":[{"port":80}]}})"));
+                           R"(","namespace":")", home, R"("},"spec":{"clusterIP":")", ip,
+                           R"(","ports":[{"port":80}]}})"));
   }
   node.StartAgent();
   node.CreatePod("p", R"json("containers":[{"name":"a","image":"busybox:1",

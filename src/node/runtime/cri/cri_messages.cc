@@ -253,7 +253,7 @@ Result<RuntimeStatus> DecodeStatus(const std::string& bytes, const Version& vers
     }
     const api::Value runtimes = root.Entry("containerd").Entry("runtimes");
     const std::string_view name = root.Entry("containerd").Entry("defaultRuntimeName").str("runc");
-    const api::Value systemd = runtimes.Entry(name).Entry("options").Entry("SystemdCgroup");
+    const api::Value systemd = runtimes.Entry(name)["options"].Entry("SystemdCgroup");
     if (systemd.has_value()) status.systemd_cgroups = systemd.boolean();
   } else if (version.runtime_name == "cri-o") {
     status.cdi_directories = {"/etc/cdi", "/var/run/cdi"};
@@ -356,9 +356,9 @@ Result<Sandbox> DecodePodSandboxStatus(const std::string& bytes) {
   }
   if (const api::TreePtr info = InfoJson(message.info(), "info")) {
     for (const api::Value space :
-         info->root().Entry("runtimeSpec").Entry("linux").Entry("namespaces").elements()) {
-      if (space.Entry("type").str() == "network") {
-        sandbox.sandbox.network_namespace = std::string(space.Entry("path").str());
+         info->root().Entry("runtimeSpec")["linux"]["namespaces"].elements()) {
+      if (space["type"].str() == "network") {
+        sandbox.sandbox.network_namespace = std::string(space["path"].str());
       }
     }
   }

@@ -12,17 +12,17 @@ Result<int> ParseCommandStatus(std::string_view json) {
   auto parsed = ParseJson(json);
   if (!parsed.ok()) return Internal("the container runtime sent no status for the command");
   const api::Value status = (*parsed)->root();
-  if (status.Entry("status").str() == "Success") return 0;
-  if (status.Entry("reason").str() == "NonZeroExitCode") {
-    for (const api::Value cause : status.Entry("details").Entry("causes").elements()) {
-      if (cause.Entry("reason").str() != "ExitCode") continue;
-      if (const auto code = ParseInt64(cause.Entry("message").str());
+  if (status["status"].str() == "Success") return 0;
+  if (status["reason"].str() == "NonZeroExitCode") {
+    for (const api::Value cause : status["details"]["causes"].elements()) {
+      if (cause["reason"].str() != "ExitCode") continue;
+      if (const auto code = ParseInt64(cause["message"].str());
           code && *code >= 0 && *code <= 255) {
         return static_cast<int>(*code);
       }
     }
   }
-  return Internal(std::string(status.Entry("message").str("the command failed")));
+  return Internal(std::string(status["message"].str("the command failed")));
 }
 
 CriStreams::CriStreams(EventLoop& loop, StreamDialer dial, const StreamOptions& options,

@@ -101,7 +101,7 @@ TEST(CniExecutor, APluginThatHangsIsKilledWithItsChildren) {
   ASSERT_TRUE(child.has_value());
   // It was adopted by init, or is a zombie of whoever adopts orphans here.
   auto state = RealFileSystem().ReadFile(StrCat("/proc/", *child, "/stat"));
-  for (int i = 0; i < 1000 && state.ok() && state->find(") Z") == std::string::npos; ++i) {
+  for (int i = 0; i < 1'000'000 && state.ok() && state->find(") Z") == std::string::npos; ++i) {
     ::sched_yield();
     state = RealFileSystem().ReadFile(StrCat("/proc/", *child, "/stat"));
   }
