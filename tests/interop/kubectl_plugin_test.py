@@ -37,6 +37,9 @@ def fill(kube):
     kube.api("PATCH", "/api/v1/nodes/gpu-1/status", {"status": {
         "allocatable": {"cpu": "8", "memory": "8Gi", "pods": "10"}, "capacity": {"cpu": "8", "memory": "8Gi", "pods": "10"},
         "conditions": [{"type": "Ready", "status": "True"}]}}, "application/merge-patch+json")
+    # No controller runs that would create it.
+    kube.api("POST", "/api/v1/namespaces/default/serviceaccounts", {
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})
     kube.api("POST", f"{GROUP}/deviceclasses", {
         "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"},
         "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}})

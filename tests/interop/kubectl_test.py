@@ -425,7 +425,8 @@ def pods(kubectl, core):
     kubectl("apply", "-f", "examples/hello-device", expect=["deviceclass.*created", "resourceclaimtemplate.*created",
                                                             "pod/hello-device created"])
     kubectl("wait", "--for=condition=Ready", "pod/hello-device", "--timeout=30s", expect="condition met$")
-    kubectl("logs", "hello-device", expect="hello from sim-")
+    # Ready means that the container runs, not that it has printed anything.
+    wait_until("it prints its device", lambda: "hello from sim-" in kubectl("logs", "hello-device"))
     kubectl("describe", "pod", "hello-device", expect=[r"^Status: +Running$", "Scheduled", "QoS Class"])
     kubectl("get", "events", "--field-selector=reason=Scheduled", expect="hello-device")
     kubectl("get", "resourceclaimtemplates", expect=[r"^NAME +AGE", "^one-device "])
@@ -434,6 +435,7 @@ def pods(kubectl, core):
     kubectl("get", "pods", expect=[r"^NAME +READY +STATUS +RESTARTS +AGE", r"^long +1/1 +Running"])
     kubectl("get", "pods", "-o", "wide", "-A", expect=[r"NAMESPACE", r"NOMINATED NODE", r"default +long .* n1 "])
     kubectl("get", "pods", "--sort-by=.metadata.name", expect=r"hello-device")
+    wait_until("it prints that it started", lambda: "started" in kubectl("logs", "long"))
     kubectl("logs", "long", "--tail=1", expect="^started$")
     kubectl("logs", "-l", "app=long", expect="started")
     commands(kubectl)
