@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=$PWD/build/peers
-[ $# -gt 0 ] || set -- etcd-3.5 etcd-3.6 kube charts
+[ $# -gt 0 ] || set -- etcd-3.5 etcd-3.6 kube containerd charts
 command -v go >/dev/null || { echo "peers: go not found in PATH; install Go 1.26 or newer" >&2; exit 1; }
 for peer; do
   case $peer in
