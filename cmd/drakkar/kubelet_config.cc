@@ -62,26 +62,26 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   settings.features.static_configuration = std::move(read->static_configuration);
   settings.pod_pids_limit = root["podPidsLimit"].optional_integer();
   settings.seccomp_default = root["seccompDefault"].boolean();
-  settings.runtime_endpoint = std::string(root.Entry("containerRuntimeEndpoint").str());
-  for (api::Value address : root.Entry("clusterDNS").elements()) {
+  settings.runtime_endpoint = std::string(root["containerRuntimeEndpoint"].str());
+  for (api::Value address : root["clusterDNS"].elements()) {
     settings.cluster_dns.emplace_back(address.str());
   }
-  settings.cluster_domain = root.Entry("clusterDomain").str();
+  settings.cluster_domain = root["clusterDomain"].str();
   node::ImageCollection& images = settings.image_collection;
   images.high_percent =
-      static_cast<int>(root.Entry("imageGCHighThresholdPercent").integer(images.high_percent));
+      static_cast<int>(root["imageGCHighThresholdPercent"].integer(images.high_percent));
   images.low_percent =
-      static_cast<int>(root.Entry("imageGCLowThresholdPercent").integer(images.low_percent));
+      static_cast<int>(root["imageGCLowThresholdPercent"].integer(images.low_percent));
   if (images.low_percent < 0 || images.high_percent > 100 ||
       images.low_percent >= images.high_percent) {
     return InvalidArgument(StrCat(path,
                                   ": imageGCLowThresholdPercent must be below "
                                   "imageGCHighThresholdPercent, and both between 0 and 100"));
   }
-  if (const std::string_view age = root.Entry("imageMinimumGCAge").str(); !age.empty()) {
+  if (const std::string_view age = root["imageMinimumGCAge"].str(); !age.empty()) {
     ASSIGN_OR_RETURN(images.min_age, api::ParseDuration(age));
   }
-  settings.resolv_conf = root.Entry("resolvConf").str();
+  settings.resolv_conf = root["resolvConf"].str();
   std::vector<std::string> unknown;
   settings.feature_gates = KnownGates(settings.feature_gates, unknown);
   // Log all of them once: a user may rely on any of these.

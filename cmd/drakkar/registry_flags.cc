@@ -28,14 +28,14 @@ Result<void> CheckMembers(Value object, const std::string& where,
 Result<void> ReadHost(FileSystem& files, Value config, const std::string& where,
                       node::RegistrySettings::Host& host) {
   RETURN_IF_ERROR(CheckMembers(config, where, {"auth", "tls"}));
-  const Value auth = config.Entry("auth");
+  const Value auth = config["auth"];
   RETURN_IF_ERROR(CheckMembers(auth, where + ".auth", {"username", "password"}));
   host.credential = {std::string(auth.Entry("username").str()),
                      std::string(auth.Entry("password").str())};
   const Value tls = config["tls"];
   RETURN_IF_ERROR(CheckMembers(tls, where + ".tls", {"ca_file", "insecure_skip_verify"}));
-  host.skip_verify = tls.Entry("insecure_skip_verify").boolean();
-  if (const std::string path(tls.Entry("ca_file").str()); !path.empty()) {
+  host.skip_verify = tls["insecure_skip_verify"].boolean();
+  if (const std::string path(tls["ca_file"].str()); !path.empty()) {
     auto pem = files.ReadFile(path);
     if (!pem.ok()) return std::move(pem).error().Prefixed(where + ".tls.ca_file");
     host.ca_pem = *std::move(pem);
@@ -64,10 +64,10 @@ Result<node::RegistrySettings> ParseRegistries(FileSystem& files, std::string_vi
     return InvalidArgument("expected one object with mirrors and configs");
   }
   RETURN_IF_ERROR(CheckMembers(root, "registries", {"mirrors", "configs"}));
-  for (const api::MemberView mirror : root.Entry("mirrors").members()) {
+  for (const api::MemberView mirror : root["mirrors"].members()) {
     const std::string where = StrCat("mirrors[", mirror.name, "]");
     RETURN_IF_ERROR(CheckMembers(mirror.value, where, {"endpoint"}));
-    for (Value endpoint : mirror.value.Entry("endpoint").elements()) {
+    for (Value endpoint : mirror.value["endpoint"].elements()) {
       const auto url = net::ParseUrl(endpoint.str());
       if (!url.ok()) {
         return InvalidArgument(StrCat(where, ": ", Quote(endpoint.str()),
@@ -76,7 +76,7 @@ Result<node::RegistrySettings> ParseRegistries(FileSystem& files, std::string_vi
       settings.mirrors[std::string(mirror.name)].emplace_back(endpoint.str());
     }
   }
-  for (const api::MemberView config : root.Entry("configs").members()) {
+  for (const api::MemberView config : root["configs"].members()) {
     RETURN_IF_ERROR(ReadHost(files, config.value, StrCat("configs[", config.name, "]"),
                              settings.hosts[std::string(config.name)]));
   }

@@ -92,8 +92,7 @@ Result<api::TreePtr> AskScheduler(Session& session, const WhySubject& subject,
                              is_pod ? "/pods/" : "/resourceclaims/",
                              net::PercentEncode(subject.name), "/why", QueryText(query))));
   // Another server may serve something else there.
-  if (!answer->root().Entry("sentence").is_string() ||
-      !answer->root().Entry("fits").optional_boolean()) {
+  if (!answer->root()["sentence"].is_string() || !answer->root()["fits"].optional_boolean()) {
     return Unavailable("the server's answer is not one of a scheduler");
   }
   return answer;
@@ -107,9 +106,9 @@ int PrintTheirs(Console& console, AnswerFormat format, const api::TreePtr& answe
             answer->root(),
             {.indent = 2, .escape_html = false, .sort_members = false, .final_newline = true}));
   } else {
-    console.Out(Printable(answer->root().Entry("text").str()));
+    console.Out(Printable(answer->root()["text"].str()));
   }
-  return answer->root().Entry("fits").boolean() ? kExitOk : kExitDoesNotFit;
+  return answer->root()["fits"].boolean() ? kExitOk : kExitDoesNotFit;
 }
 
 Result<WhyAnswer> AskHere(Session& session, const WhySubject& subject, const std::string& node,

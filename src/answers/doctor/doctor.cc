@@ -54,24 +54,24 @@ DoctorAnswer Diagnose(const DoctorInput& input) {
 }
 
 std::optional<ServerFacts> ReadServerFacts(api::Value status) {
-  const Result<WallTime> now = api::ParseTime(status.Entry("now").str());
+  const Result<WallTime> now = api::ParseTime(status["now"].str());
   if (!now.ok()) return std::nullopt;
   ServerFacts facts;
   facts.now = *now;
-  for (const api::MemberView& gate : status.Entry("featureGates").members()) {
+  for (const api::MemberView& gate : status["featureGates"].members()) {
     facts.gates[std::string(gate.name)] = gate.value.boolean();
   }
-  for (api::Value each : status.Entry("unattended").elements()) {
+  for (api::Value each : status["unattended"].elements()) {
     facts.unattended.push_back(
         {std::string(each["kind"].str()),
          static_cast<std::size_t>(std::max<std::int64_t>(each["count"].integer(), 0)),
-         std::string(each.Entry("warning").str())});
+         std::string(each["warning"].str())});
   }
-  for (api::Value each : status.Entry("certificates").elements()) {
-    const Result<WallTime> not_after = api::ParseTime(each.Entry("notAfter").str());
+  for (api::Value each : status["certificates"].elements()) {
+    const Result<WallTime> not_after = api::ParseTime(each["notAfter"].str());
     if (!not_after.ok()) continue;
     facts.certificates.push_back(
-        {std::string(each["name"].str()), *not_after, std::string(each.Entry("renewal").str())});
+        {std::string(each["name"].str()), *not_after, std::string(each["renewal"].str())});
   }
   return facts;
 }
@@ -79,10 +79,10 @@ std::optional<ServerFacts> ReadServerFacts(api::Value status) {
 NodeDrivers ReadNodeDrivers(api::Value answer) {
   NodeDrivers node;
   for (api::Value each : answer["drivers"].elements()) {
-    node.drivers[std::string(each["name"].str())] = each.Entry("connected").boolean();
+    node.drivers[std::string(each["name"].str())] = each["connected"].boolean();
   }
-  for (api::Value each : answer.Entry("cdiErrors").elements()) {
-    node.cdi_errors.emplace_back(each.Entry("file").str(), each["error"].str());
+  for (api::Value each : answer["cdiErrors"].elements()) {
+    node.cdi_errors.emplace_back(each["file"].str(), each["error"].str());
   }
   return node;
 }

@@ -109,7 +109,7 @@ class WhyServiceTest : public ::testing::Test {
   std::string Text(const std::string& pod, std::optional<std::string> user = std::nullopt) {
     const WhyService::Reply reply = Ask(pod, std::move(user));
     if (reply.status != 200) return StrCat(reply.status, ": ", reply.body);
-    return std::string(api::ParseJson(reply.body).value()->root().Entry("text").str());
+    return std::string(api::ParseJson(reply.body).value()->root()["text"].str());
   }
 
   scheduler::TestCluster cluster_;

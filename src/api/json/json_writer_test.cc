@@ -50,7 +50,7 @@ TEST(JsonWriter, IsReadBackByTheReader) {
   JsonWriter json({.indent = 4, .escape_html = false});
   const Result<TreePtr> tree = ParseJson(WriteSample(json).Take());
   ASSERT_TRUE(tree.ok()) << tree.error().message;
-  EXPECT_EQ((*tree)->root().Entry("text").str(), "a\"b\\c\n\x01\xc3\xa4");
+  EXPECT_EQ((*tree)->root()["text"].str(), "a\"b\\c\n\x01\xc3\xa4");
   EXPECT_EQ((*tree)->root().Entry("rows").at(0).size(), 2u);
 }
 

@@ -58,7 +58,7 @@ void SchedulerProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
                   MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
   }
   const api::Value data = target.scheduler == nullptr ? api::Value() : (*target.scheduler)["data"];
-  const std::string url(data.Entry("statusURL").str());
+  const std::string url(data["statusURL"].str());
   if (url.empty()) {
     return Refuse(*writer, api::StatusServiceUnavailable(
                                "no active scheduler has published where it answers questions"));
@@ -83,7 +83,7 @@ void SchedulerProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   for (const std::string& group : target.user.groups) {
     ask.headers.Add("X-Remote-Group", net::PercentEncode(group));
   }
-  std::shared_ptr<net::HttpClient> http = ClientFor(std::string(data.Entry("statusCA").str()));
+  std::shared_ptr<net::HttpClient> http = ClientFor(std::string(data["statusCA"].str()));
   net::HttpClient& client = *http;
   client.Do(std::move(ask), [this, writer,
                              http = std::move(http)](Result<net::Response> response) mutable {

@@ -80,9 +80,9 @@ std::string EncodeRecord(const ClusterKeys& keys, const ClusterKeys& provided) {
   api::Draft record = api::Draft::Object();
   for (const auto& [name, content] : keys) {
     if (provided.contains(name)) {
-      record.Entry(name).Entry("sha256") = net::Sha256Hex(content);
+      record.Entry(name)["sha256"] = net::Sha256Hex(content);
     } else {
-      record.Entry(name).Entry("content") = content;
+      record.Entry(name)["content"] = content;
     }
   }
   return api::WriteJson(record.Freeze()->root());
@@ -96,11 +96,11 @@ Result<ClusterKeys> Compare(std::string_view text, const ClusterKeys& there,
   std::vector<std::string_view> missing;
   for (const auto& file : kFiles) {
     const api::Value entry = record->root().Entry(file.name);
-    const std::string content(entry.Entry("content").str());
+    const std::string content(entry["content"].str());
     const auto own = there.find(file.name);
     if (own != there.end()) {
       const std::string expected =
-          content.empty() ? std::string(entry.Entry("sha256").str()) : net::Sha256Hex(content);
+          content.empty() ? std::string(entry["sha256"].str()) : net::Sha256Hex(content);
       if (net::Sha256Hex(own->second) != expected) {
         return FailedPrecondition(
             StrCat(JoinPath(directory, file.name),

@@ -142,7 +142,7 @@ TEST_F(CustomResourcesTest, StatusAndScaleAreSubresources) {
           "spec":{"size":50},"status":{"replicas":2,"selector":"a=b"}})",
       "status");
   ASSERT_EQ(Message(status), "accepted");
-  EXPECT_EQ(status.object->root()["spec"].Entry("size").integer(), 3) << "only the status changes";
+  EXPECT_EQ(status.object->root()["spec"]["size"].integer(), 3) << "only the status changes";
   EXPECT_EQ(status.object->root()["metadata"]["generation"].integer(), 1);
   const Response scale = Get("w", "example.com/v1", "scale");
   ASSERT_EQ(Message(scale), "accepted");
@@ -159,7 +159,7 @@ TEST_F(CustomResourcesTest, StatusAndScaleAreSubresources) {
   rescale.subresource = "scale";
   rescale.text = R"({"spec":{"replicas":7}})";
   EXPECT_EQ(Message(Handle(std::move(rescale))), "accepted");
-  EXPECT_EQ(Get("w").object->root()["spec"].Entry("size").integer(), 7);
+  EXPECT_EQ(Get("w").object->root()["spec"]["size"].integer(), 7);
 }
 
 TEST_F(CustomResourcesTest, VersionsConvertByName) {

@@ -152,8 +152,7 @@ void Follower::ReadCircumstances(const answers::WhySubject& subject,
       is_pod ? Ref("", "Pod", subject.namespace_, subject.name, "why")
              : Ref("resource.k8s.io", "ResourceClaim", subject.namespace_, subject.name, "why"),
       lifetime_.Guard([this, subject, done = std::move(done)](client::Reply reply) {
-        if (reply.ok() && reply.object != nullptr &&
-            reply.object->root().Entry("sentence").is_string()) {
+        if (reply.ok() && reply.object != nullptr && reply.object->root()["sentence"].is_string()) {
           return done({.answer = api::WriteJson(reply.object->root())});
         }
         ReadSettings(subject.namespace_, subject.name, done);

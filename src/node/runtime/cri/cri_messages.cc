@@ -248,12 +248,12 @@ Result<RuntimeStatus> DecodeStatus(const std::string& bytes, const Version& vers
   if (const api::TreePtr config = InfoJson(message.info(), "config")) {
     // containerd's own configuration.
     const api::Value root = config->root();
-    if (root.Entry("enableCDI").boolean()) {
-      status.cdi_directories = Strings(root.Entry("cdiSpecDirs"));
+    if (root["enableCDI"].boolean()) {
+      status.cdi_directories = Strings(root["cdiSpecDirs"]);
     }
-    const api::Value runtimes = root.Entry("containerd").Entry("runtimes");
-    const std::string_view name = root.Entry("containerd").Entry("defaultRuntimeName").str("runc");
-    const api::Value systemd = runtimes.Entry(name)["options"].Entry("SystemdCgroup");
+    const api::Value runtimes = root["containerd"]["runtimes"];
+    const std::string_view name = root["containerd"]["defaultRuntimeName"].str("runc");
+    const api::Value systemd = runtimes.Entry(name)["options"]["SystemdCgroup"];
     if (systemd.has_value()) status.systemd_cgroups = systemd.boolean();
   } else if (version.runtime_name == "cri-o") {
     status.cdi_directories = {"/etc/cdi", "/var/run/cdi"};
@@ -355,8 +355,7 @@ Result<Sandbox> DecodePodSandboxStatus(const std::string& bytes) {
     sandbox.sandbox.ips.push_back(more.ip());
   }
   if (const api::TreePtr info = InfoJson(message.info(), "info")) {
-    for (const api::Value space :
-         info->root().Entry("runtimeSpec")["linux"]["namespaces"].elements()) {
+    for (const api::Value space : info->root()["runtimeSpec"]["linux"]["namespaces"].elements()) {
       if (space["type"].str() == "network") {
         sandbox.sandbox.network_namespace = std::string(space["path"].str());
       }
@@ -482,7 +481,7 @@ Result<ContainerStatus> DecodeContainerStatus(const std::string& bytes) {
     to.reason = std::string(to.exit_code == 0 ? kReasonCompleted : kReasonError);
   }
   if (const api::TreePtr info = InfoJson(message.info(), "info")) {
-    to.sandbox_id = std::string(info->root().Entry("sandboxID").str());
+    to.sandbox_id = std::string(info->root()["sandboxID"].str());
     if (to.state == ContainerState::kRunning) {
       to.pid = static_cast<int>(info->root()["pid"].integer());
     }

@@ -93,7 +93,7 @@ namespace {
 Result<BlobDescriptor> ReadDescriptor(Value json) {
   BlobDescriptor blob;
   blob.digest = json["digest"].str();
-  const std::int64_t size = json.Entry("size").integer(-1);
+  const std::int64_t size = json["size"].integer(-1);
   if (!IsSha256Digest(blob.digest) || size < 0) {
     return InvalidArgument(StrCat("the manifest describes ", Quote(blob.digest),
                                   ", which is not a sha256 digest with a size"));
@@ -117,7 +117,7 @@ Result<ImageManifest> ParseManifest(std::string_view text) {
     }
     return InvalidArgument(StrCat("the image has no variant for linux/", kArchitecture));
   }
-  if (root.Entry("schemaVersion").integer() == 1) {
+  if (root["schemaVersion"].integer() == 1) {
     return Error{ErrorCode::kUnimplemented,
                  "the image has a manifest of schema version 1, which registries gave up in 2017; "
                  "push it again with a current tool"};
@@ -130,7 +130,7 @@ Result<ImageManifest> ParseManifest(std::string_view text) {
   }
   ASSIGN_OR_RETURN(manifest.config, ReadDescriptor(root["config"]));
   for (const Value layer : root["layers"].elements()) {
-    if (!layer.Entry("urls").empty()) {
+    if (!layer["urls"].empty()) {
       return Error{ErrorCode::kUnimplemented,
                    "the image has layers outside of its registry, which are not supported"};
     }
@@ -148,7 +148,7 @@ Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
   std::vector<std::string> names;
   Value chosen;
   for (const Value entry : tree->root().elements()) {
-    const std::vector<std::string> tags = Strings(entry.Entry("RepoTags"));
+    const std::vector<std::string> tags = Strings(entry["RepoTags"]);
     for (const std::string& tag : tags) {
       names.push_back(tag);
       if (!wanted_name.empty() && SameName(tag, wanted_name)) chosen = entry;
@@ -163,12 +163,12 @@ Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
   }
   DockerArchiveImage image;
   if (!names.empty()) image.name = names.front();
-  const std::string config(chosen.Entry("Config").str());
+  const std::string config(chosen["Config"].str());
   ASSIGN_OR_RETURN(image.config_json, ReadFileInRoot(directory, config, kMaxJsonBytes));
   image.config_digest = "sha256:" + Sha256Hex(image.config_json);
-  image.layers = Strings(chosen.Entry("Layers"));
+  image.layers = Strings(chosen["Layers"]);
   ASSIGN_OR_RETURN(const api::TreePtr parsed, ParseJson(image.config_json));
-  image.diff_ids = Strings(parsed->root().Entry("rootfs").Entry("diff_ids"));
+  image.diff_ids = Strings(parsed->root()["rootfs"]["diff_ids"]);
   if (image.layers.size() > kMaxImageLayers || image.layers.size() != image.diff_ids.size()) {
     return InvalidArgument(StrCat("the archive has ", image.layers.size(),
                                   " layers, but its configuration names ", image.diff_ids.size()));

@@ -110,11 +110,11 @@ std::string MakeList(const std::string& directory, const std::string& name,
 
 // The range of a plan that MakeList wrote; nothing if somebody changed it beyond recognition.
 std::optional<std::uint32_t> RangeOf(const CniList& list) {
-  const api::Value ipam = list.plugins.front().json->root().Entry("ipam");
-  for (api::Value set : ipam.Entry("ranges").elements()) {
+  const api::Value ipam = list.plugins.front().json->root()["ipam"];
+  for (api::Value set : ipam["ranges"].elements()) {
     for (api::Value range : set.elements()) {
       std::uint32_t address = 0;
-      const std::string text(range.Entry("subnet").str());
+      const std::string text(range["subnet"].str());
       if (!text.ends_with(StrCat("/", kPrefix))) return std::nullopt;
       const auto parts = Split(std::string_view(text).substr(0, text.find('/')), '.');
       if (parts.size() != 4) return std::nullopt;

@@ -34,11 +34,11 @@ Result<CniAttachment> ParseAttachment(std::string_view text) {
     return Error{ErrorCode::kDataLoss, "unknown version"};
   }
   CniAttachment attachment;
-  attachment.sandbox_id = root.Entry("sandbox").str();
-  attachment.interface = root.Entry("interface").str();
-  attachment.cni_arguments = root.Entry("arguments").str();
+  attachment.sandbox_id = root["sandbox"].str();
+  attachment.interface = root["interface"].str();
+  attachment.cni_arguments = root["arguments"].str();
   attachment.capabilities = StringMap(root["capabilities"]);
-  attachment.list_text = root.Entry("configuration").str();
+  attachment.list_text = root["configuration"].str();
   attachment.result = root["result"].str();
   if (attachment.sandbox_id.empty() || attachment.interface.empty()) {
     return Error{ErrorCode::kDataLoss, "it names no sandbox or no interface"};

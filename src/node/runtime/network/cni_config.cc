@@ -49,8 +49,8 @@ bool IsSupported(const CniVersion& version) {
 // The newest supported version in cniVersions, which may have more than one, or cniVersion.
 Result<std::string> ChooseVersion(Value list) {
   std::string best;
-  std::vector<std::string> offered = Strings(list.Entry("cniVersions"));
-  if (const std::string_view single = list.Entry("cniVersion").str(); !single.empty()) {
+  std::vector<std::string> offered = Strings(list["cniVersions"]);
+  if (const std::string_view single = list["cniVersion"].str(); !single.empty()) {
     offered.emplace_back(single);
   }
   if (offered.empty()) return std::string(kDefaultVersion);
@@ -77,7 +77,7 @@ Result<CniPlugin> ReadPlugin(Value json) {
   for (const api::MemberView member : json["capabilities"].members()) {
     if (member.value.boolean()) plugin.capabilities.emplace(member.name);
   }
-  plugin.only_with_capabilities = json.Entry("onlyWithCapabilities").boolean();
+  plugin.only_with_capabilities = json["onlyWithCapabilities"].boolean();
   plugin.json = api::CopyTree(json);
   return plugin;
 }
@@ -108,16 +108,16 @@ Result<CniList> ParseCniList(std::string_view text, bool is_list) {
     ASSIGN_OR_RETURN(CniPlugin plugin, ReadPlugin(root));
     // From here on every configuration is a list.
     Draft wrapped = Draft::Object();
-    wrapped.Entry("cniVersion") = list.version;
+    wrapped["cniVersion"] = list.version;
     wrapped["name"] = list.name;
-    wrapped.Entry("plugins").Append(Draft(root));
+    wrapped["plugins"].Append(Draft(root));
     list.text = api::WriteJson(wrapped.Freeze()->root());
     list.plugins.push_back(std::move(plugin));
     return list;
   }
-  list.disable_check = root.Entry("disableCheck").boolean();
-  list.disable_gc = root.Entry("disableGC").boolean();
-  for (Value each : root.Entry("plugins").elements()) {
+  list.disable_check = root["disableCheck"].boolean();
+  list.disable_gc = root["disableGC"].boolean();
+  for (Value each : root["plugins"].elements()) {
     if (list.plugins.size() == kMaxCniPlugins) {
       return InvalidArgument(StrCat("the network has more than ", kMaxCniPlugins, " plugins"));
     }
@@ -163,18 +163,18 @@ bool IsNeeded(const CniPlugin& plugin, const CapabilityArguments& arguments) {
 Result<std::string> MakePluginInput(const CniInput& input) {
   Draft json(input.plugin.json);
   json["name"] = input.list.name;
-  json.Entry("cniVersion") = input.list.version;
-  json.RemoveEntry("onlyWithCapabilities");
-  json.RemoveEntry("prevResult");
-  json.RemoveEntry("runtimeConfig");
+  json["cniVersion"] = input.list.version;
+  json.Remove("onlyWithCapabilities");
+  json.Remove("prevResult");
+  json.Remove("runtimeConfig");
   for (const auto& [capability, value] : input.arguments) {
     if (!input.plugin.capabilities.contains(capability)) continue;
     ASSIGN_OR_RETURN(api::TreePtr tree, ParseJson(value));
-    json.Entry("runtimeConfig").Entry(capability) = Draft(std::move(tree));
+    json["runtimeConfig"].Entry(capability) = Draft(std::move(tree));
   }
   if (!input.previous_result.empty()) {
     ASSIGN_OR_RETURN(api::TreePtr tree, ParseJson(input.previous_result));
-    json.Entry("prevResult") = Draft(std::move(tree));
+    json["prevResult"] = Draft(std::move(tree));
   }
   if (input.valid_attachments) {
     ASSIGN_OR_RETURN(api::TreePtr tree, ParseJson(*input.valid_attachments));

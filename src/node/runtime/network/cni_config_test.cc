@@ -110,11 +110,11 @@ TEST(CniConfig, APluginGetsTheNetworkItsCapabilitiesAndThePreviousResult) {
   const api::TreePtr tree = *ParseJson(*text);
   const api::Value json = tree->root();
   EXPECT_EQ(json["name"].str(), "net");
-  EXPECT_EQ(json.Entry("cniVersion").str(), "1.0.0");
+  EXPECT_EQ(json["cniVersion"].str(), "1.0.0");
   EXPECT_TRUE(json.Entry("snat").boolean());
-  EXPECT_EQ(json.Entry("runtimeConfig").members().size(), 1u) << *text;
-  EXPECT_EQ(json.Entry("runtimeConfig").Entry("portMappings").size(), 1u);
-  EXPECT_TRUE(json.Entry("prevResult").is_object());
+  EXPECT_EQ(json["runtimeConfig"].members().size(), 1u) << *text;
+  EXPECT_EQ(json["runtimeConfig"].Entry("portMappings").size(), 1u);
+  EXPECT_TRUE(json["prevResult"].is_object());
 }
 
 TEST(CniConfig, APluginForCapabilitiesOnlyIsSkippedWithoutThem) {

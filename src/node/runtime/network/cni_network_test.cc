@@ -157,9 +157,9 @@ TEST(CniNetwork, RunsThePluginsInOrderAndHandsResultsOn) {
   EXPECT_EQ(first.arguments,
             "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=pod-s1;"
             "K8S_POD_INFRA_CONTAINER_ID=s1;K8S_POD_UID=uid-s1");
-  EXPECT_FALSE((*ParseJson(first.input))->root().Entry("prevResult").has_value());
+  EXPECT_FALSE((*ParseJson(first.input))->root()["prevResult"].has_value());
   const api::TreePtr second = *ParseJson(node.plugins.calls[1].input);
-  EXPECT_EQ(second->root().Entry("prevResult")["ips"].size(), 1u);
+  EXPECT_EQ(second->root()["prevResult"]["ips"].size(), 1u);
   EXPECT_EQ(node.plugins.calls[1].input.find("8080") != std::string::npos, true);
 }
 
@@ -175,7 +175,7 @@ TEST(CniNetwork, TearsDownInReverseWithTheConfigurationItWasMadeWith) {
   for (const CniCall& call : node.plugins.calls) {
     const api::TreePtr input = *ParseJson(call.input);
     EXPECT_EQ(input->root()["name"].str(), "net");
-    EXPECT_EQ(input->root().Entry("prevResult")["ips"].size(), 1u) << "the cached result";
+    EXPECT_EQ(input->root()["prevResult"]["ips"].size(), 1u) << "the cached result";
   }
   EXPECT_TRUE(node.Attachments().empty());
   EXPECT_TRUE(node.TearDown("s1").ok()) << "again";

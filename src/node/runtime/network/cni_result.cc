@@ -48,12 +48,12 @@ Result<CniResult> ParseCniResult(std::string_view output, std::string_view inter
   const Value root = (*tree)->root();
   if (!root.is_object()) return InvalidArgument("its result is not a JSON object");
   CniResult result;
-  const Value interfaces = root.Entry("interfaces");
+  const Value interfaces = root["interfaces"];
   for (Value ip : root["ips"].elements()) {
     if (result.addresses.size() == kMaxCniAddresses) {
       return InvalidArgument(StrCat("its result has more than ", kMaxCniAddresses, " addresses"));
     }
-    if (const auto index = ip.Entry("interface").optional_integer()) {
+    if (const auto index = ip["interface"].optional_integer()) {
       if (*index < 0 || *index >= static_cast<std::int64_t>(interfaces.size())) {
         return InvalidArgument(
             StrCat("its result names interface ", *index, ", of which it has ", interfaces.size()));
@@ -81,7 +81,7 @@ std::string DescribeCniFailure(std::string_view output, std::string_view error_o
                                int exit_code) {
   if (auto tree = ParseJson(output.substr(0, kMaxCniResultBytes)); tree.ok()) {
     const Value root = (*tree)->root();
-    const std::string message = Printable(root.Entry("msg").str());
+    const std::string message = Printable(root["msg"].str());
     const std::string details = Printable(root["details"].str());
     if (!message.empty()) return details.empty() ? message : StrCat(message, ": ", details);
   }

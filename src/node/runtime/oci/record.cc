@@ -121,7 +121,7 @@ Result<SandboxRecord> ParseSandboxRecord(std::string_view text) {
   record.cgroup_parent = json["cgroupParent"].str();
   record.host_pid = json["hostPid"].boolean();
   record.host_ipc = json["hostIpc"].boolean();
-  record.network_namespace = json.Entry("networkNamespace").str();
+  record.network_namespace = json["networkNamespace"].str();
   record.ips = Strings(json["ips"]);
   record.sysctls = StringMap(json["sysctls"]);
   return record;

@@ -59,8 +59,8 @@ bool Covers(const std::string& scope, std::string_view image) {
 Result<RegistryCredential> ReadLogin(Value entry) {
   RegistryCredential credential{std::string(entry.Entry("username").str()),
                                 std::string(entry.Entry("password").str())};
-  if (!credential.username.empty() || !entry.Entry("auth").is_string()) return credential;
-  auto decoded = Base64Decode(entry.Entry("auth").str());
+  if (!credential.username.empty() || !entry["auth"].is_string()) return credential;
+  auto decoded = Base64Decode(entry["auth"].str());
   const std::size_t colon = decoded.ok() ? decoded->find(':') : std::string::npos;
   // Says nothing of the content: this text ends up in events.
   if (colon == std::string::npos) {
@@ -110,7 +110,7 @@ class ParameterReader {
 
 Result<std::vector<RegistryLogin>> ParseDockerConfig(std::string_view json, bool is_legacy) {
   ASSIGN_OR_RETURN(const api::TreePtr tree, ParseJson(json));
-  const Value auths = is_legacy ? tree->root() : tree->root().Entry("auths");
+  const Value auths = is_legacy ? tree->root() : tree->root()["auths"];
   std::vector<RegistryLogin> logins;
   for (const api::MemberView member : auths.members()) {
     auto credential = ReadLogin(member.value);

@@ -29,7 +29,7 @@ std::string BasicOf(const RegistryCredential& credential) {
 std::string MessageOf(std::string_view body) {
   std::string text;
   if (auto tree = ParseJson(body); tree.ok()) {
-    for (api::Value error : (*tree)->root().Entry("errors").elements()) {
+    for (api::Value error : (*tree)->root()["errors"].elements()) {
       if (!text.empty()) text += "; ";
       text += error["message"].str().empty() ? error["code"].str() : error["message"].str();
     }
@@ -222,7 +222,7 @@ void RegistryFetcher::OnToken(const std::shared_ptr<Request>& request, Result<st
   std::string token;
   if (tree.ok()) {
     const api::Value root = (*tree)->root();
-    token = root["token"].str().empty() ? root.Entry("access_token").str() : root["token"].str();
+    token = root["token"].str().empty() ? root["access_token"].str() : root["token"].str();
   }
   if (token.empty() || !net::IsHeaderValue(token)) {
     return Finish(request, Error{ErrorCode::kForbidden, "the token server returned no token"});
