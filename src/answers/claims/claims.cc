@@ -5,6 +5,7 @@
 
 #include "answers/why/waits.h"
 #include "base/text/text.h"
+#include "claims/pod_claims.h"
 
 namespace drakkar::answers {
 namespace {
@@ -20,6 +21,34 @@ std::string OwnerPod(const api::Object& claim) {
     }
   }
   return {};
+}
+
+bool IsOver(const api::Object& pod) {
+  const std::string_view phase = pod["status"]["phase"].str();
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+// The pods that refer to each claim, by the claim's "namespace/name". Never iterated.
+using PodsByClaim = std::unordered_map<std::string, std::vector<std::string>>;
+
+PodsByClaim IndexPodsByClaim(const Objects& pods) {
+  PodsByClaim index;
+  for (const api::ObjectPtr& pod : pods) {
+    if (IsOver(*pod)) continue;
+    for (const std::string& claim : claims::ListClaimNames(pod->root())) {
+      index[StrCat(pod->namespace_(), "/", claim)].push_back(pod->qualified_name());
+    }
+  }
+  return index;
+}
+
+// The pods that a claim without devices is for. A claim made from a template names its pod, even
+// if the pod does not name the claim yet.
+std::vector<std::string> PodsWaitingFor(const api::Object& claim, const PodsByClaim& index) {
+  const auto found = index.find(claim.qualified_name());
+  if (found != index.end()) return found->second;
+  std::string owner = OwnerPod(claim);
+  return owner.empty() ? std::vector<std::string>() : std::vector{std::move(owner)};
 }
 
 Value FindCondition(Value conditions, std::string_view type) {
@@ -46,7 +75,10 @@ class Timeline {
     if ((*claim_)["status"]["allocation"].is_object()) {
       AddAllocation();
     } else if (!claim_->is_being_deleted()) {
-      Add("", Kind::kWaiting, "waits for devices", OwnerPod(*claim_));
+      const std::vector<std::string> pods =
+          PodsWaitingFor(*claim_, IndexPodsByClaim(snapshot_.pods));
+      Add("", Kind::kWaiting, pods.empty() ? "waits for a pod that uses it" : "waits for devices",
+          Join(pods, ", "));
     }
     AddDeviceConditions();
     AddDeletion();
@@ -193,6 +225,7 @@ std::vector<ClaimSummary> ListClaims(const Snapshot& snapshot, const DeviceTable
   for (const auto& use : table.claims()) uses[use->claim.get()] = use.get();
   std::vector<ClaimSummary> claims;
   claims.reserve(snapshot.claims.size());
+  const PodsByClaim pods = IndexPodsByClaim(snapshot.pods);
   for (const api::ObjectPtr& claim : snapshot.claims) {
     ClaimSummary summary{.claim = claim};
     summary.since = (*claim)["metadata"]["creationTimestamp"].str();
@@ -206,8 +239,8 @@ std::vector<ClaimSummary> ListClaims(const Snapshot& snapshot, const DeviceTable
       for (const Consumer& consumer : use.consumers) {
         summary.pods.push_back(consumer.qualified_name());
       }
-    } else if (std::string pod = OwnerPod(*claim); !pod.empty()) {
-      summary.pods.push_back(std::move(pod));
+    } else {
+      summary.pods = PodsWaitingFor(*claim, pods);
     }
     if (claim->is_being_deleted()) {
       summary.state = State::kDeleting;

@@ -24,7 +24,7 @@ struct ClaimSummary {
   State state = State::kPending;
   std::string since;  // RFC 3339: when it was created, allocated or due to be deleted
   std::size_t devices = 0;
-  std::vector<std::string> pods;  // "namespace/name"; of a pending claim the pod that owns it
+  std::vector<std::string> pods;  // "namespace/name"; of a pending claim those that refer to it
 };
 
 std::string_view StateName(ClaimSummary::State state);  // "Pending", "InUse" ...

@@ -51,6 +51,25 @@ TEST(Claims, HaveAStateAndTheirPods) {
                    "default/wanted Pending 0 default/hungry"}));
 }
 
+TEST(Claims, NameThePodsThatWaitForThem) {
+  const auto pod = [](std::string_view name, std::string_view phase) {
+    return StrCat("---\nkind: Pod\nmetadata: {name: ", name,
+                  "}\nspec: {resourceClaims: [{name: a, ",
+                  "resourceClaimName: shared}]}\nstatus: {phase: ", phase, "}\n");
+  };
+  const Snapshot snapshot = FromYaml(
+      "---\nkind: ResourceClaim\nmetadata: {name: shared, creationTimestamp: "
+      "'2026-01-01T08:00:00Z'}\n"
+      "---\nkind: ResourceClaim\nmetadata: {name: spare, creationTimestamp: "
+      "'2026-01-01T08:00:00Z'}\n" +
+      pod("first", "Pending") + pod("over", "Failed") + pod("second", "Pending"));
+  EXPECT_EQ(Claims(snapshot), (Lines{"default/shared Pending 0 default/first,default/second",
+                                     "default/spare Pending 0 "}));
+  EXPECT_EQ(TimelineOf(snapshot, "shared").back(),
+            "now waiting waits for devices: default/first, default/second");
+  EXPECT_EQ(TimelineOf(snapshot, "spare").back(), "now waiting waits for a pod that uses it");
+}
+
 TEST(Claims, AreDeletingOnceTheirDeletionWasRequested) {
   EXPECT_EQ(Claims(FromYaml("---\nkind: ResourceClaim\nmetadata: {name: c, deletionTimestamp: "
                             "'2026-01-01T08:00:00Z'}\n")),
