@@ -164,7 +164,7 @@ std::optional<std::string> DeviceArbiter::FindDeviceConflict(const DeviceResult&
   const device::DeviceUse* use = held_.FindDevice(wanted.id);
   if (use == nullptr) return std::nullopt;
   if (use->exclusive > 0) {
-    return StrCat("device ", wanted.id.ToString(), " is already allocated to another claim");
+    return StrCat("device ", wanted.id.ToString(), " is already allocated");
   }
   if (!use->IsShared()) return std::nullopt;
   if (wanted.share_id.empty()) {
@@ -172,7 +172,7 @@ std::optional<std::string> DeviceArbiter::FindDeviceConflict(const DeviceResult&
   }
   if (use->shares.contains(wanted.share_id)) {
     return StrCat("share ", wanted.share_id, " of device ", wanted.id.ToString(),
-                  " already belongs to another claim");
+                  " is already allocated");
   }
   const KnownPool& pool = Known(wanted.id.pool_id());
   const auto known = pool.devices.find(wanted.id.device);

@@ -64,7 +64,7 @@ TEST_F(DeviceArbiterTest, ADeviceIsHeldByOneClaim) {
   EXPECT_EQ(Allocate("one", Result("a")), "");
   const std::string refused = Allocate("two", Result("a"));
   EXPECT_THAT(refused, HasSubstr("409 Conflict"));
-  EXPECT_THAT(refused, HasSubstr("d.example.com/p/a is already allocated to another claim"));
+  EXPECT_THAT(refused, HasSubstr("d.example.com/p/a is already allocated"));
   EXPECT_EQ(Allocate("two", Result("b")), "");
   // Other changes of a claim that holds a device are not questioned.
   EXPECT_EQ(SetStatus("one", R"({"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]})"), "");
@@ -132,7 +132,7 @@ TEST_F(SharedDeviceArbiterTest, SharesFitIntoTheCapacity) {
   for (const char* name : {"one", "two", "three", "four"}) Claim(name);
   ASSERT_EQ(Allocate("one", Share("01", "5Gi")), "");
   EXPECT_THAT(Allocate("two", Share("02", "4Gi")), HasSubstr("capacity memory of device"));
-  EXPECT_THAT(Allocate("two", Share("01", "1Gi")), HasSubstr("already belongs to another claim"));
+  EXPECT_THAT(Allocate("two", Share("01", "1Gi")), HasSubstr("is already allocated"));
   EXPECT_THAT(Allocate("three", Result("a")), HasSubstr("already shared by other claims"));
   EXPECT_EQ(Allocate("two", Share("02", "3Gi")), "");
   EXPECT_EQ(Free("one"), "");

@@ -60,7 +60,8 @@ DaemonSetController::DaemonSetController(Options options)
                   .owner_kind = options.sets.kind(),
                   .hash_label = kDaemonHashLabel}),
       queue_(options.loop, options.random, {"daemonset"},
-             [this](const std::string& name, Done done) { Sync(name, std::move(done)); }) {
+             [this](const std::string& name, Done done) { Sync(name, std::move(done)); }),
+      owners_(options.sets, selectors_, queue_) {
   options_.sets.AddHandlers({.on_add = [this](const api::ObjectPtr& set) { OnSet(nullptr, set); },
                              .on_update = [this](const api::ObjectPtr& before,
                                                  const api::ObjectPtr& set) { OnSet(before, set); },
@@ -77,23 +78,12 @@ DaemonSetController::DaemonSetController(Options options)
                            const api::ObjectPtr& node) { OnNode(before, node); },
        .on_delete = [this](const api::ObjectPtr& node) { OnNode(node, nullptr); }});
   client::Informer& pods = options_.pods.informer();
-  pods.AddHandlers({.on_add = [this](const api::ObjectPtr& pod) { OnPod(nullptr, pod); },
-                    .on_update = [this](const api::ObjectPtr& before,
-                                        const api::ObjectPtr& pod) { OnPod(before, pod); },
-                    .on_delete = [this](const api::ObjectPtr& pod) { QueueOwner(*pod); }});
+  owners_.FollowPods(pods, IsSameForItsSet);
   client::Informer& revisions = options_.revisions.informer();
-  revisions.AddHandlers(
-      {.on_add = [this](const api::ObjectPtr& revision) { QueueOwner(*revision); },
-       .on_update = [this](const api::ObjectPtr&,
-                           const api::ObjectPtr& revision) { QueueOwner(*revision); },
-       .on_delete = [this](const api::ObjectPtr& revision) { QueueOwner(*revision); }});
-  pods.OnSynced([this] { QueueAll(); });
-  revisions.OnSynced([this] { QueueAll(); });
-  options_.nodes.OnSynced([this] { QueueAll(); });
-}
-
-void DaemonSetController::QueueAll() {
-  for (const auto& [name, set] : options_.sets.objects()) queue_.Add(name);
+  owners_.FollowCreated(revisions);
+  pods.OnSynced([this] { owners_.QueueAll(); });
+  revisions.OnSynced([this] { owners_.QueueAll(); });
+  options_.nodes.OnSynced([this] { owners_.QueueAll(); });
 }
 
 void DaemonSetController::OnSet(const api::ObjectPtr& before, const api::ObjectPtr& set) {
@@ -109,32 +99,6 @@ void DaemonSetController::OnSet(const api::ObjectPtr& before, const api::ObjectP
     failing_.erase(std::string(set->uid()));
   }
   queue_.Add(set->qualified_name());
-}
-
-void DaemonSetController::QueueOwner(const api::Object& dependent) {
-  const api::Value owner = ControllerOf(dependent);
-  if (owner["kind"].str() != "DaemonSet" ||
-      !options_.sets.kind().is_api_version(owner["apiVersion"].str())) {
-    return;
-  }
-  const api::ObjectPtr set =
-      options_.sets.Find(StrCat(dependent.namespace_(), "/", owner["name"].str()));
-  if (set != nullptr && set->uid() == owner["uid"].str()) queue_.Add(set->qualified_name());
-}
-
-void DaemonSetController::OnPod(const api::ObjectPtr& before, const api::ObjectPtr& pod) {
-  if (before != nullptr) {
-    if (IsSameForItsSet(*before, *pod)) return;
-    if (ControllerOf(*before)["uid"].str() != ControllerOf(*pod)["uid"].str()) {
-      QueueOwner(*before);
-    }
-  }
-  if (ControllerOf(*pod).exists()) return QueueOwner(*pod);
-  if (pod->is_being_deleted()) return;
-  for (const std::string& name :
-       selectors_.Matching(pod->namespace_(), (*pod)["metadata"]["labels"])) {
-    queue_.Add(name);
-  }
 }
 
 // Queues the sets for which the node changed. Most updates of a node are heartbeats.

@@ -12,6 +12,7 @@
 #include "controllers/daemon_set/planner.h"
 #include "controllers/workload/dependent_writer.h"
 #include "controllers/workload/owned_index.h"
+#include "controllers/workload/owner_queue.h"
 #include "controllers/workload/revision_keeper.h"
 #include "controllers/workload/selector_index.h"
 
@@ -46,10 +47,7 @@ class DaemonSetController {
   };
 
   void OnSet(const api::ObjectPtr& before, const api::ObjectPtr& set);
-  void OnPod(const api::ObjectPtr& before, const api::ObjectPtr& pod);
   void OnNode(const api::ObjectPtr& before, const api::ObjectPtr& node);
-  void QueueOwner(const api::Object& dependent);
-  void QueueAll();
   bool IsUpToDate(std::string_view uid);
   void Sync(const std::string& key, Done done);
   void CarryOut(const api::ObjectPtr& set, const DaemonState& state, DaemonPlan plan, Done done);
@@ -66,6 +64,7 @@ class DaemonSetController {
   std::map<std::string, std::map<std::string, Failing>, std::less<>>
       failing_;  // by set's uid, node
   client::WorkQueue queue_;
+  OwnerQueue owners_;
 };
 
 }  // namespace drakkar::controllers

@@ -35,7 +35,8 @@ ReplicaSetController::ReplicaSetController(Options options)
                .words = PodWords(options.events)}),
       queue_(options.loop, options.random,
              {options.kind == Kind::kReplicaSet ? "replicaset" : "replicationcontroller"},
-             [this](const std::string& name, Done done) { Sync(name, std::move(done)); }) {
+             [this](const std::string& name, Done done) { Sync(name, std::move(done)); }),
+      owners_(options.sets, selectors_, queue_) {
   options_.sets.AddHandlers(
       {.on_add = [this](const api::ObjectPtr& set) { queue_.Add(set->qualified_name()); },
        .on_update =
@@ -54,38 +55,8 @@ ReplicaSetController::ReplicaSetController(Options options)
              queue_.Add(set->qualified_name());
            }});
   client::Informer& pods = options_.pods.informer();
-  pods.AddHandlers({.on_add = [this](const api::ObjectPtr& pod) { OnPod(nullptr, pod); },
-                    .on_update = [this](const api::ObjectPtr& before,
-                                        const api::ObjectPtr& pod) { OnPod(before, pod); },
-                    .on_delete = [this](const api::ObjectPtr& pod) { QueueOwner(*pod); }});
-  pods.OnSynced([this] {
-    for (const auto& [name, set] : options_.sets.objects()) queue_.Add(name);
-  });
-}
-
-void ReplicaSetController::QueueOwner(const api::Object& pod) {
-  const api::Value owner = ControllerOf(pod);
-  if (owner["kind"].str() != options_.sets.kind().kind ||
-      !options_.sets.kind().is_api_version(owner["apiVersion"].str())) {
-    return;
-  }
-  const api::ObjectPtr set = options_.sets.Find(StrCat(pod.namespace_(), "/", owner["name"].str()));
-  if (set != nullptr && set->uid() == owner["uid"].str()) queue_.Add(set->qualified_name());
-}
-
-void ReplicaSetController::OnPod(const api::ObjectPtr& before, const api::ObjectPtr& pod) {
-  if (before != nullptr) {
-    if (IsSameForItsSet(*before, *pod)) return;
-    if (ControllerOf(*before)["uid"].str() != ControllerOf(*pod)["uid"].str()) {
-      QueueOwner(*before);
-    }
-  }
-  if (ControllerOf(*pod).exists()) return QueueOwner(*pod);
-  if (pod->is_being_deleted()) return;
-  for (const std::string& name :
-       selectors_.Matching(pod->namespace_(), (*pod)["metadata"]["labels"])) {
-    queue_.Add(name);
-  }
+  owners_.FollowPods(pods, IsSameForItsSet);
+  pods.OnSynced([this] { owners_.QueueAll(); });
 }
 
 void ReplicaSetController::Sync(const std::string& name, Done done) {

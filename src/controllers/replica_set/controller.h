@@ -10,6 +10,7 @@
 #include "client/work_queue.h"
 #include "controllers/workload/dependent_writer.h"
 #include "controllers/workload/owned_index.h"
+#include "controllers/workload/owner_queue.h"
 #include "controllers/workload/selector_index.h"
 
 namespace drakkar::controllers {
@@ -40,8 +41,6 @@ class ReplicaSetController {
  private:
   using Done = client::WorkQueue::Done;
 
-  void OnPod(const api::ObjectPtr& before, const api::ObjectPtr& pod);
-  void QueueOwner(const api::Object& pod);
   void Sync(const std::string& key, Done done);
   void Scale(const api::ObjectPtr& set, std::vector<api::ObjectPtr> active, Done done);
   void WriteStatus(const api::ObjectPtr& set, const std::vector<api::ObjectPtr>& active,
@@ -53,6 +52,7 @@ class ReplicaSetController {
   SelectorIndex selectors_;
   DependentWriter writer_;
   client::WorkQueue queue_;
+  OwnerQueue owners_;
 };
 
 }  // namespace drakkar::controllers

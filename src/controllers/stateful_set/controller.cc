@@ -61,7 +61,8 @@ StatefulSetController::StatefulSetController(Options options)
                   .owner_kind = options.sets.kind(),
                   .hash_label = kStatefulHashLabel}),
       queue_(options.loop, options.random, {"statefulset"},
-             [this](const std::string& name, Done done) { Sync(name, std::move(done)); }) {
+             [this](const std::string& name, Done done) { Sync(name, std::move(done)); }),
+      owners_(options.sets, selectors_, queue_) {
   options_.sets.AddHandlers(
       {.on_add = [this](const api::ObjectPtr& set) { queue_.Add(set->qualified_name()); },
        .on_update = [this](const api::ObjectPtr&,
@@ -72,19 +73,12 @@ StatefulSetController::StatefulSetController(Options options)
              revisions_.Forget(set->uid());
            }});
   client::Informer& pods = options_.pods.informer();
-  pods.AddHandlers({.on_add = [this](const api::ObjectPtr& pod) { OnPod(nullptr, pod); },
-                    .on_update = [this](const api::ObjectPtr& before,
-                                        const api::ObjectPtr& pod) { OnPod(before, pod); },
-                    .on_delete = [this](const api::ObjectPtr& pod) { QueueOwner(*pod); }});
+  owners_.FollowPods(pods, IsSameForItsSet);
   client::Informer& revisions = options_.revisions.informer();
-  revisions.AddHandlers(
-      {.on_add = [this](const api::ObjectPtr& revision) { QueueOwner(*revision); },
-       .on_update = [this](const api::ObjectPtr&,
-                           const api::ObjectPtr& revision) { QueueOwner(*revision); },
-       .on_delete = [this](const api::ObjectPtr& revision) { QueueOwner(*revision); }});
-  pods.OnSynced([this] { QueueAll(); });
-  revisions.OnSynced([this] { QueueAll(); });
-  options_.volume_claims.OnSynced([this] { QueueAll(); });
+  owners_.FollowCreated(revisions);
+  pods.OnSynced([this] { owners_.QueueAll(); });
+  revisions.OnSynced([this] { owners_.QueueAll(); });
+  options_.volume_claims.OnSynced([this] { owners_.QueueAll(); });
 }
 
 DependentWriter::Words StatefulSetController::Words() const {
@@ -115,36 +109,6 @@ DependentWriter::Words StatefulSetController::Words() const {
                 set, "FailedDelete",
                 StrCat("Delete Pod in StatefulSet ", set->name(), " failed error: ", why.message));
           }};
-}
-
-void StatefulSetController::QueueAll() {
-  for (const auto& [name, set] : options_.sets.objects()) queue_.Add(name);
-}
-
-void StatefulSetController::QueueOwner(const api::Object& dependent) {
-  const api::Value owner = ControllerOf(dependent);
-  if (owner["kind"].str() != "StatefulSet" ||
-      !options_.sets.kind().is_api_version(owner["apiVersion"].str())) {
-    return;
-  }
-  const api::ObjectPtr set =
-      options_.sets.Find(StrCat(dependent.namespace_(), "/", owner["name"].str()));
-  if (set != nullptr && set->uid() == owner["uid"].str()) queue_.Add(set->qualified_name());
-}
-
-void StatefulSetController::OnPod(const api::ObjectPtr& before, const api::ObjectPtr& pod) {
-  if (before != nullptr) {
-    if (IsSameForItsSet(*before, *pod)) return;
-    if (ControllerOf(*before)["uid"].str() != ControllerOf(*pod)["uid"].str()) {
-      QueueOwner(*before);
-    }
-  }
-  if (ControllerOf(*pod).exists()) return QueueOwner(*pod);
-  if (pod->is_being_deleted()) return;
-  for (const std::string& name :
-       selectors_.Matching(pod->namespace_(), (*pod)["metadata"]["labels"])) {
-    queue_.Add(name);
-  }
 }
 
 bool StatefulSetController::IsUpToDate(std::string_view uid) {

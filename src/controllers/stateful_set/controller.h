@@ -11,6 +11,7 @@
 #include "controllers/stateful_set/planner.h"
 #include "controllers/workload/dependent_writer.h"
 #include "controllers/workload/owned_index.h"
+#include "controllers/workload/owner_queue.h"
 #include "controllers/workload/revision_keeper.h"
 #include "controllers/workload/selector_index.h"
 
@@ -41,9 +42,6 @@ class StatefulSetController {
   using Done = client::WorkQueue::Done;
   struct Work;
 
-  void OnPod(const api::ObjectPtr& before, const api::ObjectPtr& pod);
-  void QueueOwner(const api::Object& dependent);
-  void QueueAll();
   bool IsUpToDate(std::string_view uid);
   DependentWriter::Words Words() const;
   void Sync(const std::string& key, Done done);
@@ -60,6 +58,7 @@ class StatefulSetController {
   DependentWriter writer_;
   RevisionKeeper revisions_;
   client::WorkQueue queue_;
+  OwnerQueue owners_;
 };
 
 }  // namespace drakkar::controllers
