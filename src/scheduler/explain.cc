@@ -65,7 +65,10 @@ Result<PodExplanation> ExplainPod(const Simulation& simulation, SimulationOption
       each.refusals.push_back({"Node", {std::move(why)}});
     }
     each.devices = devices.ExplainDevices(cycle, node);
-    if (each.fits()) each.waits_for = devices.DescribeWait(cycle, node);
+    if (each.fits()) {
+      each.preferred = survey.preferred.Contains(node);
+      each.waits_for = devices.DescribeWait(cycle, node);
+    }
   });
   for (auto& [name, each] : by_name) explanation.nodes.push_back(std::move(each));
   return explanation;

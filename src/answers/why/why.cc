@@ -369,8 +369,8 @@ class Explainer {
     answer_.node_count = nodes.size();
     for (const scheduler::NodeExplanation* node : nodes) {
       if (node->fits()) {
-        if (answer_.fitting.empty()) answer_.then_waits_for = node->waits_for;
-        if (node->waits_for.empty()) answer_.then_waits_for.clear();
+        // If one of the nodes to choose from waits, all of them do.
+        if (node->preferred || !options_.node.empty()) answer_.then_waits_for = node->waits_for;
         answer_.fitting.push_back(node->node);
         continue;
       }

@@ -123,8 +123,7 @@ struct WhyAnswer {
   std::size_t node_count = 0;
   std::size_t fitting_count = 0;
   std::vector<std::string> fitting;  // nodes that fit, sorted by name
-  // What the pod would wait for before it is bound, on the first fitting node. Empty unless it
-  // would wait on all of them.
+  // What the pod would wait for before it is bound, on the node that the scheduler would choose.
   std::vector<std::string> then_waits_for;
   std::vector<NodeGroup> groups;  // largest group first
   std::optional<Closest> closest;

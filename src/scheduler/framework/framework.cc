@@ -214,6 +214,10 @@ Framework::Survey Framework::Look(Cycle& cycle) {
       for (const auto& [reason, count] : diagnosis.reasons()) refusal.reasons.push_back(reason);
     });
   }
+  for (Plugin* plugin : prefer_) {
+    if (!accepted.IsEmpty() && IsAsked(*plugin, cycle)) plugin->Prefer(cycle, accepted);
+  }
+  survey.preferred = std::move(accepted);
   return survey;
 }
 

@@ -45,6 +45,7 @@ class Framework {
   struct Survey {
     Status status;                                       // result of PreFilter, or a filter's error
     std::map<NodeIndex, std::vector<Refusal>> refusals;  // nodes that fit are absent
+    NodeSet preferred;                                   // those that are left after Prefer
   };
   Survey Look(Cycle& cycle);
   // Reserves in memory only. Undoes everything if a plugin fails.
