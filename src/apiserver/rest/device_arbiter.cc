@@ -97,11 +97,14 @@ void DeviceArbiter::ReadClaim(const std::string& key, const api::Object* claim) 
     held_.Remove(*before->second);
     allocations_.erase(before);
   }
-  if (claim == nullptr) return;
-  AllocationResult now = HeldBy(claim->root());
-  if (now.results.empty()) return;
-  held_.Add(now);
-  allocations_.emplace(key, std::make_shared<const AllocationResult>(std::move(now)));
+  if (claim != nullptr) {
+    AllocationResult now = HeldBy(claim->root());
+    if (!now.results.empty()) {
+      held_.Add(now);
+      allocations_.emplace(key, std::make_shared<const AllocationResult>(std::move(now)));
+    }
+  }
+  held_.TakeChanges();  // nobody asks for them, and they must not pile up
 }
 
 void DeviceArbiter::ReadSlice(const api::ObjectPtr& slice, bool is_there) {
@@ -264,14 +267,30 @@ std::optional<std::string> DeviceArbiter::FindConflict(Value before, Value after
   const AllocationResult old = HeldBy(before);
   const AllocationResult wanted = HeldBy(after);
   held_.Remove(old);
-  AllocationResult taken;
-  std::map<PoolId, std::set<std::string>> added;
   std::optional<std::string> conflict;
   for (const DeviceResult& result : wanted.results) {
     if ((conflict = FindDeviceConflict(result))) break;
   }
+  const auto adds_up = [this](const DeviceResult& result) {
+    return !result.share_id.empty() || ConsumesCounters(result.id);
+  };
+  if (!conflict && std::ranges::any_of(wanted.results, adds_up)) conflict = FindExcess(wanted);
+  held_.Add(old);
+  return conflict;
+}
+
+bool DeviceArbiter::ConsumesCounters(const DeviceId& id) {
+  const KnownPool& pool = Known(id.pool_id());
+  const auto known = pool.devices.find(id.device);
+  return known != pool.devices.end() && !known->second.consumes.empty();
+}
+
+// What the claim's shares and counters amount to, together with those of other claims.
+std::optional<std::string> DeviceArbiter::FindExcess(const AllocationResult& wanted) {
+  AllocationResult taken;
+  std::map<PoolId, std::set<std::string>> added;
+  std::optional<std::string> conflict;
   for (const DeviceResult& result : wanted.results) {
-    if (conflict) break;
     // Shares of one claim add up. That a claim names a device twice is accepted, as in Kubernetes.
     if (!result.share_id.empty() && (conflict = FindDeviceConflict(result))) break;
     AllocationResult one;
@@ -285,7 +304,6 @@ std::optional<std::string> DeviceArbiter::FindConflict(Value before, Value after
     conflict = FindCounterConflict(pool, devices);
   }
   held_.Remove(taken);
-  held_.Add(old);
   return conflict;
 }
 

@@ -64,6 +64,8 @@ class DeviceArbiter {
   void ReadClaim(const std::string& key, const api::Object* claim);
   void ReadSlice(const api::ObjectPtr& slice, bool is_there);
   const KnownPool& Known(const device::PoolId& id);
+  bool ConsumesCounters(const device::DeviceId& id);
+  std::optional<std::string> FindExcess(const device::AllocationResult& wanted);
   std::optional<std::string> FindDeviceConflict(const device::DeviceResult& wanted);
   std::optional<std::string> FindCounterConflict(const device::PoolId& id,
                                                  const std::set<std::string>& added);
