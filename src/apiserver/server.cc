@@ -23,6 +23,8 @@
 #include "apiserver/http/store_questions.h"
 #include "apiserver/rest/event_expiry.h"
 #include "apiserver/self_report.h"
+#include "apiserver/webhook/http_transport.h"
+#include "apiserver/webhook/webhook_admission.h"
 #include "base/env/file_system.h"
 #include "base/exec/lifetime.h"
 #include "base/exec/wakefulness.h"
@@ -176,6 +178,7 @@ struct ApiServer::Impl {
             .authorizer = &authorizer,
             .admission = MakeAdmissionChain(
                 {.rbac = &rbac, .policies = &policies, .metrics = &options.metrics}),
+            .webhooks = &webhooks,
             .answerer = &answerers,
             .on_store_call = [this](
                                  const api::KindSchema& kind, std::string_view operation,
@@ -206,6 +209,7 @@ struct ApiServer::Impl {
     ShowBuild();
     rbac.Attach(core);
     policies.Attach(core);
+    webhooks.Attach(core);
     answerers.Add(reviews);
     node_authorizer.Attach(core);
   }
@@ -569,6 +573,11 @@ struct ApiServer::Impl {
                                                    : tokens->Verify(token, audiences, meant_for);
                         }};
   AnswererList answerers;
+  HttpWebhookTransport webhook_transport{options.loop};
+  WebhookAdmission webhooks{{.random = RealRandom(),
+                             .transport = webhook_transport,
+                             .metrics = &options.metrics,
+                             .rbac = &rbac}};
   std::function<bool()> is_ready;
   bool is_started = false;
   TimerHandle keep_timer;
@@ -596,6 +605,7 @@ ApiServer::~ApiServer() {
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
   impl_->policies.Detach();
+  impl_->webhooks.Detach();
 }
 
 void ApiServer::Start(std::function<void(Result<void>)> done) {

@@ -36,6 +36,7 @@ class MeasuredStep final : public AdmissionStep {
   }
 
   bool comes_after_validation() const override { return step_->comes_after_validation(); }
+  bool comes_last() const override { return step_->comes_last(); }
 
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override {

@@ -24,6 +24,7 @@ class ResourceQuotaAdmission final : public AdmissionStep {
 
   std::string_view name() const override { return "ResourceQuota"; }
   bool comes_after_validation() const override { return true; }
+  bool comes_last() const override { return true; }
   bool Concerns(const Request& request) const override;
   std::optional<Failure> Check(const Request& request, api::Value object, api::Value before,
                                const StrategyContext& context,

@@ -1,7 +1,7 @@
 #include "apiserver/admission/validating_admission_policy.h"
 
 #include "api/scheme/scheme.h"
-#include "apiserver/auth/rbac.h"
+#include "apiserver/auth/request_authorizer.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/policy/admission_request.h"
 #include "base/exec/work_budget.h"
@@ -13,25 +13,6 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr Logger kLog("admission");
-
-// Asks the API server's authorizer, on behalf of one request.
-class RequestAuthorizer final : public PolicyAuthorizer {
- public:
-  RequestAuthorizer(Core* core, RbacAuthorizer* rbac) : core_(core), rbac_(rbac) {}
-
-  Decision CheckResource(const UserInfo& user, const ResourceQuestion& question,
-                         std::string_view verb) override {
-    return core_->Authorize({user, verb, question.group, question.resource, question.subresource,
-                             question.namespace_, question.name, question.field_selector});
-  }
-  Decision CheckPath(const UserInfo& user, std::string_view path, std::string_view verb) override {
-    return rbac_ == nullptr ? Decision::Deny() : rbac_->CheckPath(user, verb, path);
-  }
-
- private:
-  Core* const core_;
-  RbacAuthorizer* const rbac_;
-};
 
 int CodeOf(std::string_view reason) {
   if (reason == "Forbidden") return 403;

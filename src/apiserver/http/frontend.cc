@@ -518,6 +518,7 @@ void Frontend::Fail(Exchange& exchange, const Failure& failure, const std::strin
   EncodedBody encoded = EncodeFailure(exchange.negotiated, failure, continue_token);
   net::Headers headers = {{"Content-Type", encoded.content_type},
                           {"Cache-Control", "no-cache, private"}};
+  AddWarnings(headers, exchange.response.warnings);
   if (failure.retry_after_seconds > 0) {
     headers.Set("Retry-After", std::to_string(failure.retry_after_seconds));
   }

@@ -127,6 +127,8 @@ class Frontend final : public net::RequestHandler {
   std::optional<Failure> LookAtPath(Exchange& exchange);
   std::optional<Failure> FindTarget(Exchange& exchange);
   void FinishOnCore(ExchangePtr exchange, Response response);
+  // Asks webhooks about a request that a proxy will serve.
+  void AdmitConnection(ExchangePtr exchange);
   void Ask(ExchangePtr exchange);
   void SendBack(ExchangePtr exchange);
   // The currently allocated devices.

@@ -1,6 +1,7 @@
 // The part of the frontend that runs on the core's loop.
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
+#include "apiserver/http/connect_options.h"
 #include "apiserver/http/exchange.h"
 #include "apiserver/http/openapi.h"
 #include "apiserver/http/openapi_protobuf.h"
@@ -65,6 +66,7 @@ void Frontend::HandleOnCore(ExchangePtr exchange) {
     failure = LookAtPath(*exchange);
   } else if (exchange->proxy != nullptr) {
     failure = FindTarget(*exchange);
+    if (!failure) return AdmitConnection(std::move(exchange));
   } else {
     if (exchange->stamp) reads_.Follow(*exchange->info.kind);
     return options_.core.Handle(std::move(exchange->asked),
@@ -75,6 +77,18 @@ void Frontend::HandleOnCore(ExchangePtr exchange) {
   if (!failure && exchange->question != nullptr) return Ask(std::move(exchange));
   if (failure) exchange->response = Response::Failed(std::move(*failure));
   SendBack(std::move(exchange));
+}
+
+void Frontend::AdmitConnection(ExchangePtr exchange) {
+  const std::optional<ConnectOptions> connect =
+      ConnectOptionsOf(exchange->info, *exchange->request.query());
+  if (!connect) return SendBack(std::move(exchange));
+  options_.core.AdmitConnection(
+      exchange->asked, *connect->kind, connect->object,
+      bridge_.Guard([this, exchange](std::optional<Failure> rejected) mutable {
+        if (rejected) exchange->response = Response::Failed(std::move(*rejected));
+        SendBack(std::move(exchange));
+      }));
 }
 
 void Frontend::Ask(ExchangePtr exchange) {

@@ -54,16 +54,22 @@ Draft OptionsOf(const Request& request, std::string_view operation) {
 }  // namespace
 
 AdmissionRequestTree::AdmissionRequestTree(const Request& request, std::string_view operation,
-                                           const api::KindSchema& shown) {
-  Draft described{{"kind", KindOf(shown)},
+                                           const api::KindSchema& shown,
+                                           const api::KindSchema* body, std::string_view name) {
+  Draft described{{"kind", KindOf(body == nullptr ? shown : *body)},
                   {"resource", ResourceOf(shown)},
-                  {"requestKind", KindOf(*request.kind)},
+                  {"requestKind", KindOf(body == nullptr ? *request.kind : *body)},
                   {"requestResource", ResourceOf(*request.kind)},
-                  {"name", request.name},
+                  {"name", name},
                   {"operation", operation},
                   {"userInfo", UserOf(request.user)},
-                  {"dryRun", request.dry_run},
-                  {"options", OptionsOf(request, operation)}};
+                  {"dryRun", request.dry_run}};
+  // A connection has no options of its own; the object shows them.
+  if (operation == "CONNECT") {
+    described["options"] = nullptr;
+  } else {
+    described["options"] = OptionsOf(request, operation);
+  }
   if (!request.subresource.empty()) {
     described["subResource"] = request.subresource;
     described["requestSubResource"] = request.subresource;

@@ -12,7 +12,13 @@ class AdmissionRequestTree {
  public:
   // `shown` is the kind in the version that the policy matched.
   AdmissionRequestTree(const Request& request, std::string_view operation,
-                       const api::KindSchema& shown);
+                       const api::KindSchema& shown)
+      : AdmissionRequestTree(request, operation, shown, nullptr, request.name) {}
+  // `body`, if not null, is the kind of an object that is not of the request's kind (Binding);
+  // `name` is the object's, as the client knows it.
+  AdmissionRequestTree(const Request& request, std::string_view operation,
+                       const api::KindSchema& shown, const api::KindSchema* body,
+                       std::string_view name);
   api::Value root() const { return tree_->root(); }
   const api::TreePtr& tree() const { return tree_; }
 

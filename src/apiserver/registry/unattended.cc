@@ -86,10 +86,6 @@ constexpr std::array kTable = {
                "the MutatingAdmissionPolicy is stored, but not applied to requests"},
     Unattended{kAdmission, "MutatingAdmissionPolicyBinding", nullptr,
                "the MutatingAdmissionPolicyBinding is stored, but not applied to requests"},
-    Unattended{kAdmission, "ValidatingWebhookConfiguration", nullptr,
-               "the ValidatingWebhookConfiguration is stored, but its webhooks are not called"},
-    Unattended{kAdmission, "MutatingWebhookConfiguration", nullptr,
-               "the MutatingWebhookConfiguration is stored, but its webhooks are not called"},
 };
 
 }  // namespace

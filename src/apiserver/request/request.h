@@ -55,6 +55,8 @@ struct Request {
   // "NAMESPACE/LEASE HOLDER": the write happens only while the holder has the Lease. Empty: always.
   std::string fence;
 
+  bool skips_webhooks = false;  // part of a request that they have already admitted
+
   // Delete.
   std::optional<std::int64_t> grace_period_seconds;
   std::string propagation_policy;

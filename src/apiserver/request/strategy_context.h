@@ -7,6 +7,7 @@
 
 #include "api/meta/object.h"
 #include "apiserver/request/decision.h"
+#include "apiserver/request/reinvocation.h"
 #include "apiserver/request/request.h"
 #include "base/env/clock.h"
 #include "base/env/random.h"
@@ -44,6 +45,9 @@ struct StrategyContext {
   // The client's API version; objects here are always in their storage version.
   std::string_view version = "v1";
   std::string_view group = {};  // the client's API group
+  // For the steps of mutating admission; null outside of it.
+  Reinvocation* reinvocation = nullptr;
+  const AcceptChanged* accept_changed = nullptr;
 };
 
 }  // namespace drakkar::apiserver

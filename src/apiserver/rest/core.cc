@@ -148,34 +148,6 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
   return ForbiddenFailure(*request.kind, request.name, text);
 }
 
-std::vector<std::string_view> Core::AdmissionNames() const {
-  std::vector<std::string_view> names;
-  for (const auto& step : options_.admission) names.push_back(step->name());
-  return names;
-}
-
-std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {
-  const StrategyContext context = ContextFor(request);
-  for (const auto& step : options_.admission) {
-    if (step->comes_after_validation() || !step->Concerns(request)) continue;
-    if (std::optional<Failure> failure = step->Admit(request, object, before, context))
-      return failure;
-  }
-  return std::nullopt;
-}
-
-std::optional<Failure> Core::CheckAdmission(const Request& request, api::Value object,
-                                            api::Value before, std::vector<std::string>& warnings) {
-  std::optional<StrategyContext> context;  // created on demand: most requests concern no step
-  for (const auto& step : options_.admission) {
-    if (!step->comes_after_validation() || !step->Concerns(request)) continue;
-    if (!context) context.emplace(ContextFor(request));
-    if (std::optional<Failure> failure = step->Check(request, object, before, *context, warnings))
-      return failure;
-  }
-  return std::nullopt;
-}
-
 std::function<void(Response)> Core::InVersionOf(const api::KindSchema* kind,
                                                 std::function<void(Response)> done) {
   return [kind, done = std::move(done)](Response response) {
@@ -233,6 +205,9 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
   Resource* resource = FindResource(*request.kind);
   if (options_.answerer != nullptr && request.verb == Verb::kCreate &&
       (resource == nullptr || !request.subresource.empty())) {
+    if (request.subresource == "token" && IsConcerned(*request.kind)) {
+      return IssueToken(std::move(request), std::move(done));
+    }
     Response response;
     if (options_.answerer->Answer(request, response)) return done(std::move(response));
   }

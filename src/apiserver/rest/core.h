@@ -21,12 +21,18 @@
 namespace drakkar {
 class FeatureGates;
 }
+namespace drakkar::api {
+class DraftView;
+}
 
 namespace drakkar::apiserver {
 
 class CustomDefinition;
 class CustomKindsBoard;
 class CustomStrategy;
+class RemoteAdmission;
+struct RemoteAnswer;
+struct RemoteQuestion;
 
 // An admission step. Admit runs before validation and may change the object or reject the request;
 // Check runs after validation and may reject the request or add warnings. `before` is absent on
@@ -38,6 +44,8 @@ class AdmissionStep {
   // False if the step would accept the request unseen. Then it is neither run nor measured.
   virtual bool Concerns(const Request&) const { return true; }
   virtual bool comes_after_validation() const { return false; }  // true: Check, false: Admit
+  // Check comes after the validating webhooks, immediately before the object is stored.
+  virtual bool comes_last() const { return false; }
   virtual std::optional<Failure> Admit(const Request&, api::Draft* /*object*/,
                                        api::Value /*before*/, const StrategyContext&) {
     return std::nullopt;
@@ -97,6 +105,8 @@ class Core {
   // they are rejected at once.
   static constexpr Duration kMaxWait = std::chrono::milliseconds(1500);
   static constexpr std::size_t kMaxWaiting = 1'000;
+  // How many requests may wait for webhooks. Beyond that they are rejected with 429.
+  static constexpr std::size_t kMaxSuspended = 2'000;
   // Work for one turn of the loop, about a millisecond; the rest waits behind other requests.
   static constexpr std::size_t kMaxDecodedBytesPerTurn = std::size_t{256} << 10;
   static constexpr std::size_t kMaxDeletedPerTurn = 100;
@@ -120,7 +130,8 @@ class Core {
     const FeatureGates& gates;
     Authorizer* authorizer = nullptr;  // null allows everything (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
-    Answerer* answerer = nullptr;  // null: only stored kinds are answered
+    RemoteAdmission* webhooks = nullptr;  // null: none are called
+    Answerer* answerer = nullptr;         // null: only stored kinds are answered
     // Called with the time the store took: for "create", "update" and "delete" until durable, for
     // "list" of an older revision. May be null.
     std::function<void(const api::KindSchema& kind, std::string_view operation, Duration took)>
@@ -188,6 +199,8 @@ class Core {
   const std::map<std::string, Unreadable>& unreadable() const { return unreadable_; }
   // Creates that wait for an object of an admission step.
   std::size_t waiting_count() const { return waiting_.size(); }
+  // Requests that wait for webhooks.
+  std::size_t suspended_count() const { return suspended_; }
   // Runs `done` once `revision` is durable, at once if it already is, or with the reason why it
   // will never be known.
   void WhenDurable(storage::Revision revision, std::function<void(std::optional<Failure>)> done);
@@ -219,6 +232,11 @@ class Core {
   // Our own kinds and custom ones, by apiVersion and kind; null if there is none.
   const api::KindSchema* FindKind(std::string_view api_version, std::string_view kind) const;
 
+  // Asks webhooks about a connection to a pod, node or service. `options` describes it
+  // (PodExecOptions). `done` gets the reason if one rejects it.
+  void AdmitConnection(Request request, const api::KindSchema& kind, api::TreePtr options,
+                       std::function<void(std::optional<Failure>)> done);
+
   Decision Authorize(const Authorizer::Attributes& attributes);
   // The 403 for a request that its user may not make.
   std::optional<Failure> CheckAuthorized(const Request& request);
@@ -226,13 +244,54 @@ class Core {
  private:
   struct Resource;
   struct Custom;
+  struct Write;
+  struct Action;
 
   Resource* FindResource(const api::KindSchema& kind);
   StrategyContext ContextFor(const Request& request);
-  // The admission steps before and after validation.
-  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before);
-  std::optional<Failure> CheckAdmission(const Request& request, api::Value object,
+  // The admission steps before and after validation: core_admission.cc.
+  std::optional<Failure> Admit(Write& write);
+  std::optional<Failure> RunAdmitSteps(const Request& request, api::Draft* object,
+                                       api::Value before, const StrategyContext& context);
+  enum class Steps { kBeforeWebhooks, kLast };
+  std::optional<Failure> CheckAdmission(Steps steps, const Request& request, api::Value object,
                                         api::Value before, std::vector<std::string>& warnings);
+  // The phases of a write. Each calls the next, at once or when webhooks have answered.
+  void MutateWrite(Write& write);
+  void CheckWrite(Write& write);
+  void StoreWrite(Write& write);
+  void CheckCreated(Write& write);
+  void CheckUpdated(Write& write);
+  void CheckDeleted(Write& write);
+  void StoreCreated(Write& write);
+  void StoreUpdated(Write& write, const api::DraftView& view);
+  void StoreDeleted(Write& write);
+  // Brings the object into shape after policies or webhooks have changed it.
+  std::optional<Failure> Settle(Write& write);
+  std::optional<Failure> PrepareCreated(Write& write, const StrategyContext& context);
+  std::optional<Failure> PrepareUpdated(Write& write, const StrategyContext& context);
+  // Whether the namespace takes new objects.
+  std::optional<Failure> CheckHome(const Resource& resource, const Request& request,
+                                   std::string_view name) const;
+  std::optional<Failure> AcceptFrom(const Write& write, const api::TreePtr& changed,
+                                    const api::KindSchema& in, api::TreePtr& accepted);
+  // Webhooks. Once a write is suspended, or rejected because too many are, it has been moved away.
+  bool NeedsWebhooks(bool mutate, const Request& request, api::Value object, api::Value before);
+  bool SuspendForMutation(Write& write);
+  void SuspendForValidation(Write& write);
+  RemoteQuestion QuestionFor(Write& write, bool mutate);
+  void AskToMutate(const std::shared_ptr<Write>& write);
+  void OnMutated(const std::shared_ptr<Write>& write, RemoteAnswer answer);
+  // Whether another request may wait; otherwise fails it.
+  bool MaySuspend(const std::function<void(Response)>& done);
+  // Asks webhooks about a body that is not an object of the request's kind (Binding, Eviction), and
+  // calls `then` with the request they have admitted.
+  void AdmitAction(Request&& request, const api::KindSchema& body, std::string_view operation,
+                   std::function<void(Response)> done,
+                   std::function<void(Request&&, std::function<void(Response)>)> then,
+                   api::ObjectPtr before = nullptr);
+  // Whether there are webhooks for the kind.
+  bool IsConcerned(const api::KindSchema& kind) const;
 
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request&& request, std::function<void(Response)> done);
@@ -257,12 +316,16 @@ class Core {
   void DeleteCollection(Resource& resource, Request&& request, std::function<void(Response)> done);
   struct CollectionDeletion;
   void DeleteNext(const std::shared_ptr<CollectionDeletion>& deletion);
-  void Bind(Resource& resource, Request&& request, std::function<void(Response)> done,
-            int attempt = 0);
+  void Bind(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void BindAdmitted(Resource& resource, Request&& request, Response response,
+                    std::function<void(Response)> done, int attempt = 0);
+  // POST serviceaccounts/NAME/token, with webhooks.
+  void IssueToken(Request&& request, std::function<void(Response)> done);
   // POST bindings: the older form of pods/NAME/binding.
   void BindNamed(Request&& request, std::function<void(Response)> done);
   void Rescale(Resource& resource, Request&& request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void EvictAdmitted(Resource& resource, Request&& request, std::function<void(Response)> done);
 
   // Warnings about an object that is accepted.
   static void AddWarnings(const Resource& resource, api::Value object, api::Value before,
@@ -384,6 +447,7 @@ class Core {
   };
   std::map<std::uint64_t, Waiting> waiting_;  // in order of arrival
   std::uint64_t next_waiting_ = 1;
+  std::size_t suspended_ = 0;
   std::optional<Failure> store_failure_;  // why nothing can become durable any more
   std::optional<Failure> stalled_;        // why what has been applied is not durable yet
   bool told_full_ = false;

@@ -5,7 +5,7 @@
 #include "apiserver/conversion/versions.h"
 #include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/schema_defaults.h"
-#include "apiserver/rest/core_resource.h"
+#include "apiserver/rest/core_phases.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/rest/eviction.h"
 #include "apiserver/rest/field_managers.h"
@@ -108,254 +108,357 @@ void Core::WakeWaiting(const std::string& appeared) {
   }
 }
 
-void Core::Create(Resource& resource, Request&& request, std::function<void(Response)> done,
+std::optional<Failure> Core::CheckHome(const Resource& resource, const Request& request,
+                                       std::string_view name) const {
+  if (!resource.kind->namespaced) return std::nullopt;
+  const api::ObjectPtr home = Find("", "namespaces", request.namespace_);
+  if (home == nullptr) {
+    return NotFoundFailure(*api::FindKind("", "v1", "Namespace"), request.namespace_);
+  }
+  if (!home->is_being_deleted()) return std::nullopt;
+  Failure failure = ForbiddenFailure(*resource.kind, name,
+                                     StrCat("unable to create new content in namespace ",
+                                            request.namespace_, " because it is being terminated"));
+  failure.causes.push_back(api::StatusCause{
+      "NamespaceTerminating", StrCat("namespace ", request.namespace_, " is being terminated"),
+      "metadata.namespace"});
+  return failure;
+}
+
+std::optional<Failure> Core::PrepareCreated(Write& write, const StrategyContext& context) {
+  const Resource& resource = *write.resource;
+  api::Draft& object = write.object;
+  if (write.was_suspended || write.policies.is_changed) {
+    // What only the server sets, whatever webhooks and policies made of it.
+    if (std::optional<Failure> failure =
+            PrepareMetaForCreate(*resource.kind, write.request, object)) {
+      return failure;
+    }
+    if (const std::string_view given = object["metadata"]["name"].str();
+        !given.empty() && given != write.name) {
+      write.name = std::string(given);
+      write.request.name = write.name;
+      write.is_generated = false;
+    }
+    object["metadata"]["name"] = write.name;
+  }
+  object["metadata"]["uid"] = write.uid;
+  object["metadata"]["creationTimestamp"] = write.created;
+  if (HasSubresource(*resource.kind, "status") && !resource.strategy->TakesStatusOnCreate()) {
+    object.Remove("status");
+    ApplySchemaDefaults(object, *resource.kind->schema, "status");
+  }
+  resource.strategy->PrepareForCreate(object, context);
+  if (resource.kind->has_generation) object["metadata"]["generation"] = 1;
+  return std::nullopt;
+}
+
+void Core::Create(Resource& resource, Request&& asked, std::function<void(Response)> done,
                   bool may_wait, int attempt) {
-  Response response;
-  if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
+  Write write(Write::Kind::kCreate, resource, std::move(asked), std::move(done), attempt);
+  write.may_wait = may_wait;
+  Request& request = write.request;
+  if (std::optional<Failure> failure =
+          DecodeBody(*request.kind, request, write.response.warnings)) {
+    return write.Fail(std::move(*failure));
   }
   const StrategyContext context = ContextFor(request);
-  api::Draft object = ToStored(resource, request, request.object, context);
+  write.object = ToStored(resource, request, request.object, context);
+  api::Draft& object = write.object;
   if (std::optional<Failure> failure = PrepareMetaForCreate(*resource.kind, request, object)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
+    return write.Fail(std::move(*failure));
   }
-  if (request.patch != PatchKind::kApply || request.verb != Verb::kPatch) {
+  if (!write.applies()) {
     // What the server adds from here on has no field manager.
     PinSentEntries(object);
     const api::DraftView claimed(object);
     TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed.root(),
                        options_.loop.clock().Now(), object);
   }
-  object["metadata"]["uid"] = NewUuid(options_.random);
-  object["metadata"]["creationTimestamp"] = api::FormatTime(options_.loop.clock().Now());
+  write.uid = NewUuid(options_.random);
+  write.created = api::FormatTime(options_.loop.clock().Now());
   const std::string generate_name(object["metadata"]["generateName"].str());
-  const bool generated = object["metadata"]["name"].str().empty() && !generate_name.empty();
-  std::string name(object["metadata"]["name"].str());
-  if (generated) {
+  write.is_generated = object["metadata"]["name"].str().empty() && !generate_name.empty();
+  write.name = object["metadata"]["name"].str();
+  if (write.is_generated) {
     for (int i = 0; i < kMaxGeneratedNames; ++i) {
-      name = GenerateName(generate_name, options_.random);
-      if (resource.cache.Find(KeyOf(request.namespace_, name)) == nullptr) break;
+      write.name = GenerateName(generate_name, options_.random);
+      if (resource.cache.Find(KeyOf(request.namespace_, write.name)) == nullptr) break;
     }
-    object["metadata"]["name"] = name;
+    object["metadata"]["name"] = write.name;
   }
-  if (HasSubresource(*resource.kind, "status") && !resource.strategy->TakesStatusOnCreate()) {
-    object.Remove("status");
-    ApplySchemaDefaults(object, *resource.kind->schema, "status");
+  if (std::optional<Failure> failure = PrepareCreated(write, context)) {
+    return write.Fail(std::move(*failure));
   }
-  resource.strategy->PrepareForCreate(object, context);
-  api::Draft& metadata = object["metadata"];
-  if (resource.kind->has_generation) metadata["generation"] = 1;
+  if (std::optional<Failure> failure = CheckHome(resource, request, write.name)) {
+    return write.Fail(std::move(*failure));
+  }
+  write.asked_name = std::exchange(request.name, write.name);
+  MutateWrite(write);
+}
 
-  if (resource.kind->namespaced) {
-    api::ObjectPtr home = Find("", "namespaces", request.namespace_);
-    if (home == nullptr) {
-      done(Response::Failed(
-          NotFoundFailure(*api::FindKind("", "v1", "Namespace"), request.namespace_)));
-      return;
-    }
-    if (home->is_being_deleted()) {
-      Failure failure =
-          ForbiddenFailure(*resource.kind, object["metadata"]["name"].str(),
-                           StrCat("unable to create new content in namespace ", request.namespace_,
-                                  " because it is being terminated"));
-      failure.causes.push_back(api::StatusCause{
-          "NamespaceTerminating", StrCat("namespace ", request.namespace_, " is being terminated"),
-          "metadata.namespace"});
-      done(Response::Failed(std::move(failure)));
-      return;
-    }
+void Core::CheckWrite(Write& write) {
+  switch (write.kind) {
+    case Write::Kind::kCreate:
+      return CheckCreated(write);
+    case Write::Kind::kUpdate:
+      return CheckUpdated(write);
+    case Write::Kind::kDelete:
+      return CheckDeleted(write);
   }
+}
 
-  const std::string asked_name = std::exchange(request.name, name);
-  if (std::optional<Failure> failure = Admit(request, &object, api::Value())) {
-    if (std::optional<std::string> awaited =
-            may_wait ? AwaitedBy(request, object, context) : std::nullopt) {
-      request.name = asked_name;
-      return CreateLater(resource, std::move(request), std::move(*awaited), std::move(done));
+// Continues a write that validating webhooks have admitted.
+void Core::StoreWrite(Write& write) {
+  switch (write.kind) {
+    case Write::Kind::kCreate: {
+      const api::DraftView view(write.object);
+      if (std::optional<Failure> failure = CheckAdmission(Steps::kLast, write.request, view.root(),
+                                                          api::Value(), write.response.warnings)) {
+        return write.Fail(std::move(*failure));
+      }
+      break;
     }
-    done(Response::Failed(std::move(*failure)));
-    return;
+    case Write::Kind::kUpdate: {
+      PinSentEntries(write.object);
+      const api::DraftView view(write.object);
+      return StoreUpdated(write, view);
+    }
+    case Write::Kind::kDelete:
+      return StoreDeleted(write);
   }
+  StoreCreated(write);
+}
+
+void Core::CheckCreated(Write& write) {
+  const Resource& resource = *write.resource;
+  const StrategyContext context = ContextFor(write.request);
+  bool is_asking = false;
   {
-    const api::DraftView view(object);
+    const api::DraftView view(write.object);
     const api::Value candidate = view.root();
     api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate);
     CheckSchemaRules(causes, api::FieldPath(), candidate, api::Value(), *resource.kind->schema);
     causes.Append(resource.strategy->Validate(candidate, context));
     if (!causes.empty()) {
-      done(Response::Failed(InvalidFailure(*resource.kind, name, causes)));
-      return;
+      return write.Fail(InvalidFailure(*resource.kind, write.name, causes));
     }
     if (std::optional<Failure> failure =
-            CheckAdmission(request, candidate, api::Value(), response.warnings)) {
-      done(Response::Failed(std::move(*failure)));
-      return;
+            CheckAdmission(Steps::kBeforeWebhooks, write.request, candidate, api::Value(),
+                           write.response.warnings)) {
+      return write.Fail(std::move(*failure));
     }
-    AddWarnings(resource, candidate, api::Value(), context, response.warnings);
+    AddWarnings(resource, candidate, api::Value(), context, write.response.warnings);
+    is_asking = NeedsWebhooks(/*mutate=*/false, write.request, candidate, api::Value());
+    if (!is_asking) {
+      if (std::optional<Failure> failure = CheckAdmission(Steps::kLast, write.request, candidate,
+                                                          api::Value(), write.response.warnings)) {
+        return write.Fail(std::move(*failure));
+      }
+    }
   }
-  const std::string key = KeyOf(request.namespace_, name);
-  const auto taken = [kind = resource.kind, name, generated] {
+  if (is_asking) return SuspendForValidation(write);
+  StoreCreated(write);
+}
+
+void Core::StoreCreated(Write& write) {
+  Resource& resource = *write.resource;
+  Request& request = write.request;
+  const std::string key = KeyOf(request.namespace_, write.name);
+  const auto taken = [kind = resource.kind, name = write.name, generated = write.is_generated] {
     return generated ? GeneratedNameTakenFailure(*kind, name) : AlreadyExistsFailure(*kind, name);
   };
-  if (resource.cache.Find(key) != nullptr) {
-    done(Response::Failed(taken()));
-    return;
-  }
+  if (resource.cache.Find(key) != nullptr) return write.Fail(taken());
   if (std::optional<Failure> failure = FindUnreadable(resource, key)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
+    return write.Fail(std::move(*failure));
   }
-  if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
-  response.http_status = 201;
+  if (write.was_suspended) {
+    if (std::optional<Failure> failure = CheckHome(resource, request, write.name)) {
+      return write.Fail(std::move(*failure));
+    }
+    // Something it depends on may be gone or taken by now: an address, a node port.
+    const api::DraftView view(write.object);
+    const StrategyContext context = ContextFor(request);
+    if (const api::FieldErrors causes = resource.strategy->Validate(view.root(), context);
+        !causes.empty()) {
+      if (write.attempt + 1 >= kMaxAttempts) {
+        return write.Fail(InvalidFailure(*resource.kind, write.name, causes));
+      }
+      request.name = write.asked_name;
+      return Create(resource, std::move(request), std::move(write.done), false, write.attempt + 1);
+    }
+  }
+  if (WorkBudget::IsExceeded()) return write.Fail(TooMuchWorkFailure());
+  write.response.http_status = 201;
   const WriteTerms terms = TermsOf(request);
   // Kept for a retry, in case the generated name is taken meanwhile or the Lease is renewed.
   std::shared_ptr<Request> again;
-  if ((generated || !terms.fence.empty()) && attempt + 1 < kMaxAttempts) {
-    request.name = asked_name;
+  if ((write.is_generated || !terms.fence.empty()) && write.attempt + 1 < kMaxAttempts) {
+    request.name = write.asked_name;
     again = std::make_shared<Request>(std::move(request));
   }
-  CommitObject(
-      resource, key, &object, nullptr, terms,
-      [this, &resource, attempt, again, taken, response = std::move(response),
-       done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
-        if (!revision.ok()) {
-          const bool lost = revision.error().code == ErrorCode::kConflict;
-          if (lost && again != nullptr) {
-            // Warnings about the body are not repeated when it is decoded again.
-            done = [warnings = std::move(response.warnings),
-                    done = std::move(done)](Response retried) {
-              retried.warnings = warnings;
-              done(std::move(retried));
-            };
-            return Create(resource, std::move(*again), std::move(done), false, attempt + 1);
-          }
-          return done(Response::Failed(lost ? taken() : WriteFailure(revision.error())));
-        }
-        response.object = std::move(stored);
-        response.revision = *revision;
-        done(std::move(response));
-      });
+  CommitObject(resource, key, &write.object, nullptr, terms,
+               [this, &resource, attempt = write.attempt, again, taken,
+                response = std::move(write.response), done = std::move(write.done)](
+                   Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+                 if (!revision.ok()) {
+                   const bool lost = revision.error().code == ErrorCode::kConflict;
+                   if (lost && again != nullptr) {
+                     // Warnings about the body are not repeated when it is decoded again.
+                     done = [warnings = std::move(response.warnings),
+                             done = std::move(done)](Response retried) {
+                       retried.warnings = warnings;
+                       done(std::move(retried));
+                     };
+                     return Create(resource, std::move(*again), std::move(done), false,
+                                   attempt + 1);
+                   }
+                   return done(Response::Failed(lost ? taken() : WriteFailure(revision.error())));
+                 }
+                 response.object = std::move(stored);
+                 response.revision = *revision;
+                 done(std::move(response));
+               });
 }
 
-void Core::Update(Resource& resource, Request&& request, std::function<void(Response)> done,
-                  int attempt) {
-  Response response;
-  const std::string key = KeyOf(request.namespace_, request.name);
-  api::ObjectPtr before = resource.cache.Find(key);
-  const bool applies = request.verb == Verb::kPatch && request.patch == PatchKind::kApply;
-  if (before == nullptr && applies && request.subresource.empty()) {
-    return CreateByApply(resource, std::move(request), std::move(done));
-  }
-  if (before == nullptr) {
-    done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
-    return;
-  }
-  api::TreePtr asked;
-  if (std::optional<Failure> failure =
-          applies ? BuildApply(*resource.kind, *resource.strategy, request, before.get(),
-                               options_.loop.clock().Now(), asked, response.warnings)
-                  : BuildUpdate(*request.kind, request, before, asked, response.warnings)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
-  }
-  const StrategyContext context = ContextFor(request);
-  api::Draft object = ToStored(resource, request, asked, context);
-  const bool has_status = HasSubresource(*resource.kind, "status");
-  if (std::optional<Failure> failure =
-          PrepareMetaForUpdate(*resource.kind, *resource.strategy, request, *before, object)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
+std::optional<Failure> Core::PrepareUpdated(Write& write, const StrategyContext& context) {
+  const Resource& resource = *write.resource;
+  const Request& request = write.request;
+  api::Draft& object = write.object;
+  if (std::optional<Failure> failure = PrepareMetaForUpdate(*resource.kind, *resource.strategy,
+                                                            request, *write.before, object)) {
+    return failure;
   }
   if (request.subresource == "status") {
-    KeepAllBut("status", before->root(), object);
-  } else if (has_status && request.subresource.empty()) {
-    KeepMember("status", before->root(), object);
+    KeepAllBut("status", write.old(), object);
+  } else if (HasSubresource(*resource.kind, "status") && request.subresource.empty()) {
+    KeepMember("status", write.old(), object);
   }
-  resource.strategy->PrepareForUpdate(object, before->root(), request.subresource, context);
+  resource.strategy->PrepareForUpdate(object, write.old(), request.subresource, context);
   if (resource.kind->has_generation && request.subresource != "status") {
-    UpdateGeneration(*resource.strategy, before->root(), object);
+    UpdateGeneration(*resource.strategy, write.old(), object);
   }
-  if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
-    done(Response::Failed(std::move(*failure)));
-    return;
-  }
+  return std::nullopt;
+}
 
-  api::TreePtr last;  // its final state, if this request removes it
+void Core::Update(Resource& resource, Request&& asked_request, std::function<void(Response)> done,
+                  int attempt) {
+  Write write(Write::Kind::kUpdate, resource, std::move(asked_request), std::move(done), attempt);
+  Request& request = write.request;
+  write.before = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  const bool applies = write.applies();
+  if (write.before == nullptr && applies && request.subresource.empty()) {
+    return CreateByApply(resource, std::move(request), std::move(write.done));
+  }
+  if (write.before == nullptr) return write.Fail(NotFoundFailure(*request.kind, request.name));
+  api::TreePtr asked;
+  if (std::optional<Failure> failure =
+          applies
+              ? BuildApply(*resource.kind, *resource.strategy, request, write.before.get(),
+                           options_.loop.clock().Now(), asked, write.response.warnings)
+              : BuildUpdate(*request.kind, request, write.before, asked, write.response.warnings)) {
+    return write.Fail(std::move(*failure));
+  }
+  const StrategyContext context = ContextFor(request);
+  write.object = ToStored(resource, request, asked, context);
+  if (std::optional<Failure> failure = PrepareUpdated(write, context)) {
+    return write.Fail(std::move(*failure));
+  }
+  MutateWrite(write);
+}
+
+void Core::CheckUpdated(Write& write) {
+  const Resource& resource = *write.resource;
+  const Request& request = write.request;
+  const StrategyContext context = ContextFor(request);
+  PinSentEntries(write.object);
   {
-    PinSentEntries(object);
-    const api::DraftView view(object);
+    const api::DraftView view(write.object);
     const api::Value candidate = view.root();
-    api::FieldErrors causes = ValidateMetaUpdate(candidate, before->root());
-    CheckSchemaRules(causes, api::FieldPath(), candidate, before->root(), *resource.kind->schema);
+    api::FieldErrors causes = ValidateMetaUpdate(candidate, write.old());
+    CheckSchemaRules(causes, api::FieldPath(), candidate, write.old(), *resource.kind->schema);
     causes.Append(
-        resource.strategy->ValidateUpdate(candidate, before->root(), request.subresource, context));
+        resource.strategy->ValidateUpdate(candidate, write.old(), request.subresource, context));
     if (!causes.empty()) {
-      done(Response::Failed(InvalidFailure(*resource.kind, request.name, causes)));
-      return;
+      return write.Fail(InvalidFailure(*resource.kind, request.name, causes));
     }
-    if (std::optional<Failure> failure =
-            CheckAdmission(request, candidate, before->root(), response.warnings)) {
-      done(Response::Failed(std::move(*failure)));
-      return;
+    if (std::optional<Failure> failure = CheckAdmission(Steps::kBeforeWebhooks, request, candidate,
+                                                        write.old(), write.response.warnings)) {
+      return write.Fail(std::move(*failure));
     }
-    if (&resource == claims_) {
-      if (std::optional<std::string> busy = FindBusyGuard(resource, before->root(), candidate)) {
-        busy_guards_[*busy].push_back([this, &resource, attempt,
-                                       request = std::make_shared<Request>(std::move(request)),
-                                       done = std::move(done)]() mutable {
-          const WorkBudget budget(kMaxSteps);
-          Update(resource, std::move(*request), std::move(done), attempt);
-        });
-        return;
-      }
-      std::optional<std::string> conflict;
-      if (arbitrates_) conflict = arbiter_->FindConflict(before->root(), candidate);
-      if (conflict.has_value()) {
-        done(Response::Failed(ConflictFailure(*resource.kind, request.name, *conflict)));
-        return;
-      }
-    }
-    AddWarnings(resource, candidate, before->root(), context, response.warnings);
-    const api::Value entries = candidate["metadata"]["managedFields"];
-    const bool same_entries = (entries.empty() && !applies) ||
-                              api::Equal(entries, before->root()["metadata"]["managedFields"]);
-    if (same_entries && EqualButForVersion(candidate, before->root())) {
-      response.object = before;
-      response.revision = before->resource_version();
-      done(std::move(response));
-      return;
-    }
-    // The last finalizer was removed: this update deletes the object.
-    if (IsReadyToGo(*resource.strategy, candidate)) {
-      last = view.Freeze();
-    } else if (!applies) {
-      TrackManagedFields(*resource.kind, *resource.strategy, request, before.get(), candidate,
-                         options_.loop.clock().Now(), object);
+    if (!NeedsWebhooks(/*mutate=*/false, request, candidate, write.old())) {
+      return StoreUpdated(write, view);
     }
   }
-  if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
-  const WriteTerms terms = TermsOf(request);
-  CommitObject(
-      resource, key, last != nullptr ? nullptr : &object, before, terms,
-      [this, &resource, last, attempt, request = std::move(request), response = std::move(response),
-       done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
-        if (!revision.ok()) {
-          if (revision.error().code != ErrorCode::kConflict) {
-            done(Response::Failed(WriteFailure(revision.error())));
-          } else if (attempt + 1 < kMaxAttempts) {
-            Update(resource, std::move(request), std::move(done), attempt + 1);
-          } else {
-            done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
-          }
-          return;
-        }
-        response.object =
-            last != nullptr ? std::make_shared<const api::Object>(last) : std::move(stored);
-        response.revision = *revision;
-        done(std::move(response));
+  SuspendForValidation(write);
+}
+
+void Core::StoreUpdated(Write& write, const api::DraftView& view) {
+  Resource& resource = *write.resource;
+  Request& request = write.request;
+  Response& response = write.response;
+  const api::ObjectPtr& before = write.before;
+  const api::Value candidate = view.root();
+  if (std::optional<Failure> failure =
+          CheckAdmission(Steps::kLast, request, candidate, write.old(), response.warnings)) {
+    return write.Fail(std::move(*failure));
+  }
+  if (&resource == claims_) {
+    if (std::optional<std::string> busy = FindBusyGuard(resource, write.old(), candidate)) {
+      busy_guards_[*busy].push_back([this, &resource, attempt = write.attempt,
+                                     request = std::make_shared<Request>(std::move(request)),
+                                     done = std::move(write.done)]() mutable {
+        const WorkBudget budget(kMaxSteps);
+        Update(resource, std::move(*request), std::move(done), attempt);
       });
+      return;
+    }
+    std::optional<std::string> conflict;
+    if (arbitrates_) conflict = arbiter_->FindConflict(write.old(), candidate);
+    if (conflict.has_value()) {
+      return write.Fail(ConflictFailure(*resource.kind, request.name, *conflict));
+    }
+  }
+  AddWarnings(resource, candidate, write.old(), ContextFor(request), response.warnings);
+  const bool applies = write.applies();
+  const api::Value entries = candidate["metadata"]["managedFields"];
+  const bool same_entries = (entries.empty() && !applies) ||
+                            api::Equal(entries, write.old()["metadata"]["managedFields"]);
+  if (same_entries && EqualButForVersion(candidate, write.old())) {
+    response.object = before;
+    response.revision = before->resource_version();
+    return write.done(std::move(response));
+  }
+  api::TreePtr last;  // its final state, if this request removes it
+  // The last finalizer was removed: this update deletes the object.
+  if (IsReadyToGo(*resource.strategy, candidate)) {
+    last = view.Freeze();
+  } else if (!applies) {
+    TrackManagedFields(*resource.kind, *resource.strategy, request, before.get(), candidate,
+                       options_.loop.clock().Now(), write.object);
+  }
+  if (WorkBudget::IsExceeded()) return write.Fail(TooMuchWorkFailure());
+  const WriteTerms terms = TermsOf(request);
+  const std::string key = KeyOf(request.namespace_, request.name);
+  CommitObject(resource, key, last != nullptr ? nullptr : &write.object, before, terms,
+               [this, &resource, last, attempt = write.attempt, request = std::move(request),
+                response = std::move(response), done = std::move(write.done)](
+                   Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+                 if (!revision.ok()) {
+                   if (revision.error().code != ErrorCode::kConflict) {
+                     done(Response::Failed(WriteFailure(revision.error())));
+                   } else if (attempt + 1 < kMaxAttempts) {
+                     Update(resource, std::move(request), std::move(done), attempt + 1);
+                   } else {
+                     done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
+                   }
+                   return;
+                 }
+                 response.object = last != nullptr ? std::make_shared<const api::Object>(last)
+                                                   : std::move(stored);
+                 response.revision = *revision;
+                 done(std::move(response));
+               });
 }
 
 void Core::CreateByApply(Resource& resource, Request&& request,
@@ -395,48 +498,57 @@ void Core::CreateByApply(Resource& resource, Request&& request,
   Create(resource, std::move(request), std::move(done));
 }
 
-void Core::Delete(Resource& resource, Request&& request, std::function<void(Response)> done,
+void Core::Delete(Resource& resource, Request&& asked, std::function<void(Response)> done,
                   int attempt) {
-  const std::string key = KeyOf(request.namespace_, request.name);
-  api::ObjectPtr before = resource.cache.Find(key);
-  if (before == nullptr) {
-    done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
-    return;
-  }
+  Write write(Write::Kind::kDelete, resource, std::move(asked), std::move(done), attempt);
+  const Request& request = write.request;
+  write.before = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  if (write.before == nullptr) return write.Fail(NotFoundFailure(*request.kind, request.name));
   if (const std::string_view why = resource.strategy->WhyKept(request.name); !why.empty()) {
-    done(Response::Failed(ForbiddenFailure(*request.kind, request.name, why)));
-    return;
+    return write.Fail(ForbiddenFailure(*request.kind, request.name, why));
   }
-  if (std::optional<Failure> failure = CheckPreconditions(request, *before)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
+  if (std::optional<Failure> failure = CheckPreconditions(request, *write.before)) {
+    return write.Fail(std::move(*failure));
   }
-  if (std::optional<Failure> failure = Admit(request, nullptr, before->root())) {
-    done(Response::Failed(std::move(*failure)));
-    return;
-  }
-  std::vector<std::string> warnings;
+  MutateWrite(write);
+}
+
+void Core::CheckDeleted(Write& write) {
   if (std::optional<Failure> failure =
-          CheckAdmission(request, api::Value(), before->root(), warnings)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
+          CheckAdmission(Steps::kBeforeWebhooks, write.request, api::Value(), write.old(),
+                         write.response.warnings)) {
+    return write.Fail(std::move(*failure));
+  }
+  if (NeedsWebhooks(/*mutate=*/false, write.request, api::Value(), write.old())) {
+    return SuspendForValidation(write);
+  }
+  StoreDeleted(write);
+}
+
+void Core::StoreDeleted(Write& write) {
+  Resource& resource = *write.resource;
+  Request& request = write.request;
+  const api::ObjectPtr& before = write.before;
+  if (std::optional<Failure> failure = CheckAdmission(Steps::kLast, request, api::Value(),
+                                                      write.old(), write.response.warnings)) {
+    return write.Fail(std::move(*failure));
   }
   api::Draft object(before->tree());
   const DeletionPlan plan =
       PlanDeletion(*resource.strategy, request, *before, options_.loop.clock().Now(), object);
   if (plan == DeletionPlan::kUnchanged) {
-    Response response;
-    response.object = before;
-    response.revision = before->resource_version();
-    done(std::move(response));
-    return;
+    write.response.object = before;
+    write.response.revision = before->resource_version();
+    return write.done(std::move(write.response));
   }
-  if (WorkBudget::IsExceeded()) return done(Response::Failed(TooMuchWorkFailure()));
+  if (WorkBudget::IsExceeded()) return write.Fail(TooMuchWorkFailure());
   const bool now = plan == DeletionPlan::kNow;
   const WriteTerms terms = TermsOf(request);
+  const std::string key = KeyOf(request.namespace_, request.name);
   CommitObject(
       resource, key, now ? nullptr : &object, before, terms,
-      [this, &resource, now, before, attempt, request = std::move(request), done = std::move(done)](
+      [this, &resource, now, before, attempt = write.attempt, response = std::move(write.response),
+       request = std::move(request), done = std::move(write.done)](
           Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
@@ -448,7 +560,6 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
           }
           return;
         }
-        Response response;
         response.revision = *revision;
         if (!now || resource.strategy->ReturnsDeletedObject(request.kind->version)) {
           response.object = now ? before : std::move(stored);
@@ -543,18 +654,44 @@ void Core::Rescale(Resource& resource, Request&& request, std::function<void(Res
     return done(Response::Failed(std::move(*failure)));
   }
   const api::KindSchema* kind = request.kind;
-  Update(resource, std::move(request), [kind, done = std::move(done)](Response updated) {
+  done = [kind, answer = std::move(done)](Response updated) {
     if (updated.object != nullptr) updated.object = ScaleOf(*kind, *updated.object);
-    done(std::move(updated));
-  });
+    answer(std::move(updated));
+  };
+  // Webhooks see the scale, not the workload. An applied one gets there with its subresource.
+  if (!IsConcerned(*kind) || !request.subresource.empty()) {
+    return Update(resource, std::move(request), std::move(done));
+  }
+  Request asked = request;
+  asked.subresource = "scale";
+  asked.object = ScaleOf(*kind, api::Object(request.object))->tree();
+  AdmitAction(
+      std::move(asked), *api::FindKind("autoscaling", "v1", "Scale"), "UPDATE", std::move(done),
+      [this, &resource, kind, change = std::make_shared<Request>(std::move(request))](
+          Request&& admitted, std::function<void(Response)> answer) {
+        api::Draft scaled(change->object);
+        SetReplicas(*kind, scaled, admitted.object->root()["spec"]["replicas"].integer());
+        change->object = scaled.Freeze();
+        change->skips_webhooks = true;
+        Update(resource, std::move(*change), std::move(answer));
+      },
+      ScaleOf(*kind, *workload));
 }
 
 void Core::Evict(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
-  if (std::optional<Failure> failure =
-          DecodeBody(*api::FindKind("policy", "v1", "Eviction"), request, response.warnings)) {
+  const api::KindSchema& eviction = *api::FindKind("policy", "v1", "Eviction");
+  if (std::optional<Failure> failure = DecodeBody(eviction, request, response.warnings)) {
     return done(Response::Failed(std::move(*failure)));
   }
+  AdmitAction(std::move(request), eviction, "CREATE", std::move(done),
+              [this, &resource](Request&& admitted, std::function<void(Response)> answer) {
+                EvictAdmitted(resource, std::move(admitted), std::move(answer));
+              });
+}
+
+void Core::EvictAdmitted(Resource& resource, Request&& request,
+                         std::function<void(Response)> done) {
   const api::ObjectPtr pod = resource.cache.Find(KeyOf(request.namespace_, request.name));
   if (pod == nullptr) {
     return done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
@@ -566,6 +703,7 @@ void Core::Evict(Resource& resource, Request&& request, std::function<void(Respo
   request.verb = Verb::kDelete;
   request.subresource.clear();
   request.object = nullptr;
+  request.skips_webhooks = true;
   // Deletes exactly the version that was checked.
   if (request.precondition_uid.empty()) request.precondition_uid = std::string(pod->uid());
   Delete(resource, std::move(request), [done = std::move(done)](Response deleted) {
@@ -589,14 +727,25 @@ void Core::BindNamed(Request&& request, std::function<void(Response)> done) {
   Bind(*FindResource(*request.kind), std::move(request), std::move(done));
 }
 
-void Core::Bind(Resource& resource, Request&& request, std::function<void(Response)> done,
-                int attempt) {
+void Core::Bind(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
   const api::KindSchema& binding = *api::FindKind("", "v1", "Binding");
   if (std::optional<Failure> failure = DecodeBody(binding, request, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
+  if (options_.webhooks == nullptr) {
+    return BindAdmitted(resource, std::move(request), std::move(response), std::move(done));
+  }
+  AdmitAction(std::move(request), binding, "CREATE", std::move(done),
+              [this, &resource, response = std::move(response)](
+                  Request&& admitted, std::function<void(Response)> answer) mutable {
+                BindAdmitted(resource, std::move(admitted), std::move(response), std::move(answer));
+              });
+}
+
+void Core::BindAdmitted(Resource& resource, Request&& request, Response response,
+                        std::function<void(Response)> done, int attempt) {
   const std::string key = KeyOf(request.namespace_, request.name);
   api::ObjectPtr before = resource.cache.Find(key);
   if (before == nullptr) {
@@ -609,7 +758,8 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
+  if (std::optional<Failure> failure =
+          RunAdmitSteps(request, &object, before->root(), ContextFor(request))) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
@@ -624,7 +774,8 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
           if (revision.error().code != ErrorCode::kConflict) {
             done(Response::Failed(WriteFailure(revision.error())));
           } else if (attempt + 1 < kMaxAttempts) {
-            Bind(resource, std::move(request), std::move(done), attempt + 1);
+            BindAdmitted(resource, std::move(request), std::move(response), std::move(done),
+                         attempt + 1);
           } else {
             done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
           }

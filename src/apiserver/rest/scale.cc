@@ -49,17 +49,6 @@ Value ValueAt(Value root, std::string_view path) {
   return root;
 }
 
-void SetReplicas(const api::KindSchema& kind, Draft& workload, std::int64_t replicas) {
-  const CustomVersion* custom = FindCustomVersion(kind);
-  if (custom == nullptr) {
-    workload["spec"]["replicas"] = replicas;
-    return;
-  }
-  Draft* at = &workload;
-  for (std::string_view part : Split(custom->replicas_path(), '.')) at = &at->Entry(part);
-  *at = replicas;
-}
-
 std::optional<Failure> CheckReplicas(const Request& request, std::int64_t replicas) {
   if (replicas >= 0) return std::nullopt;
   return InvalidFailure(ScaleKind(), request.name,
@@ -99,6 +88,17 @@ std::optional<Failure> BuildScaleApply(Request& request) {
 }
 
 }  // namespace
+
+void SetReplicas(const api::KindSchema& kind, Draft& workload, std::int64_t replicas) {
+  const CustomVersion* custom = FindCustomVersion(kind);
+  if (custom == nullptr) {
+    workload["spec"]["replicas"] = replicas;
+    return;
+  }
+  Draft* at = &workload;
+  for (std::string_view part : Split(custom->replicas_path(), '.')) at = &at->Entry(part);
+  *at = replicas;
+}
 
 api::ObjectPtr ScaleOf(const api::KindSchema& kind, const api::Object& workload) {
   const CustomVersion* custom = FindCustomVersion(kind);

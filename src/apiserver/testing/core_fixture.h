@@ -34,15 +34,16 @@ inline UserInfo PlainUser(std::string name, std::vector<std::string> groups = {}
 // as any user. Namespaces "default" and "kube-node-lease" exist.
 class CoreFixture : public ::testing::Test {
  protected:
-  void StartCore(Authorizer* authorizer,
-                 std::vector<std::unique_ptr<AdmissionStep>> admission = {}) {
+  void StartCore(Authorizer* authorizer, std::vector<std::unique_ptr<AdmissionStep>> admission = {},
+                 RemoteAdmission* webhooks = nullptr) {
     store_ = storage::OpenMemoryStore(loop_, disk_);
     core_ = std::make_unique<Core>(Core::Options{.loop = loop_,
                                                  .random = loop_.random(),
                                                  .store = *store_,
                                                  .gates = gates_,
                                                  .authorizer = authorizer,
-                                                 .admission = std::move(admission)});
+                                                 .admission = std::move(admission),
+                                                 .webhooks = webhooks});
     core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
     loop_.RunUntilIdle();
     for (const char* name : {"default", "kube-node-lease", "other"}) {

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "api/tree/draft.h"
+#include "apiserver/request/reinvocation.h"
+#include "apiserver/rest/core_resource.h"
+
+// Shared by core_admission.cc and core_write.cc only.
+namespace drakkar::apiserver {
+
+// A write on its way through its phases: mutate, check, store. It lives on the stack, and moves to
+// the heap while webhooks are asked.
+struct Core::Write {
+  enum class Kind { kCreate, kUpdate, kDelete };
+
+  Write(Kind what, Resource& of, Request&& asked, std::function<void(Response)> answer, int retries)
+      : kind(what),
+        resource(&of),
+        request(std::move(asked)),
+        done(std::move(answer)),
+        attempt(retries) {}
+
+  Kind kind;
+  Resource* resource;
+  Request request;
+  std::function<void(Response)> done;
+  int attempt;  // how often it was rebuilt
+  Response response;
+  api::Draft object;      // in the storage version; absent for a deletion
+  api::ObjectPtr before;  // null for a creation
+
+  // Of creations.
+  std::string name;
+  std::string asked_name;  // in the request
+  bool is_generated = false;
+  bool may_wait = true;  // for what an admission step awaits
+  std::string uid;
+  std::string created;
+
+  Reinvocation policies;
+  Reinvocation webhooks;
+  api::TreePtr mutated;  // what the webhooks returned
+  bool was_suspended = false;
+
+  bool applies() const {
+    return request.verb == Verb::kPatch && request.patch == PatchKind::kApply;
+  }
+  api::Value old() const { return before == nullptr ? api::Value() : before->root(); }
+  void Fail(Failure failure) {
+    Response failed = Response::Failed(std::move(failure));
+    if (was_suspended) failed.warnings = std::move(response.warnings);
+    done(std::move(failed));
+  }
+};
+
+}  // namespace drakkar::apiserver
