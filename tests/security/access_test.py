@@ -213,17 +213,19 @@ def requests(cluster, uids, node_uid):
                             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}}
     for role in ("view", "cluster-admin", "no-such-role"):
         add(f"bind {role}", "POST", f"{RBAC}/namespaces/team/rolebindings", binding(role))
-    for path in ("/metrics", "/configz", "/healthz", "/version", "/openid/v1/jwks"):
+    for name in ("pod-a", "agent-a"):
+        add(f"why {name}", "GET", f"{DEFAULT}/pods/{name}/why")
+    for path in ("/metrics", "/configz", "/healthz", "/version", "/openid/v1/jwks", "/drakkar/status"):
         add(f"API server {path}", "GET", path)
     for name in ("node-a", "node-b"):
         port = cluster.nodes[name]
-        for path in ("/healthz", "/metrics", "/pods", "/devices", "/metrics/../pods", "/containerLogs/default/pod-a/c",
+        for path in ("/healthz", "/metrics", "/pods", "/devices", "/drivers", "/metrics/../pods", "/containerLogs/default/pod-a/c",
                      "/exec/default/pod-a/c?command=id&output=1"):
             add(f"{name} {path}", "GET", path, port=port)
         add(f"{name} POST /exec", "POST", "/exec/default/pod-a/c?command=id&output=1", port=port)
         add(f"{name} DELETE /pods", "DELETE", "/pods", port=port)
     for name, port in (("scheduler", cluster.scheduler), ("controllers", cluster.controllers)):
-        for path in ("/healthz", "/metrics", "/configz", "/none"):
+        for path in ("/healthz", "/metrics", "/configz", "/why", "/none"):
             add(f"{name} {path}", "GET", path, port=port)
     return found
 
