@@ -76,7 +76,7 @@ std::optional<Failure> CertificateSubjectRestriction::Admit(const Request& reque
   const Result<std::string> pem = Base64Decode(spec["request"].str());
   const Result<net::CertificateSubject> subject =
       pem.ok() ? net::ParseSigningRequest(*pem) : pem.error();
-  // Validation says what is wrong with it.
+  // Validation rejects it.
   if (!subject.ok()) return std::nullopt;
   if (std::ranges::find(subject->organizations, "system:masters") == subject->organizations.end()) {
     return std::nullopt;
