@@ -267,7 +267,9 @@ Result<std::string> Create(LocalCluster& cluster, std::int64_t nodes, std::int64
   }));
   RETURN_IF_ERROR(cluster.Start(
       "controllers",
-      {"controllers", StrCat("--kubeconfig=", cluster.kubeconfig()), "--secure-port=0"}));
+      {"controllers", StrCat("--kubeconfig=", cluster.kubeconfig()), "--secure-port=0",
+       StrCat("--cluster-signing-cert-file=", cluster.Path("apiserver/pki/ca.crt")),
+       StrCat("--cluster-signing-key-file=", cluster.Path("apiserver/pki/ca.key"))}));
   // The API server forwards `why` to the scheduler's port.
   ASSIGN_OR_RETURN(const std::uint16_t scheduler_port, FreePort());
   RETURN_IF_ERROR(cluster.Start(

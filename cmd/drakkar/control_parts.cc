@@ -201,6 +201,7 @@ struct ControllersWork {
                      .client_for = component.account_clients ? AccountClients(loop, clients)
                                                              : AccountClient(),
                      .ca_pem = component.ca_pem,
+                     .signing = component.signing,
                      .selection = component.controllers}) {
     controllers.Start();
   }

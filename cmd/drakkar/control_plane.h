@@ -10,6 +10,7 @@
 #include "client/fence.h"
 #include "cmd/drakkar/daemon.h"
 #include "cmd/drakkar/status_port.h"
+#include "controllers/certificates/signer.h"
 #include "controllers/selection.h"
 #include "net/socket/socket.h"
 #include "scheduler/config/configuration.h"
@@ -96,7 +97,9 @@ class ApiServerPart final : public Part {
 struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
   StatusPortOptions status = {};
-  std::string ca_pem = {};        // published in every namespace unless empty
+  std::string ca_pem = {};  // published in every namespace unless empty
+  // The CA that signs certificates; without it none are signed.
+  std::optional<controllers::SigningAuthority> signing = {};
   client::Fence fence = nullptr;  // of the clients; set while the Lease is held
   controllers::Selection controllers = {};
   // The client factory gives each controller a client of its own account.

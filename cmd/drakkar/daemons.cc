@@ -11,6 +11,7 @@
 #include "cmd/drakkar/control_plane.h"
 #include "cmd/drakkar/dashboard.h"
 #include "cmd/drakkar/etcd_flags.h"
+#include "cmd/drakkar/join.h"
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "cmd/drakkar/registry_flags.h"
@@ -151,6 +152,47 @@ cli::Flag ControllersFlag() {
               "one out. Names are those of kube-controller-manager.",
           .default_value = "*",
           .placeholder = "LIST"};
+}
+
+// Named as in kube-controller-manager.
+std::vector<cli::Flag> SigningFlags() {
+  return {
+      {.name = "cluster-signing-cert-file",
+       .help = "The cluster's CA, for signing certificates: pki/ca.crt in the API server's data "
+               "directory. Without it approved CertificateSigningRequests wait for another "
+               "signer.",
+       .placeholder = "FILE"},
+      {.name = "cluster-signing-key-file", .help = "The key of that CA.", .placeholder = "FILE"},
+      {.name = "cluster-signing-duration",
+       .type = cli::FlagType::kDuration,
+       .help = "How long signed certificates are valid, unless their request asks for less.",
+       .default_value = "8760h",
+       .placeholder = "DURATION"}};
+}
+
+Result<std::optional<controllers::SigningAuthority>> ReadSigning(const cli::Arguments& arguments) {
+  const std::string& certificate = arguments.Text("cluster-signing-cert-file");
+  const std::string& key = arguments.Text("cluster-signing-key-file");
+  if (certificate.empty() && key.empty()) return std::optional<controllers::SigningAuthority>();
+  if (certificate.empty() || key.empty()) {
+    return InvalidArgument(
+        "--cluster-signing-cert-file and --cluster-signing-key-file must be given together");
+  }
+  controllers::SigningAuthority authority;
+  ASSIGN_OR_RETURN(authority.ca.certificate_pem, RealFileSystem().ReadFile(certificate));
+  ASSIGN_OR_RETURN(authority.ca.key_pem, RealFileSystem().ReadFile(key));
+  ASSIGN_OR_RETURN(const net::CertificateInfo info,
+                   net::ParseCertificate(authority.ca.certificate_pem));
+  if (!info.is_ca) return InvalidArgument(StrCat(certificate, " is not the certificate of a CA"));
+  if (!net::BelongTogether(authority.ca)) {
+    return InvalidArgument(StrCat(key, " is not the key of ", certificate));
+  }
+  authority.max_lifetime = arguments.Time("cluster-signing-duration");
+  constexpr Duration kMinLifetime = std::chrono::minutes(10);
+  if (authority.max_lifetime < kMinLifetime) {
+    return InvalidArgument("--cluster-signing-duration must be at least 10m");
+  }
+  return std::optional<controllers::SigningAuthority>(std::move(authority));
 }
 
 Result<controllers::Selection> ReadControllers(const cli::Arguments& arguments) {
@@ -330,6 +372,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   parts.push_back(MakeControllersPart(loop, server->DirectClients(),
                                       {.status = std::move(*controllers_status),
                                        .ca_pem = server->pki().ca().certificate_pem,
+                                       .signing = controllers::SigningAuthority{server->pki().ca()},
                                        .controllers = std::move(*selection),
                                        .account_clients = true}));
   scheduler->leader_election.leader_elect = false;
@@ -444,6 +487,9 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<controllers::Selection> selection = ReadControllers(arguments);
   if (!selection.ok()) return Fail(console, selection.error());
   component.controllers = std::move(*selection);
+  Result<std::optional<controllers::SigningAuthority>> signing = ReadSigning(arguments);
+  if (!signing.ok()) return Fail(console, signing.error());
+  component.signing = std::move(*signing);
   component.fence = std::make_shared<std::string>();
   Result<ClientFactory> clients =
       HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers", component.fence);
@@ -496,30 +542,58 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   if (!port.ok()) return Fail(console, port.error());
   Result<std::int64_t> pids_limit = ReadPidsLimit(arguments, settings->pod_pids_limit);
   if (!pids_limit.ok()) return Fail(console, pids_limit.error());
-  Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-node");
-  if (!clients.ok()) return Fail(console, clients.error());
   FileSystem& files = RealFileSystem();
+  const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
+  Result<JoinOptions> join = ReadJoinFlags(arguments, data_dir);
+  if (!join.ok()) return Fail(console, join.error());
+  if (!join->server.empty()) {
+    if (Result<void> joined = JoinCluster(*join); !joined.ok()) {
+      return Fail(console, joined.error());
+    }
+  }
+  // A node that has joined has its own kubeconfig and gets the rest from the cluster.
+  std::string kubeconfig = arguments.Text("kubeconfig");
+  const bool has_joined = kubeconfig.empty() && files.Exists(JoinedKubeconfigPath(data_dir));
+  if (has_joined) kubeconfig = JoinedKubeconfigPath(data_dir);
+  Result<ClientFactory> clients = HttpClients(kubeconfig, "drakkar-node");
+  if (!clients.ok()) return Fail(console, clients.error());
+  Result<client::ClusterAccess> access = client::LoadKubeconfig(files, kubeconfig);
+  if (!access.ok()) return Fail(console, access.error());
   auto read = [&](std::string_view flag) -> Result<std::string> {
     const std::string& path = arguments.Text(flag);
     if (path.empty()) return InvalidArgument(StrCat("--", flag, " is required"));
     return files.ReadFile(path);
   };
-  Result<std::string> ca = read("client-ca-file");
-  Result<std::string> certificate = read("tls-cert-file");
-  Result<std::string> key = read("tls-private-key-file");
-  for (const Result<std::string>* each : {&ca, &certificate, &key}) {
-    if (!each->ok()) return Fail(console, each->error());
+  Result<std::string> ca = has_joined && arguments.Text("client-ca-file").empty()
+                               ? Result<std::string>(access->ca_pem)
+                               : read("client-ca-file");
+  if (!ca.ok()) return Fail(console, ca.error());
+  UvLoop loop;
+  std::vector<std::unique_ptr<Part>> parts;
+  std::shared_ptr<net::CertificateSource> serving;
+  if (has_joined && arguments.Text("tls-cert-file").empty()) {
+    Result<std::unique_ptr<CertificatesPart>> certificates =
+        MakeCertificatesPart({.main_loop = loop,
+                              .access = *access,
+                              .node_name = arguments.Text("node-name"),
+                              .address = arguments.Text("address"),
+                              .data_dir = data_dir});
+    if (!certificates.ok()) return Fail(console, certificates.error());
+    serving = (*certificates)->serving();
+    parts.push_back(std::move(*certificates));
+  } else {
+    for (const char* flag : {"tls-cert-file", "tls-private-key-file"}) {
+      if (const Result<std::string> each = read(flag); !each.ok())
+        return Fail(console, each.error());
+    }
+    Result<std::shared_ptr<net::WatchedCertificate>> watched = net::WatchedCertificate::Make(
+        RealClock(), net::FromFiles(files, arguments.Text("tls-cert-file"),
+                                    arguments.Text("tls-private-key-file")));
+    if (!watched.ok()) return Fail(console, watched.error());
+    serving = *watched;
   }
-  Result<std::shared_ptr<net::WatchedCertificate>> serving = net::WatchedCertificate::Make(
-      RealClock(), net::FromFiles(files, arguments.Text("tls-cert-file"),
-                                  arguments.Text("tls-private-key-file")));
-  if (!serving.ok()) return Fail(console, serving.error());
-  Result<client::ClusterAccess> access =
-      client::LoadKubeconfig(files, arguments.Text("kubeconfig"));
-  if (!access.ok()) return Fail(console, access.error());
   Result<net::Url> url = net::ParseUrl(access->server);
   if (!url.ok()) return Fail(console, url.error());
-  const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<PodNetworkOptions> network = ReadPodNetwork(arguments, files, data_dir);
   if (!network.ok()) return Fail(console, network.error());
   Result<node::RegistrySettings> registries = ReadRegistrySettings(arguments, files);
@@ -537,8 +611,6 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
       arguments.Has("container-runtime-endpoint") ? arguments.Text("container-runtime-endpoint")
                                                   : settings->runtime_endpoint);
   if (!runtime_socket.ok()) return Fail(console, runtime_socket.error());
-  UvLoop loop;
-  std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeNodePart(
       {.main_loop = loop,
        .clients = std::move(*clients),
@@ -559,7 +631,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .registries = std::move(*registries),
        .image_collection = settings->image_collection,
        .client_ca_pem = *ca,
-       .serving = *serving,
+       .serving = std::move(serving),
        .low_latency = arguments.Bool("low-latency")}));
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("node agent started"); });
 }
@@ -742,7 +814,7 @@ void AddDaemonCommands(cli::App& app) {
            .help = "Creates claims from templates, releases them, and garbage-collects objects "
                    "without an owner. If several instances run, the one that holds the Lease "
                    "is active.",
-           .flags = With(And({KubeconfigFlag(), ControllersFlag()},
+           .flags = With(And(And({KubeconfigFlag(), ControllersFlag()}, SigningFlags()),
                              ComponentFlags(10257, "kube-controller-manager"))),
            .max_arguments = 0,
            .section = kSection,
@@ -767,6 +839,11 @@ void AddDaemonCommands(cli::App& app) {
            .summary = "Run a node agent",
            .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
                    "pods with runc. Requires root, runc and conmon.",
+           .examples = "  # on a new machine, with what `drakkar token create "
+                       "--print-join-command` printed\n"
+                       "  drakkar node --join https://10.0.0.1:6443 --token "
+                       "abcdef.0123456789abcdef \\\n"
+                       "    --ca-hash sha256:... --address 10.0.0.7\n",
            .flags = With({DataDirectoryFlag(),
                           KubeconfigFlag(),
                           NodeNameFlag(),
@@ -787,7 +864,8 @@ void AddDaemonCommands(cli::App& app) {
                           SeccompDefaultFlag(),
                           RootDirectoryFlag(),
                           LowLatencyFlag()},
-                         And(And(PodNetworkFlags(), RegistryFlags()), KubeletConfigFlags())),
+                         And(And(And(PodNetworkFlags(), RegistryFlags()), KubeletConfigFlags()),
+                             JoinFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});

@@ -248,12 +248,15 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
   TimerHandle look;
   const auto start_others = [&] {
     supervisor.SetServing();
-    supervisor.Add("controllers", FlagList(arguments, "controllers")
-                                      .Set("kubeconfig", kubeconfig)
-                                      .Pass("controllers")
-                                      .PassNumber("controllers-port", "secure-port")
-                                      .Set("leader-elect", "false")
-                                      .words());
+    supervisor.Add("controllers",
+                   FlagList(arguments, "controllers")
+                       .Set("kubeconfig", kubeconfig)
+                       .Pass("controllers")
+                       .PassNumber("controllers-port", "secure-port")
+                       .Set("cluster-signing-cert-file", JoinPath(data_dir, "pki/ca.crt"))
+                       .Set("cluster-signing-key-file", JoinPath(data_dir, "pki/ca.key"))
+                       .Set("leader-elect", "false")
+                       .words());
     supervisor.Add("scheduler", FlagList(arguments, "scheduler")
                                     .Set("kubeconfig", kubeconfig)
                                     .Pass("scheduler-config", "config")

@@ -12,7 +12,9 @@
 #include "apiserver/admission/policy_set.h"
 #include "apiserver/auth/access_reviews.h"
 #include "apiserver/auth/bootstrap_policy.h"
+#include "apiserver/auth/bootstrap_tokens.h"
 #include "apiserver/auth/chain.h"
+#include "apiserver/auth/join_policy.h"
 #include "apiserver/auth/node_authorizer.h"
 #include "apiserver/auth/rbac.h"
 #include "apiserver/auth/service_account_tokens.h"
@@ -30,6 +32,7 @@
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
+#include "bootstrap/cluster_info.h"
 #include "net/server/server_group.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
@@ -255,7 +258,25 @@ struct ApiServer::Impl {
       std::vector<std::string> meant_for;
       return tokens->Verify(token, {}, meant_for);
     });
+    authenticator.AddTokenVerifier([this](std::string_view token) {
+      return VerifyBootstrapToken(core, token, options.loop.clock().Now());
+    });
     return Ok();
+  }
+
+  // For a TokenReview. A bootstrap token is for this server only.
+  std::optional<UserInfo> ReviewToken(std::string_view token,
+                                      const std::vector<std::string>& audiences,
+                                      std::vector<std::string>& meant_for) {
+    if (tokens == nullptr) return std::nullopt;
+    if (auto user = tokens->Verify(token, audiences, meant_for)) return user;
+    const bool for_us =
+        audiences.empty() ||
+        std::ranges::find(audiences, ServiceAccountTokens::kIssuer) != audiences.end();
+    std::optional<UserInfo> user =
+        for_us ? VerifyBootstrapToken(core, token, options.loop.clock().Now()) : std::nullopt;
+    if (user && !audiences.empty()) meant_for.emplace_back(ServiceAccountTokens::kIssuer);
+    return user;
   }
 
   std::vector<HealthCheck> HealthChecks() {
@@ -442,6 +463,68 @@ struct ApiServer::Impl {
     return WhereWeAre(advertised.empty() ? options.address.host : advertised, server->port());
   }
 
+  // The ConfigMap by which machines that join find the CA, with the names of all API servers.
+  // Nothing if it is complete. On a shared store the address is that of the server that was first.
+  // The signatures in it are the controllers' business.
+  std::vector<api::TreePtr> ClusterInfo() const {
+    std::string host =
+        options.advertise_address.empty() ? options.address.host : options.advertise_address;
+    if (host.empty() || host == "0.0.0.0") host = "127.0.0.1";
+    if (host == "::") host = "::1";
+    if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");
+    const std::string text = bootstrap::WriteClusterInfo(
+        {StrCat("https://", host, ":", server->port()), options.pki.ca().certificate_pem});
+    const api::ObjectPtr there =
+        core.Find("", "configmaps", StrCat(bootstrap::kInfoNamespace, "/", bootstrap::kInfoName));
+    api::Draft map = there != nullptr ? api::Draft(there->tree())
+                                      : api::Draft{{"apiVersion", "v1"},
+                                                   {"kind", "ConfigMap"},
+                                                   {"metadata",
+                                                    {{"name", bootstrap::kInfoName},
+                                                     {"namespace", bootstrap::kInfoNamespace}}}};
+    const api::Value data = there == nullptr ? api::Value() : (*there)["data"];
+    bool changed = false;
+    const auto set = [&](std::string_view key, const std::string& value) {
+      if (data.Entry(key).str() == value) return;
+      map["data"].Entry(key) = value;
+      changed = true;
+    };
+    std::set<std::string> names;
+    for (const std::string_view each : Split(data.Entry(bootstrap::kInfoServerNames).str(), ',')) {
+      if (!each.empty()) names.emplace(each);
+    }
+    if (const Result<net::CertificateInfo> own =
+            net::ParseCertificate(options.pki.server().certificate_pem);
+        own.ok()) {
+      names.insert(own->subject.dns_names.begin(), own->subject.dns_names.end());
+      names.insert(own->subject.ip_addresses.begin(), own->subject.ip_addresses.end());
+    }
+    set(bootstrap::kInfoServerNames, Join(names, ","));
+    if (there == nullptr || !core.is_shared()) set(bootstrap::kInfoKubeconfig, text);
+    if (!changed) return {};
+    return {map.Freeze()};
+  }
+
+  // Writes where the server is. On a shared store others do so at the same time; a conflict is
+  // resolved by what they wrote.
+  void Publish(std::function<void(Result<void>)> done, int attempt = 1) {
+    constexpr int kMostAttempts = 10;
+    Put(ClusterInfo(), [this, done = std::move(done), attempt](const Result<void>& informed) {
+      if (!informed.ok()) {
+        const bool again = informed.error().code == ErrorCode::kConflict ||
+                           informed.error().code == ErrorCode::kAlreadyExists;
+        if (again && attempt < kMostAttempts) return Publish(done, attempt + 1);
+        return done(informed);
+      }
+      // Other servers may have written the Service already, each with its own address.
+      if (core.is_shared()) return CreateMissing(OwnService(), done);
+      Put(OwnService(), [this, done](Result<void> put) {
+        if (put.ok()) KeepOwnService();
+        done(std::move(put));
+      });
+    });
+  }
+
   // Creates them again if somebody deletes them.
   void KeepOwnService() {
     keep_timer = options.loop.RunAfter(kKeepInterval, [this] {
@@ -569,8 +652,7 @@ struct ApiServer::Impl {
   AccessReviews reviews{authorizer, rbac,
                         [this](std::string_view token, const std::vector<std::string>& audiences,
                                std::vector<std::string>& meant_for) {
-                          return tokens == nullptr ? std::nullopt
-                                                   : tokens->Verify(token, audiences, meant_for);
+                          return ReviewToken(token, audiences, meant_for);
                         }};
   AnswererList answerers;
   HttpWebhookTransport webhook_transport{options.loop};
@@ -621,6 +703,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
                                  impl_->options.pki.front_proxy_ca().certificate_pem)) {
       wanted.push_back(std::move(each));
     }
+    for (api::TreePtr& each : JoinPolicy()) wanted.push_back(std::move(each));
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));
     for (const SystemPriority& each : kPriorities) wanted.push_back(PriorityTree(each));
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
@@ -633,12 +716,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
         Result<void> listening = impl_->Listen();
         if (!listening.ok()) return done(std::move(listening));
         kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
-        // Other servers of a shared store may have written it already, each with its own address.
-        if (impl_->core.is_shared()) return impl_->CreateMissing(impl_->OwnService(), done);
-        impl_->Put(impl_->OwnService(), [this, done](Result<void> put) {
-          if (put.ok()) impl_->KeepOwnService();
-          done(std::move(put));
-        });
+        impl_->Publish(done);
       });
     });
   });

@@ -12,6 +12,8 @@ void AddClusterCommands(App& app) {
   app.Add(ExecCommand());
   app.Add(WaitCommand());
   app.Add(ForgetDriverCommand());
+  for (Command& command : CertificateCommands()) app.Add(std::move(command));
+  for (Command& command : TokenCommands()) app.Add(std::move(command));
   app.Add(WhyCommand());
   app.Add(FreeCommand());
   app.Add(WhoCommand());

@@ -13,6 +13,7 @@ void AddFeatureCommands(App& app);
 // version and completion, listed last in help. `app` must outlive its commands.
 void AddOtherCommands(App& app);
 
+std::vector<Command> CertificateCommands();
 Command GetCommand();
 Command ApplyCommand();
 Command CreateCommand();
@@ -22,6 +23,7 @@ Command DoctorCommand();
 Command ExplainCommand();
 Command ForgetDriverCommand();
 Command FreeCommand();
+std::vector<Command> TokenCommands();
 Command TopDevicesCommand();
 Command WhoCommand();
 Command WhyCommand();

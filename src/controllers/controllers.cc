@@ -4,8 +4,16 @@
 #include <optional>
 
 #include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "bootstrap/cluster_info.h"
+#include "bootstrap/token.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
+#include "controllers/bootstrap/signer.h"
+#include "controllers/bootstrap/token_cleaner.h"
+#include "controllers/certificates/approver.h"
+#include "controllers/certificates/cleaner.h"
+#include "controllers/certificates/signer.h"
 #include "controllers/cron_job/controller.h"
 #include "controllers/daemon_set/controller.h"
 #include "controllers/deployment/controller.h"
@@ -94,6 +102,19 @@ struct Controllers::Impl {
                                                     "ResourcePoolStatusRequest"),
                                       "", "", ""},
                        .may_be_missing = true}),
+        signing_requests(
+            options.loop, options.random, options.client,
+            {.collection = {api::FindKind("certificates.k8s.io", "v1", "CertificateSigningRequest"),
+                            "", "", ""},
+             .may_be_missing = true}),
+        token_secrets(options.loop, options.random, options.client,
+                      {.collection = {api::FindKind("", "v1", "Secret"),
+                                      std::string(bootstrap::kSecretNamespace), "", ""},
+                       .field_selector = StrCat("type=", bootstrap::kSecretType)}),
+        cluster_info(options.loop, options.random, options.client,
+                     {.collection = {api::FindKind("", "v1", "ConfigMap"),
+                                     std::string(bootstrap::kInfoNamespace), "", ""},
+                      .field_selector = StrCat("metadata.name=", bootstrap::kInfoName)}),
         pods_by_owner(pods),
         sets_by_owner(replica_sets),
         jobs_by_owner(jobs),
@@ -289,6 +310,47 @@ struct Controllers::Impl {
           .client = As("ttl-after-finished-controller", "ttl-after-finished-controller").client,
           .jobs = jobs});
     }
+    if (Runs("certificatesigningrequest-approving-controller")) {
+      Actor& actor = As("certificate-controller", "certificate-controller");
+      certificate_approver.emplace(CertificateApprover::Options{.loop = options.loop,
+                                                                .random = options.random,
+                                                                .client = actor.client,
+                                                                .events = actor.events,
+                                                                .requests = signing_requests,
+                                                                .nodes = nodes,
+                                                                .services = services,
+                                                                .info = cluster_info});
+    }
+    if (Runs("certificatesigningrequest-signing-controller") && options.signing) {
+      certificate_signer.emplace(CertificateSigner::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client = As("certificate-controller", "certificate-controller").client,
+          .requests = signing_requests,
+          .authority = *options.signing});
+    }
+    if (Runs("certificatesigningrequest-cleaner-controller")) {
+      certificate_cleaner.emplace(CertificateCleaner::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client = As("certificate-controller", "certificate-controller").client,
+          .requests = signing_requests});
+    }
+    if (Runs("bootstrap-signer-controller")) {
+      bootstrap_signer.emplace(
+          BootstrapSigner::Options{.loop = options.loop,
+                                   .random = options.random,
+                                   .client = As("bootstrap-signer", "bootstrap-signer").client,
+                                   .info = cluster_info,
+                                   .secrets = token_secrets});
+    }
+    if (Runs("token-cleaner-controller")) {
+      token_cleaner.emplace(
+          TokenCleaner::Options{.loop = options.loop,
+                                .random = options.random,
+                                .client = As("token-cleaner", "token-cleaner").client,
+                                .secrets = token_secrets});
+    }
     if (Runs("garbage-collector-controller")) {
       garbage_collector.emplace(
           options.loop, options.random,
@@ -313,13 +375,13 @@ struct Controllers::Impl {
 
   // In the order in which they are started: owners before their dependents.
   std::vector<client::Informer*> Informers() {
-    return {&nodes,       &accounts,      &authorities,   &namespaces,
-            &templates,   &slices,        &taint_rules,   &claims,
-            &deployments, &replica_sets,  &cron_jobs,     &replication_controllers,
-            &daemon_sets, &stateful_sets, &revisions,     &volume_claims,
-            &leases,      &services,      &endpoints,     &endpoint_slices,
-            &quotas,      &budgets,       &pool_requests, &jobs,
-            &pods};
+    return {&nodes,         &accounts,      &authorities,   &namespaces,
+            &templates,     &slices,        &taint_rules,   &claims,
+            &deployments,   &replica_sets,  &cron_jobs,     &replication_controllers,
+            &daemon_sets,   &stateful_sets, &revisions,     &volume_claims,
+            &leases,        &services,      &endpoints,     &endpoint_slices,
+            &quotas,        &budgets,       &pool_requests, &signing_requests,
+            &token_secrets, &cluster_info,  &jobs,          &pods};
   }
 
   const Options options;
@@ -329,6 +391,7 @@ struct Controllers::Impl {
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
   client::Informer daemon_sets, stateful_sets, revisions, volume_claims, leases;
   client::Informer services, endpoints, endpoint_slices, quotas, budgets, pool_requests;
+  client::Informer signing_requests, token_secrets, cluster_info;
   OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner, revisions_by_owner, slices_by_owner;
   PodsByNode pods_by_node;
   std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
@@ -352,6 +415,11 @@ struct Controllers::Impl {
   std::optional<DisruptionController> disruption;
   std::optional<PoolStatusController> pool_status;
   std::optional<TtlAfterFinishedController> ttl_after_finished;
+  std::optional<CertificateApprover> certificate_approver;
+  std::optional<CertificateSigner> certificate_signer;
+  std::optional<CertificateCleaner> certificate_cleaner;
+  std::optional<BootstrapSigner> bootstrap_signer;
+  std::optional<TokenCleaner> token_cleaner;
   std::optional<GarbageCollector> garbage_collector;
 };
 

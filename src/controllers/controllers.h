@@ -2,10 +2,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
 #include "client/client.h"
+#include "controllers/certificates/signer.h"
 #include "controllers/selection.h"
 
 namespace drakkar {
@@ -30,6 +32,8 @@ class Controllers {
         warn = nullptr;
     // CA certificate for the ConfigMap kube-root-ca.crt of every namespace; empty: none is created.
     std::string ca_pem = {};
+    // The CA that signs certificates; without it none are signed.
+    std::optional<SigningAuthority> signing = {};
     Selection selection = {};
   };
   explicit Controllers(Options options);

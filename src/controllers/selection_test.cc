@@ -25,10 +25,10 @@ TEST(Selection, OlderNamesAreUnderstood) {
 }
 
 TEST(Selection, OnlyWhatIsOursCanBeAskedFor) {
-  EXPECT_TRUE(Parse({"*", "-bootstrapsigner"}).ok()) << "not there, and not wanted";
-  EXPECT_EQ(Parse({"bootstrapsigner"}).error().message,
-            "--controllers: Drakkar has no bootstrap-signer-controller; leave it out, or run it in "
-            "a kube-controller-manager");
+  EXPECT_TRUE(Parse({"*", "-nodeipam"}).ok()) << "not there, and not wanted";
+  EXPECT_EQ(Parse({"nodeipam"}).error().message,
+            "--controllers: Drakkar has no node-ipam-controller; leave it out, or run it in a "
+            "kube-controller-manager");
   EXPECT_EQ(Parse({"deploy"}).error().message,
             "--controllers: \"deploy\" is not in the list of known controllers");
 }

@@ -14,7 +14,8 @@ from etcd import find_etcd
 
 FILES = ("c", "cpp", "cmake", "yaml")
 # What each guide's commands print.
-EXPECTED = {"run-on-etcd": ("one CA", "\n42\n", "\n43\n", "stopped"),
+EXPECTED = {"three-machines": ("one CA", "drakkar node --join https://127.0.1.1:", "machine-3   Ready", "\n42\n", "stopped"),
+            "run-on-etcd": ("one CA", "\n42\n", "\n43\n", "stopped"),
             "replace-kube-apiserver": ("42 example.com/keep\n", "43 example.com/keep\n", "stopped"),
             "write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "write-a-driver-in-c": ("rolling.handover", "0 failed"),
             "backup-and-restore": ("intact: backup of", "restored ", "the store before is now", "\n42", "nothing to repair"),
@@ -27,8 +28,12 @@ EXPECTED = {"run-on-etcd": ("one CA", "\n42\n", "\n43\n", "stopped"),
 
 def main():
     guide = sys.argv[2]
-    if guide in ("run-on-etcd", "replace-kube-apiserver"):
+    if guide in ("run-on-etcd", "replace-kube-apiserver", "three-machines"):
         find_etcd()
+    if guide == "three-machines":
+        skip_without_containers()
+    elif guide in ("run-on-etcd", "replace-kube-apiserver"):
+        pass
     elif guide not in ("write-a-driver-in-c", "backup-and-restore"):
         skip_without_containers()
     if guide == "replace-kube-apiserver" and not (ROOT / "build/peers/interop/kube/kube-apiserver").exists():
@@ -53,16 +58,16 @@ def main():
         for expected in EXPECTED[guide]:
             assert expected in result.stdout, result.stdout[-2000:]
     finally:
-        for name in ("scheduler.pid", "controllers.pid", "driver.pid", "up.pid", "etcd.pid"):
-            if (work / name).exists():
-                pid = int((work / name).read_text())
-                try:
-                    os.kill(pid, signal.SIGTERM)
-                    for _ in range(200):
-                        os.kill(pid, 0)
-                        subprocess.run(["sleep", "0.05"], check=True)
-                except ProcessLookupError:
-                    pass
+        # etcd last: the others would wait for it.
+        for name in sorted(work.glob("*.pid"), key=lambda path: path.name.startswith("etcd")):
+            pid = int(name.read_text())
+            try:
+                os.kill(pid, signal.SIGTERM)
+                for _ in range(200):
+                    os.kill(pid, 0)
+                    subprocess.run(["sleep", "0.05"], check=True)
+            except ProcessLookupError:
+                pass
         shutil.rmtree(work, ignore_errors=True)
     print(f"ok: {guide} works as written")
 

@@ -3,6 +3,7 @@
 
 access_matrix.txt has the exact responses; `access_test.py BINARY --write` regenerates it for review.
 Writes are dry runs, so that no response depends on earlier ones."""
+import base64
 import json
 import pathlib
 import re
@@ -19,7 +20,9 @@ from identities import Identities, Identity  # noqa: E402
 EXPECTED = HERE / "access_matrix.txt"
 CORE, APPS, RBAC, DRA = "/api/v1", "/apis/apps/v1", "/apis/rbac.authorization.k8s.io/v1", "/apis/resource.k8s.io/v1"
 DEFAULT, TEAM = f"{CORE}/namespaces/default", f"{CORE}/namespaces/team"
+CSR = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+TOKEN = "abcdef.0123456789abcdef"
 
 
 def pod(name, node, labels=None, spec=None, **metadata):
@@ -32,6 +35,14 @@ def slice_of(name, node):
     return {"metadata": {"name": name},
             "spec": {"driver": "d.example.com", **where, "devices": [],
                      "pool": {"name": node or "all", "generation": 1, "resourceSliceCount": 1}}}
+
+
+def signing_request(cluster, name, signer, user, group, usage):
+    """A CertificateSigningRequest for the subject /O=GROUP/CN=USER."""
+    stem = cluster.make.certificate(name, user, [group])
+    pem = base64.b64encode(pathlib.Path(f"{stem}.csr").read_bytes()).decode()
+    return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+            "spec": {"signerName": f"kubernetes.io/{signer}", "request": pem, "usages": ["digital signature", usage]}}
 
 
 class Cluster:
@@ -127,6 +138,12 @@ def set_up(cluster):
         "metadata": {"name": "admin"}, "roleRef": reference("admin"), "subjects": user("team-admin")})
     cluster.create(f"{RBAC}/clusterrolebindings", {
         "metadata": {"name": "editor"}, "roleRef": reference("edit"), "subjects": user("cluster-editor")})
+    cluster.create(f"{CORE}/namespaces/kube-system/secrets", {
+        "metadata": {"name": "bootstrap-token-abcdef"}, "type": "bootstrap.kubernetes.io/token",
+        "stringData": {"token-id": TOKEN[:6], "token-secret": TOKEN[7:], "usage-bootstrap-authentication": "true"}})
+    cluster.create(CSR, signing_request(cluster, "of-jane", "kube-apiserver-client", "jane", "dev", "client auth"))
+    cluster.create(CSR, signing_request(cluster, "of-node-b", "kubelet-serving", "system:node:node-b", "system:nodes",
+                                        "server auth"))
     return {name: each["metadata"]["uid"] for name, each in made.items()}
 
 
@@ -142,6 +159,7 @@ def identities(cluster, uids):
         "anonymous": Identity(cluster.ca),
         "no rights": cluster.identity("nobody", "nobody"),
         "bad token": Identity(cluster.ca, token="ey.not.one"),
+        "bootstrap token": Identity(cluster.ca, token=TOKEN),
         "service account": Identity(cluster.ca, token=token_of(cluster, "bot")),
         "node-a": cluster.identity("a", "system:node:node-a", ["system:nodes"]),
         "node-b": cluster.identity("b", "system:node:node-b", ["system:nodes"]),
@@ -213,6 +231,22 @@ def requests(cluster, uids, node_uid):
                             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}}
     for role in ("view", "cluster-admin", "no-such-role"):
         add(f"bind {role}", "POST", f"{RBAC}/namespaces/team/rolebindings", binding(role))
+    add("get cluster-info", "GET", f"{CORE}/namespaces/kube-public/configmaps/cluster-info")
+    add("change cluster-info", "PATCH", f"{CORE}/namespaces/kube-public/configmaps/cluster-info",
+        {"data": {"kubeconfig": "x"}}, MERGE)
+    add("get a bootstrap token", "GET", f"{CORE}/namespaces/kube-system/secrets/bootstrap-token-abcdef")
+    add("create a bootstrap token", "POST", f"{CORE}/namespaces/kube-system/secrets", {
+        "metadata": {"name": "bootstrap-token-000000"}, "type": "bootstrap.kubernetes.io/token"})
+    add("ask for a certificate as node-a", "POST", CSR, signing_request(
+        cluster, "new", "kube-apiserver-client-kubelet", "system:node:node-a", "system:nodes", "client auth"))
+    add("ask for a certificate as an administrator", "POST", CSR, signing_request(
+        cluster, "evil", "kube-apiserver-client", "eve", "system:masters", "client auth"))
+    for name in ("of-jane", "of-node-b"):
+        condition = lambda kind: {"status": {"conditions": [{"type": kind, "status": "True", "reason": "r"}]}}
+        add(f"get request {name}", "GET", f"{CSR}/{name}")
+        add(f"approve request {name}", "PATCH", f"{CSR}/{name}/approval", condition("Approved"), MERGE)
+        add(f"sign request {name}", "PATCH", f"{CSR}/{name}/status", condition("Failed"), MERGE)
+        add(f"delete request {name}", "DELETE", f"{CSR}/{name}")
     for name in ("pod-a", "agent-a"):
         add(f"why {name}", "GET", f"{DEFAULT}/pods/{name}/why")
     for path in ("/metrics", "/configz", "/healthz", "/version", "/openid/v1/jwks", "/drakkar/status"):

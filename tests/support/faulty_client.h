@@ -32,6 +32,8 @@ class FaultyClient final : public client::Client {
   void LetGo() {
     for (auto& send : std::exchange(held_, {})) send();
   }
+  // Answers creates of reviews instead of the server, which has none; null leaves it to the server.
+  std::function<api::TreePtr(const client::ResourceRef& ref, const api::TreePtr& body)> answers;
   // What the server says it serves; if null, the wrapped client's answer.
   std::function<Result<client::ServedKinds>()> serves;
 
@@ -55,6 +57,15 @@ class FaultyClient final : public client::Client {
   void Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
               client::ReplyCallback done) override {
     if (Loses("create", ref, body, done)) return;
+    if (api::TreePtr answer = answers ? answers(ref, body) : nullptr) {
+      loop_.Post([answer = std::move(answer), done = std::move(done)] {
+        client::Reply reply;
+        reply.http_status = 201;
+        reply.object = std::make_shared<const api::Object>(answer);
+        done(std::move(reply));
+      });
+      return;
+    }
     beneath_.Create(std::move(ref), std::move(body), std::move(options), std::move(done));
   }
   void Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,

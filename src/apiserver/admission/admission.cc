@@ -1,5 +1,6 @@
 #include "apiserver/admission/admission.h"
 
+#include "apiserver/admission/certificates.h"
 #include "apiserver/admission/limit_ranger.h"
 #include "apiserver/admission/measured_step.h"
 #include "apiserver/admission/node_declared_feature_validator.h"
@@ -27,6 +28,9 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
   add(std::make_unique<RuntimeClassAdmission>(), "admit");
   add(std::make_unique<NodeRestriction>(), "admit");
   if (options.rbac != nullptr) add(std::make_unique<RbacEscalation>(*options.rbac), "validate");
+  add(std::make_unique<CertificateApproval>(), "validate");
+  add(std::make_unique<CertificateSigning>(), "validate");
+  add(std::make_unique<CertificateSubjectRestriction>(), "validate");
   add(std::make_unique<PodSecurity>(), "validate");
   add(std::make_unique<NodeDeclaredFeatureValidator>(
           options.framework != nullptr ? *options.framework : features::DefaultFramework()),

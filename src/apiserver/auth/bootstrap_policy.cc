@@ -13,6 +13,7 @@ namespace {
 using api::Draft;
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+constexpr std::string_view kCertificates = "certificates.k8s.io";
 constexpr std::string_view kAutoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
 
 struct RoleText {
@@ -65,6 +66,8 @@ std::vector<RuleText> NodeRuleTexts() {
       {kRead, "storage.k8s.io", "csidrivers"},
       {kRead, "node.k8s.io", "runtimeclasses"},
       {"get", "core", "namespaces"},
+      // To renew their own certificates.
+      {"create get list watch", "certificates.k8s.io", "certificatesigningrequests"},
   };
 }
 
@@ -191,6 +194,22 @@ std::vector<RoleText> ComponentRoles() {
         {"*", "core",
          "nodes/configz nodes/healthz nodes/log nodes/metrics nodes/pods nodes/proxy "
          "nodes/stats"}}},
+      // Joining: who may ask for a node's first certificate, whose requests are approved without an
+      // administrator, and who may approve for a signer.
+      {"system:node-bootstrapper",
+       {{"create get list watch", kCertificates, "certificatesigningrequests"}}},
+      {"system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+       {{"create", kCertificates, "certificatesigningrequests/nodeclient"}}},
+      {"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+       {{"create", kCertificates, "certificatesigningrequests/selfnodeclient"}}},
+      {"system:certificates.k8s.io:legacy-unknown-approver",
+       {{"approve", kCertificates, "signers", "kubernetes.io/legacy-unknown"}}},
+      {"system:certificates.k8s.io:kubelet-serving-approver",
+       {{"approve", kCertificates, "signers", "kubernetes.io/kubelet-serving"}}},
+      {"system:certificates.k8s.io:kube-apiserver-client-approver",
+       {{"approve", kCertificates, "signers", "kubernetes.io/kube-apiserver-client"}}},
+      {"system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
+       {{"approve", kCertificates, "signers", "kubernetes.io/kube-apiserver-client-kubelet"}}},
       // What the API server may do on the ports of nodes; it grants nothing in the API.
       {"drakkar:apiserver-kubelet-client",
        {{"create get", "core", "nodes/proxy"},
@@ -237,6 +256,22 @@ std::vector<BindingText> Bindings() {
        "drakkar:apiserver-scheduler-client",
        {kNodeClientUser}},
       {"drakkar:scheduler-answers", "drakkar:scheduler-answers", {"system:kube-scheduler"}},
+      // What kubeadm grants to machines with a bootstrap token, and to nodes that renew.
+      {"drakkar:node-bootstrapper", "system:node-bootstrapper", {}, {"system:bootstrappers"}},
+      {"drakkar:node-autoapprove-bootstrap",
+       "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+       {},
+       {"system:bootstrappers"}},
+      {"drakkar:node-autoapprove-certificate-rotation",
+       "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+       {},
+       {"system:nodes"}},
+      // Ours approves serving certificates too (controllers/certificates).
+      {"drakkar:kubelet-serving-approver",
+       "system:certificates.k8s.io:kubelet-serving-approver",
+       {"system:kube-controller-manager"},
+       {},
+       {"certificate-controller"}},
   };
   return bindings;
 }

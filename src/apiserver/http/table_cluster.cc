@@ -1,5 +1,6 @@
 #include <set>
 
+#include "api/meta/age.h"
 #include "apiserver/http/table_cells.h"
 #include "base/text/text.h"
 
@@ -195,6 +196,28 @@ void WriteComponentStatus(Cells& cells) {
   cells.Add(error);
 }
 
+void WriteSigningRequest(Cells& cells) {
+  bool approved = false;
+  bool denied = false;
+  bool failed = false;
+  for (Value each : cells["status"]["conditions"].elements()) {
+    const std::string_view type = each["type"].str();
+    approved = approved || type == "Approved";
+    denied = denied || type == "Denied";
+    failed = failed || type == "Failed";
+  }
+  std::string state = denied ? "Denied" : approved ? "Approved" : "Pending";
+  if (failed) state += ",Failed";
+  if (!cells["status"]["certificate"].str().empty()) state += ",Issued";
+  const auto seconds = cells["spec"]["expirationSeconds"].optional_integer();
+  cells.AddName();
+  cells.AddAge();
+  cells.AddText(cells["spec"]["signerName"].str(), "<none>");
+  cells.Add(cells["spec"]["username"].str());
+  cells.Add(seconds ? api::FormatAge(std::chrono::seconds(*seconds)) : "<none>");
+  cells.Add(std::move(state));
+}
+
 }  // namespace
 
 std::vector<CellWriterEntry> ClusterCellWriters() {
@@ -217,6 +240,7 @@ std::vector<CellWriterEntry> ClusterCellWriters() {
       {kRbac, "RoleBinding", WriteRoleBinding},
       {kRbac, "ClusterRoleBinding", WriteRoleBinding},
       {"node.k8s.io", "RuntimeClass", WriteRuntimeClass},
+      {"certificates.k8s.io", "CertificateSigningRequest", WriteSigningRequest},
   };
 }
 

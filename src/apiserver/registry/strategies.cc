@@ -6,6 +6,7 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/registry/admission_strategies.h"
+#include "apiserver/registry/certificate_strategy.h"
 #include "apiserver/registry/cluster_strategies.h"
 #include "apiserver/registry/config_strategies.h"
 #include "apiserver/registry/custom_strategies.h"
@@ -38,6 +39,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const PriorityClassStrategy priority_class;
   static const DisruptionBudgetStrategy budget;
   static const DefinitionStrategy definition;
+  static const CertificateSigningRequestStrategy signing_request;
   static const std::map<std::pair<std::string_view, std::string_view>, const Strategy*> table = {
       {{"", "Pod"}, &pod},
       {{"", "Node"}, &node},
@@ -52,6 +54,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"scheduling.k8s.io", "PriorityClass"}, &priority_class},
       {{"policy", "PodDisruptionBudget"}, &budget},
       {{kExtensionsGroup, "CustomResourceDefinition"}, &definition},
+      {{"certificates.k8s.io", "CertificateSigningRequest"}, &signing_request},
       {{"rbac.authorization.k8s.io", "Role"}, &rbac},
       {{"rbac.authorization.k8s.io", "ClusterRole"}, &rbac},
       {{"rbac.authorization.k8s.io", "RoleBinding"}, &rbac},

@@ -249,7 +249,7 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {
     case Verb::kGet:
-      if (plain || request.subresource == "resize" ||
+      if (plain || request.subresource == "resize" || request.subresource == "approval" ||
           request.subresource == "ephemeralcontainers") {
         return done(Get(*resource, request));
       }
@@ -294,7 +294,7 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
         return Rescale(*resource, std::move(request), std::move(done));
       }
       if (plain || request.subresource == "finalize" || request.subresource == "resize" ||
-          request.subresource == "ephemeralcontainers") {
+          request.subresource == "approval" || request.subresource == "ephemeralcontainers") {
         return Update(*resource, std::move(request), std::move(done));
       }
       break;

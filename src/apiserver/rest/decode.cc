@@ -235,7 +235,8 @@ const api::KindSchema* KindOfBody(const Request& request) {
   const std::string_view subresource = request.subresource;
   if (subresource == "binding") return api::FindKind("", "v1", "Binding");
   const bool is_whole = subresource.empty() || subresource == "status" || subresource == "resize" ||
-                        subresource == "ephemeralcontainers" || subresource == "finalize";
+                        subresource == "ephemeralcontainers" || subresource == "finalize" ||
+                        subresource == "approval";
   return is_whole ? request.kind : nullptr;
 }
 

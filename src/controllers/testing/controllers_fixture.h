@@ -32,6 +32,7 @@ class ControllersFixture : public ::testing::Test {
                                                            .client = faulty_,
                                                            .metrics = metrics_,
                                                            .ca_pem = "the authority",
+                                                           .signing = signing_,
                                                            .selection = std::move(selection)});
     controllers_->Start();
     Settle();
@@ -123,6 +124,8 @@ class ControllersFixture : public ::testing::Test {
     return messages;
   }
 
+  // The CA of the signers; takes effect with the next Start.
+  std::optional<SigningAuthority> signing_;
   SeededLoop loop_;
   testing::TestApiServer server_{loop_};
   Metrics metrics_;

@@ -7,6 +7,7 @@
 #include "net/client/http_client.h"
 #include "net/http/session.h"
 #include "net/http/url.h"
+#include "net/tls/certificates.h"
 #include "net/transport/transport.h"
 
 namespace drakkar::net::client {
@@ -58,6 +59,10 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   ~Connection() override;
 
   void* pool_entry = nullptr;  // used by the owner to find its record
+  // The client's certificate when the connection was opened; null if there is none.
+  std::shared_ptr<const CertificateAndKey> certificate = nullptr;
+  // Takes no new calls, because the client has another certificate now. It closes when it is idle.
+  bool is_retired = false;
 
   void Start();
   bool is_ready() const { return session_ != nullptr; }

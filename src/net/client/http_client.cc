@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "net/client/connection.h"
 #include "net/http/status.h"
+#include "net/tls/certificate_source.h"
 
 namespace drakkar::net {
 
@@ -181,7 +182,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
       }
       Connection* chosen = nullptr;
       for (const auto& connection : host.connections) {
-        if (connection->CanSubmit()) {
+        if (!connection->is_retired && connection->CanSubmit()) {
           chosen = connection.get();
           break;
         }
@@ -203,6 +204,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
       auto connection =
           std::make_shared<Connection>(loop_, options_, *this, host.url, host.peer, host.tls);
       connection->pool_entry = &host;
+      if (options_.tls.source != nullptr) connection->certificate = options_.tls.source->Current();
       host.connections.push_back(connection);
       connection->Start();
       ++connecting;
@@ -249,7 +251,13 @@ class HttpClient::Impl final : public client::ConnectionOwner {
       for (auto& [key, host] : hosts_) {
         all.insert(all.end(), host.connections.begin(), host.connections.end());
       }
-      for (const auto& connection : all) connection->Check(now);
+      // A server may refuse the old certificate once it has expired, on open connections too.
+      const auto current =
+          options_.tls.source == nullptr ? nullptr : options_.tls.source->Current();
+      for (const auto& connection : all) {
+        connection->is_retired = connection->is_retired || connection->certificate != current;
+        connection->Check(now);
+      }
       ArmCheck();
     });
   }

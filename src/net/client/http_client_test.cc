@@ -1,6 +1,7 @@
 #include "net/client/http_client.h"
 
 #include "net/testing/loopback.h"
+#include "net/tls/certificate_source.h"
 
 namespace drakkar::net {
 namespace {
@@ -190,6 +191,39 @@ TEST(HttpClient, ClosesAConnectionThatDoesNotAnswerPings) {
     listener.reset();
     accepted.clear();
   });
+}
+
+TEST(HttpClient, ARenewedCertificateIsUsedThoughAnOldConnectionIsStillBusy) {
+  const auto& certificates = testing::TestCertificates::Get();
+  const auto source = std::make_shared<ReplaceableCertificate>(certificates.client);
+  HttpServerOptions options;
+  options.tls = TestServerTls();
+  HttpClientOptions client_options;
+  client_options.tls.source = source;
+  client_options.ping_after = std::chrono::milliseconds(20);  // also how often it is looked at
+  Loopback net(std::move(options), std::move(client_options));
+  net.handler.function = [&](ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
+    if (request.path == "/watch") {
+      net.writers.push_back(std::move(writer));  // stays open
+      return;
+    }
+    writer->Send(200, {}, request.connection->peer->common_name);
+  };
+  RecordingSink watch;
+  std::unique_ptr<RequestHandle> handle;
+  net.RunSync([&] {
+    ClientRequest request;
+    request.url = net.Url("/watch");
+    handle = net.client->Stream(std::move(request), watch);
+  });
+  EXPECT_EQ(net.Get("/").value().body, "jane");
+  source->Set(IssueCertificate(certificates.ca, {"joan", {}, {}, {}}, CertificateUse::kClient,
+                               testing::TestValidity())
+                  .value());
+  std::string name = "jane";
+  for (int i = 0; i < 100'000 && name == "jane"; ++i) name = net.Get("/").value().body;
+  EXPECT_EQ(name, "joan");
+  net.RunSync([&] { handle.reset(); });
 }
 
 TEST(HttpClient, CanBeDestroyedWithRequestsInFlight) {

@@ -63,6 +63,19 @@ AddressKind KindOfAddress(const std::string& text) {
   return bytes ? KindOf(*bytes) : AddressKind::kNoAddress;
 }
 
+std::string CanonicalAddress(const std::string& text) {
+  char out[INET6_ADDRSTRLEN] = {};
+  in_addr four{};
+  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) {
+    return ::inet_ntop(AF_INET, &four, out, sizeof(out));
+  }
+  in6_addr six{};
+  if (::inet_pton(AF_INET6, text.c_str(), &six) == 1) {
+    return ::inet_ntop(AF_INET6, &six, out, sizeof(out));
+  }
+  return {};
+}
+
 bool IsThisMachine(const std::string& text) {
   const std::optional<Bytes> wanted = Parse(text);
   if (!wanted) return false;

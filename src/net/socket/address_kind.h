@@ -14,6 +14,8 @@ enum class AddressKind {
   kOther,
 };
 AddressKind KindOfAddress(const std::string& text);
+// The shortest form of an address ("fd00::1"), to compare texts; "" if it is none.
+std::string CanonicalAddress(const std::string& text);
 
 // Whether connecting to this address would reach this machine, according to its current interfaces.
 bool IsThisMachine(const std::string& text);

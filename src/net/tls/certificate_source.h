@@ -21,6 +21,25 @@ class CertificateSource {
   virtual std::shared_ptr<const CertificateAndKey> Current() = 0;
 };
 
+// A certificate that its owner replaces.
+class ReplaceableCertificate final : public CertificateSource {
+ public:
+  explicit ReplaceableCertificate(CertificateAndKey first) { Set(std::move(first)); }
+  void Set(CertificateAndKey pair) {
+    auto next = std::make_shared<const CertificateAndKey>(std::move(pair));
+    const std::lock_guard guard(mutex_);
+    current_ = std::move(next);
+  }
+  std::shared_ptr<const CertificateAndKey> Current() override {
+    const std::lock_guard guard(mutex_);
+    return current_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const CertificateAndKey> current_;  // guarded by mutex_
+};
+
 // How long before its end a certificate is renewed.
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 

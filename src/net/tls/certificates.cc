@@ -1,5 +1,6 @@
 #include "net/tls/certificates.h"
 
+#include <arpa/inet.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -83,38 +84,46 @@ Result<NamesPtr> AlternativeNames(const CertificateSubject& subject) {
     GENERAL_NAME_set0_value(name, GEN_IPADD, address);
     sk_GENERAL_NAME_push(names.get(), name);
   }
+  const auto add_texts = [&](const std::vector<std::string>& texts, int type) {
+    for (const std::string& each : texts) {
+      ASN1_IA5STRING* text = ASN1_IA5STRING_new();
+      ASN1_STRING_set(text, each.data(), static_cast<int>(each.size()));
+      GENERAL_NAME* name = GENERAL_NAME_new();
+      GENERAL_NAME_set0_value(name, type, text);
+      sk_GENERAL_NAME_push(names.get(), name);
+    }
+  };
+  add_texts(subject.email_addresses, GEN_EMAIL);
+  add_texts(subject.uris, GEN_URI);
   return names;
+}
+
+bool HasAlternativeNames(const CertificateSubject& subject) {
+  return !subject.dns_names.empty() || !subject.ip_addresses.empty() ||
+         !subject.email_addresses.empty() || !subject.uris.empty();
 }
 
 void ReadAlternativeNames(const GENERAL_NAMES* names, CertificateSubject& subject) {
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
     int type = 0;
-    const auto* value = static_cast<const ASN1_STRING*>(GENERAL_NAME_get0_value(name, &type));
+    const void* content = GENERAL_NAME_get0_value(name, &type);
+    // Other types have no text.
+    if (type != GEN_DNS && type != GEN_EMAIL && type != GEN_URI && type != GEN_IPADD) continue;
+    const auto* value = static_cast<const ASN1_STRING*>(content);
     const unsigned char* data = ASN1_STRING_get0_data(value);
     const int length = ASN1_STRING_length(value);
-    if (type == GEN_DNS) {
-      subject.dns_names.emplace_back(reinterpret_cast<const char*>(data),
-                                     static_cast<std::size_t>(length));
+    if (type != GEN_IPADD) {
+      auto& texts = type == GEN_DNS     ? subject.dns_names
+                    : type == GEN_EMAIL ? subject.email_addresses
+                                        : subject.uris;
+      texts.emplace_back(reinterpret_cast<const char*>(data), static_cast<std::size_t>(length));
     } else if (type == GEN_IPADD && length == 4) {
       subject.ip_addresses.push_back(
           StrCat(int{data[0]}, ".", int{data[1]}, ".", int{data[2]}, ".", int{data[3]}));
     } else if (type == GEN_IPADD && length == 16) {
-      static constexpr char kHex[] = "0123456789abcdef";
-      std::string text;
-      for (int at = 0; at < 16; at += 2) {
-        if (at > 0) text += ':';
-        const int group = data[at] * 256 + data[at + 1];
-        bool started = false;
-        for (int shift = 12; shift >= 0; shift -= 4) {
-          const int digit = (group >> shift) & 15;
-          if (digit != 0 || started || shift == 0) {
-            text += kHex[digit];
-            started = true;
-          }
-        }
-      }
-      subject.ip_addresses.push_back(std::move(text));
+      char text[INET6_ADDRSTRLEN] = {};
+      subject.ip_addresses.emplace_back(::inet_ntop(AF_INET6, data, text, sizeof(text)));
     }
   }
 }
@@ -153,8 +162,15 @@ Result<CertificatePtr> NewCertificate(EVP_PKEY* key, Validity validity) {
   return certificate;
 }
 
+CertificateUsages UsagesOf(CertificateUse use) {
+  CertificateUsages usages{.key = {"digitalSignature"}, .extended = {}};
+  if (use != CertificateUse::kClient) usages.extended.emplace_back("serverAuth");
+  if (use != CertificateUse::kServer) usages.extended.emplace_back("clientAuth");
+  return usages;
+}
+
 Result<std::string> SignLeaf(const CertificateAndKey& ca, EVP_PKEY* key,
-                             const CertificateSubject& subject, CertificateUse use,
+                             const CertificateSubject& subject, const CertificateUsages& usages,
                              Validity validity) {
   ASSIGN_OR_RETURN(CertificatePtr issuer, openssl::ReadCertificate(ca.certificate_pem));
   ASSIGN_OR_RETURN(KeyPtr issuer_key, openssl::ReadPrivateKey(ca.key_pem));
@@ -163,13 +179,16 @@ Result<std::string> SignLeaf(const CertificateAndKey& ca, EVP_PKEY* key,
   RETURN_IF_ERROR(FillName(X509_get_subject_name(leaf), subject));
   X509_set_issuer_name(leaf, X509_get_subject_name(issuer.get()));
   RETURN_IF_ERROR(AddExtension(leaf, issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
-  RETURN_IF_ERROR(AddExtension(leaf, issuer.get(), NID_key_usage, "critical,digitalSignature"));
-  const char* uses = use == CertificateUse::kServer   ? "serverAuth"
-                     : use == CertificateUse::kClient ? "clientAuth"
-                                                      : "serverAuth,clientAuth";
-  RETURN_IF_ERROR(AddExtension(leaf, issuer.get(), NID_ext_key_usage, uses));
+  if (!usages.key.empty()) {
+    RETURN_IF_ERROR(AddExtension(leaf, issuer.get(), NID_key_usage,
+                                 StrCat("critical,", Join(usages.key, ",")).c_str()));
+  }
+  if (!usages.extended.empty()) {
+    RETURN_IF_ERROR(
+        AddExtension(leaf, issuer.get(), NID_ext_key_usage, Join(usages.extended, ",").c_str()));
+  }
   RETURN_IF_ERROR(AddExtension(leaf, issuer.get(), NID_authority_key_identifier, "keyid"));
-  if (!subject.dns_names.empty() || !subject.ip_addresses.empty()) {
+  if (HasAlternativeNames(subject)) {
     ASSIGN_OR_RETURN(NamesPtr names, AlternativeNames(subject));
     if (X509_add1_ext_i2d(leaf, NID_subject_alt_name, names.get(), 0, 0) != 1) {
       return Failure("alternative names");
@@ -186,23 +205,67 @@ CertificateSubject SubjectOf(const X509_NAME* name) {
   return subject;
 }
 
+// Whether a signature of this key can be checked in a bounded time.
+bool IsAcceptableKey(EVP_PKEY* key) {
+  switch (EVP_PKEY_get_base_id(key)) {
+    case EVP_PKEY_RSA:
+      return EVP_PKEY_get_bits(key) >= 1024 && EVP_PKEY_get_bits(key) <= 8192;
+    case EVP_PKEY_EC: {
+      char curve[32] = {};
+      std::size_t length = 0;
+      if (EVP_PKEY_get_group_name(key, curve, sizeof(curve), &length) != 1) return false;
+      const std::string_view name(curve);
+      return name == "prime256v1" || name == "secp224r1" || name == "secp384r1" ||
+             name == "secp521r1";
+    }
+    case EVP_PKEY_ED25519:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Result<RequestPtr> ReadRequest(std::string_view pem) {
-  RequestPtr request(PEM_read_bio_X509_REQ(openssl::ReadBio(pem).get(), nullptr, nullptr, nullptr));
+  if (pem.size() > kMaxRequestBytes) {
+    return InvalidArgument(
+        StrCat("the certificate request is longer than ", kMaxRequestBytes, " bytes"));
+  }
+  // As in Kubernetes, only this name of the block and not the older "NEW CERTIFICATE REQUEST".
+  const std::size_t begin = pem.find("-----BEGIN ");
+  if (begin == std::string_view::npos ||
+      !pem.substr(begin).starts_with("-----BEGIN CERTIFICATE REQUEST-----")) {
+    return InvalidArgument("PEM block type must be CERTIFICATE REQUEST");
+  }
+  RequestPtr request(PEM_read_bio_X509_REQ(openssl::ReadBio(pem.substr(begin)).get(), nullptr,
+                                           &openssl::NoPassword, nullptr));
   if (!request) return InvalidArgument("no valid PEM certificate request: " + LastError());
-  if (X509_REQ_verify(request.get(), X509_REQ_get0_pubkey(request.get())) != 1) {
-    LastError();
+  EVP_PKEY* key = X509_REQ_get0_pubkey(request.get());
+  if (key == nullptr || !IsAcceptableKey(key)) {
+    (void)LastError();
+    return InvalidArgument(
+        "the key of the certificate request must be RSA with 1024 to 8192 bits, ECDSA on a NIST "
+        "curve or Ed25519");
+  }
+  if (X509_REQ_verify(request.get(), key) != 1) {
+    (void)LastError();
     return InvalidArgument("the certificate request is not signed by its own key");
   }
   return request;
 }
 
-CertificateSubject SubjectOf(X509_REQ* request) {
+Result<CertificateSubject> SubjectOf(X509_REQ* request) {
   CertificateSubject subject = SubjectOf(X509_REQ_get_subject_name(request));
   STACK_OF(X509_EXTENSION)* extensions = X509_REQ_get_extensions(request);
+  int critical = 0;
   NamesPtr names(static_cast<GENERAL_NAMES*>(
-      X509V3_get_d2i(extensions, NID_subject_alt_name, nullptr, nullptr)));
-  ReadAlternativeNames(names.get(), subject);
+      X509V3_get_d2i(extensions, NID_subject_alt_name, &critical, nullptr)));
   sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
+  constexpr int kNotPresent = -1;
+  if (!names && critical != kNotPresent) {
+    (void)LastError();
+    return InvalidArgument("the certificate request has invalid alternative names");
+  }
+  ReadAlternativeNames(names.get(), subject);
   return subject;
 }
 
@@ -252,7 +315,7 @@ Result<CertificateAndKey> IssueCertificate(const CertificateAndKey& ca,
                                            Validity validity) {
   ASSIGN_OR_RETURN(KeyPtr key, NewKey());
   CertificateAndKey made;
-  ASSIGN_OR_RETURN(made.certificate_pem, SignLeaf(ca, key.get(), subject, use, validity));
+  ASSIGN_OR_RETURN(made.certificate_pem, SignLeaf(ca, key.get(), subject, UsagesOf(use), validity));
   ASSIGN_OR_RETURN(made.key_pem, KeyPem(key.get()));
   return made;
 }
@@ -263,7 +326,7 @@ Result<std::string> CreateSigningRequest(std::string_view key_pem,
   RequestPtr request(X509_REQ_new());
   X509_REQ_set_version(request.get(), 0);
   RETURN_IF_ERROR(FillName(X509_REQ_get_subject_name(request.get()), subject));
-  if (!subject.dns_names.empty() || !subject.ip_addresses.empty()) {
+  if (HasAlternativeNames(subject)) {
     ASSIGN_OR_RETURN(NamesPtr names, AlternativeNames(subject));
     STACK_OF(X509_EXTENSION)* extensions = nullptr;
     X509V3_add1_i2d(&extensions, NID_subject_alt_name, names.get(), 0, 0);
@@ -285,9 +348,15 @@ Result<CertificateSubject> ParseSigningRequest(std::string_view request_pem) {
 }
 
 Result<std::string> SignRequest(const CertificateAndKey& ca, std::string_view request_pem,
-                                CertificateUse use, Validity validity) {
+                                const CertificateUsages& usages, Validity validity) {
   ASSIGN_OR_RETURN(RequestPtr request, ReadRequest(request_pem));
-  return SignLeaf(ca, X509_REQ_get0_pubkey(request.get()), SubjectOf(request.get()), use, validity);
+  ASSIGN_OR_RETURN(const CertificateSubject subject, SubjectOf(request.get()));
+  return SignLeaf(ca, X509_REQ_get0_pubkey(request.get()), subject, usages, validity);
+}
+
+Result<std::string> SignRequest(const CertificateAndKey& ca, std::string_view request_pem,
+                                CertificateUse use, Validity validity) {
+  return SignRequest(ca, request_pem, UsagesOf(use), validity);
 }
 
 bool BelongTogether(const CertificateAndKey& pair) {
@@ -322,6 +391,58 @@ Result<CertificateInfo> ParseCertificate(std::string_view pem) {
   ASSIGN_OR_RETURN(info.validity.not_after, TimeOf(X509_get0_notAfter(certificate.get())));
   info.is_ca = X509_check_ca(certificate.get()) == 1;
   return info;
+}
+
+Result<void> CheckCertificates(std::string_view pem) {
+  openssl::BioPtr bio = openssl::ReadBio(pem);
+  std::size_t count = 0;
+  for (;;) {
+    char* name = nullptr;
+    char* header = nullptr;
+    unsigned char* data = nullptr;
+    long length = 0;
+    if (PEM_read_bio(bio.get(), &name, &header, &data, &length) != 1) break;
+    const std::string type(name);
+    const bool has_headers = header != nullptr && *header != '\0';
+    const unsigned char* at = data;
+    const CertificatePtr certificate(d2i_X509(nullptr, &at, length));
+    const bool is_complete = at == data + length;
+    OPENSSL_free(name);
+    OPENSSL_free(header);
+    OPENSSL_free(data);
+    if (type != "CERTIFICATE") {
+      return InvalidArgument(
+          StrCat("only CERTIFICATE PEM blocks are allowed, found ", Quote(type)));
+    }
+    if (has_headers) return InvalidArgument("no PEM block headers are permitted");
+    if (!certificate || !is_complete) {
+      return InvalidArgument("no valid PEM certificate: " + LastError());
+    }
+    ++count;
+  }
+  (void)LastError();
+  if (count == 0) return InvalidArgument("must contain at least one CERTIFICATE PEM block");
+  return Ok();
+}
+
+Result<std::vector<PinnedCertificate>> PinCertificates(std::string_view bundle_pem) {
+  ASSIGN_OR_RETURN(const std::vector<CertificatePtr> certificates,
+                   openssl::ReadCertificates(bundle_pem));
+  if (certificates.size() > kMaxBundleCertificates) {
+    return InvalidArgument(StrCat("more than ", kMaxBundleCertificates, " certificates"));
+  }
+  std::vector<PinnedCertificate> pinned;
+  for (const CertificatePtr& certificate : certificates) {
+    unsigned char* der = nullptr;
+    const int length = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate.get()), &der);
+    if (length <= 0) return Failure("public key");
+    PinnedCertificate& next = pinned.emplace_back();
+    next.public_key_sha256_hex =
+        Sha256Hex(std::string_view(reinterpret_cast<char*>(der), static_cast<std::size_t>(length)));
+    OPENSSL_free(der);
+    ASSIGN_OR_RETURN(next.pem, CertificatePem(certificate.get()));
+  }
+  return pinned;
 }
 
 }  // namespace drakkar::net

@@ -27,6 +27,8 @@ struct CertificateSubject {
   std::vector<std::string> organizations;
   std::vector<std::string> dns_names;
   std::vector<std::string> ip_addresses;
+  std::vector<std::string> email_addresses = {};
+  std::vector<std::string> uris = {};
 };
 
 enum class CertificateUse { kServer, kClient, kBoth };
@@ -43,9 +45,21 @@ Result<CertificateAndKey> IssueCertificate(const CertificateAndKey& ca,
 
 Result<std::string> CreateSigningRequest(std::string_view key_pem,
                                          const CertificateSubject& subject);
+// Requests come from users. A longer one is not parsed, and keys of other kinds and sizes than
+// RSA with 1,024 to 8,192 bits, ECDSA on a NIST curve and Ed25519 are refused, so that checking a
+// signature takes a bounded time.
+inline constexpr std::size_t kMaxRequestBytes = 64 * 1024;
 // The subject of a request; verifies the request's own signature.
 Result<CertificateSubject> ParseSigningRequest(std::string_view request_pem);
-// Signs the request's key with the requested subject. Returns the certificate.
+// What a certificate may be used for, in OpenSSL's short names ("digitalSignature", "serverAuth").
+struct CertificateUsages {
+  std::vector<std::string> key;
+  std::vector<std::string> extended;
+};
+// Signs the request's key with the requested subject: its common name, organizations and
+// alternative names. Returns the certificate.
+Result<std::string> SignRequest(const CertificateAndKey& ca, std::string_view request_pem,
+                                const CertificateUsages& usages, Validity validity);
 Result<std::string> SignRequest(const CertificateAndKey& ca, std::string_view request_pem,
                                 CertificateUse use, Validity validity);
 
@@ -61,5 +75,16 @@ struct CertificateInfo {
 bool BelongTogether(const CertificateAndKey& pair);
 // Parses the first certificate in the text.
 Result<CertificateInfo> ParseCertificate(std::string_view pem);
+// Fails unless the text has certificates, and no other PEM blocks and no PEM headers.
+Result<void> CheckCertificates(std::string_view pem);
+
+// A certificate of a bundle and the SHA-256 of its public key (SubjectPublicKeyInfo), by which
+// whoever joins a cluster recognizes its CA.
+struct PinnedCertificate {
+  std::string pem;
+  std::string public_key_sha256_hex;
+};
+inline constexpr std::size_t kMaxBundleCertificates = 64;
+Result<std::vector<PinnedCertificate>> PinCertificates(std::string_view bundle_pem);
 
 }  // namespace drakkar::net

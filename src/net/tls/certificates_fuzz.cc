@@ -16,6 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           ParseCertificate(text)->sha256_hex == certificate->sha256_hex);
   }
   static_cast<void>(ParseSigningRequest(text).ok());
+  if (const auto pinned = PinCertificates(text); pinned.ok()) {
+    CHECK(!pinned->empty() && CheckCertificates(pinned->front().pem).ok());
+  }
   if (const auto key = PublicKeyPem(text); key.ok())
     CHECK(key->starts_with("-----BEGIN PUBLIC KEY"));
   constexpr std::size_t kMost = 1 << 16;

@@ -23,8 +23,7 @@ std::string BioText(BIO* bio) {
   return std::string(data, static_cast<std::size_t>(length));
 }
 
-// Never prompts for a pass phrase.
-static int NoPassword(char*, int, int, void*) {
+int NoPassword(char*, int, int, void*) {
   return -1;
 }
 

@@ -31,6 +31,8 @@ using DigestContextPtr = std::unique_ptr<EVP_MD_CTX, Deleter<&EVP_MD_CTX_free>>;
 // The newest entry of OpenSSL's error queue as text; clears the queue.
 std::string LastError();
 
+// A pass phrase callback that never prompts.
+int NoPassword(char*, int, int, void*);
 BioPtr ReadBio(std::string_view text);  // the text must outlive it
 std::string BioText(BIO* bio);
 Result<KeyPtr> ReadPrivateKey(std::string_view pem);

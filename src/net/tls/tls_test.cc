@@ -137,8 +137,7 @@ TEST(Certificates, CarrySubjectNamesAndTimes) {
   EXPECT_EQ(info.subject.common_name, "node:a");
   EXPECT_EQ(info.subject.organizations, subject.organizations);
   EXPECT_EQ(info.subject.dns_names, subject.dns_names);
-  EXPECT_EQ(info.subject.ip_addresses,
-            (std::vector<std::string>{"10.0.0.1", "fd00:0:0:0:0:0:0:1"}));
+  EXPECT_EQ(info.subject.ip_addresses, (std::vector<std::string>{"10.0.0.1", "fd00::1"}));
   EXPECT_EQ(info.validity.not_before, validity.not_before);
   EXPECT_EQ(info.validity.not_after, validity.not_after);
   EXPECT_EQ(info.issuer_common_name, "test-ca");
@@ -178,6 +177,65 @@ TEST(Certificates, SignARequestForItsOwnKey) {
   options.key_pem = key;
   EXPECT_TRUE(TlsContext::Server(options).ok());
   EXPECT_FALSE(ParseSigningRequest("nonsense").ok());
+}
+
+TEST(Certificates, RequestsKeepAllTheirAlternativeNamesAndGetOnlyTheGivenUsages) {
+  const std::string key = GenerateKeyPem().value();
+  CertificateSubject subject{"jane", {"dev", "ops"}, {"a.example.com"}, {"10.0.0.2", "fd00::1"}};
+  subject.email_addresses = {"jane@example.com"};
+  subject.uris = {"spiffe://example.com/jane"};
+  const std::string request = CreateSigningRequest(key, subject).value();
+  const CertificateSubject asked = ParseSigningRequest(request).value();
+  EXPECT_EQ(asked.email_addresses, subject.email_addresses);
+  EXPECT_EQ(asked.uris, subject.uris);
+  const std::string signed_pem =
+      SignRequest(TestCertificates::Get().ca, request,
+                  CertificateUsages{{"digitalSignature", "keyEncipherment"}, {"clientAuth"}},
+                  TestValidity())
+          .value();
+  const CertificateSubject got = ParseCertificate(signed_pem).value().subject;
+  EXPECT_EQ(got.common_name, "jane");
+  EXPECT_EQ(got.organizations, subject.organizations);
+  EXPECT_EQ(got.uris, subject.uris);
+  EXPECT_FALSE(SignRequest(TestCertificates::Get().ca, request, CertificateUsages{{"bad"}, {}},
+                           TestValidity())
+                   .ok());
+}
+
+TEST(Certificates, HostileRequestsAreRefused) {
+  const std::string key = GenerateKeyPem().value();
+  const std::string request = CreateSigningRequest(key, {"x", {}, {}, {}}).value();
+  // Another name of the block, which OpenSSL accepts and Kubernetes does not.
+  std::string renamed = request;
+  for (std::string_view edge : {"BEGIN ", "END "}) {
+    renamed.insert(renamed.find(edge) + edge.size(), "NEW ");
+  }
+  EXPECT_EQ(ParseSigningRequest(renamed).error().message,
+            "PEM block type must be CERTIFICATE REQUEST");
+  EXPECT_FALSE(ParseSigningRequest(std::string(kMaxRequestBytes, 'x') + request).ok());
+  // A signature by another key: the body of one request with the signature of another.
+  std::string changed = request;
+  changed[request.size() - 50] = changed[request.size() - 50] == 'A' ? 'B' : 'A';
+  EXPECT_FALSE(ParseSigningRequest(changed).ok());
+  EXPECT_TRUE(ParseSigningRequest(StrCat("text before\n", request)).ok());
+}
+
+TEST(Certificates, AreRecognizedByTheHashOfTheirPublicKey) {
+  const CertificateAndKey ca = CreateCa("one", TestValidity()).value();
+  const CertificateAndKey other = CreateCa("two", TestValidity()).value();
+  const auto pinned = PinCertificates(ca.certificate_pem + other.certificate_pem).value();
+  ASSERT_EQ(pinned.size(), 2u);
+  EXPECT_EQ(pinned[0].pem, ca.certificate_pem);
+  EXPECT_EQ(pinned[0].public_key_sha256_hex.size(), 64u);
+  EXPECT_NE(pinned[0].public_key_sha256_hex, pinned[1].public_key_sha256_hex);
+  EXPECT_FALSE(PinCertificates("").ok());
+  EXPECT_TRUE(CheckCertificates(ca.certificate_pem + other.certificate_pem).ok());
+  EXPECT_EQ(CheckCertificates(ca.certificate_pem + ca.key_pem).error().message,
+            "only CERTIFICATE PEM blocks are allowed, found \"PRIVATE KEY\"");
+  EXPECT_FALSE(CheckCertificates("").ok());
+  std::string headed = ca.certificate_pem;
+  headed.insert(headed.find('\n') + 1, "Name: value\n\n");
+  EXPECT_EQ(CheckCertificates(headed).error().message, "no PEM block headers are permitted");
 }
 
 TEST(Es256, SignsAndVerifiesRawSignatures) {

@@ -1,0 +1,309 @@
+// `drakkar node --join`: from a token to a node's certificates.
+#include "cmd/drakkar/join.h"
+
+#include "api/json/reader.h"
+#include "base/exec/backoff.h"
+#include "base/hash/base64.h"
+#include "base/text/text.h"
+#include "bootstrap/cluster_info.h"
+#include "bootstrap/token.h"
+#include "client/http_client.h"
+#include "net/http/url.h"
+#include "net/socket/address_kind.h"
+#include "node/join/kept_certificate.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::cmd {
+namespace {
+
+constexpr Logger kLog("join");
+constexpr char kAgent[] = "drakkar-node";
+// How long a server that cannot be reached is tried for.
+constexpr Duration kReachTimeout = std::chrono::minutes(5);
+constexpr Duration kRequestTimeout = std::chrono::seconds(20);
+// cluster-info comes from a server that is not verified yet.
+constexpr std::size_t kMaxInfoBytes = 1 << 20;
+
+std::string ClientCertificatePath(const std::string& data_dir) {
+  return JoinPath(data_dir, "pki/node-client.pem");
+}
+std::string ServingCertificatePath(const std::string& data_dir) {
+  return JoinPath(data_dir, "pki/node-serving.pem");
+}
+
+// "https://HOST:PORT" of any of the accepted forms.
+Result<std::string> ServerUrl(const std::string& given) {
+  std::string text = given;
+  if (text.find("://") == std::string::npos) {
+    if (net::KindOfAddress(text) != net::AddressKind::kNoAddress &&
+        text.find(':') != std::string::npos) {
+      text = StrCat("[", text, "]");
+    }
+    const std::size_t colon = text.rfind(':');
+    const bool has_port = colon != std::string::npos && text.find(']', colon) == std::string::npos;
+    text = StrCat("https://", text, has_port ? "" : ":6443");
+  }
+  const Result<net::Url> url = net::ParseUrl(text);
+  if (!url.ok() || url->scheme != "https") {
+    return InvalidArgument(
+        StrCat("--join must be the API server's address, https://HOST:PORT, not ", Quote(given)));
+  }
+  while (text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+// The CA in a reply to GET cluster-info, if it has the hash.
+Result<std::string> CaOf(const net::Response& response, const std::string& hash) {
+  if (response.status != 200) {
+    return FailedPrecondition(
+        StrCat("the server answers the question for its CA (kube-public/cluster-info) with status ",
+               response.status));
+  }
+  ASSIGN_OR_RETURN(const api::TreePtr map, api::ParseJson(response.body));
+  ASSIGN_OR_RETURN(
+      const bootstrap::ClusterInfo info,
+      bootstrap::ReadClusterInfo(map->root()["data"].Entry(bootstrap::kInfoKubeconfig).str()));
+  return bootstrap::SelectCa(info.ca_pem, hash);
+}
+
+// Runs on a loop of its own until the CA is verified and the certificate is there.
+class Joining {
+ public:
+  Joining(UvLoop& loop, const JoinOptions& options)
+      : loop_(loop), options_(options), deadline_(loop.clock().Monotonic() + kReachTimeout) {}
+
+  std::optional<Result<void>> result;
+
+  // Step one: whoever answers is not trusted, and gets no credentials.
+  void FetchCa() {
+    net::HttpClientOptions http;
+    http.tls.insecure = true;
+    http_ = std::make_unique<net::HttpClient>(loop_, std::move(http));
+    net::ClientRequest request;
+    request.url = StrCat(options_.server, "/api/v1/namespaces/", bootstrap::kInfoNamespace,
+                         "/configmaps/", bootstrap::kInfoName);
+    request.timeout = kRequestTimeout;
+    request.max_response_bytes = kMaxInfoBytes;
+    request.headers.Add("Accept", "application/json");
+    http_->Do(std::move(request), [this](Result<net::Response> response) {
+      if (!response.ok()) return Retry(response.error());
+      Result<std::string> ca = CaOf(*response, options_.ca_hash);
+      if (!ca.ok()) return Finish(ca.error());
+      ca_pem_ = std::move(*ca);
+      kLog.Info("verified the cluster's CA", {{"server", options_.server}});
+      RequestCertificate();
+    });
+  }
+
+ private:
+  // Step two: with the token, over a connection that this CA vouches for.
+  void RequestCertificate() {
+    client::ClusterAccess access;
+    access.server = options_.server;
+    access.ca_pem = ca_pem_;
+    access.token = options_.token;
+    client_ = client::MakeHttpClient(loop_, access, kAgent);
+    request_ = std::make_unique<node::CertificateRequest>(
+        node::CertificateRequest::Options{.loop = loop_,
+                                          .random = RealRandom(),
+                                          .client = *client_,
+                                          .signer = node::kNodeClientSigner,
+                                          .subject = node::NodeSubject(options_.node_name),
+                                          .usages = node::NodeClientUsages()},
+        [this](Result<net::CertificateAndKey> issued) {
+          if (issued.ok()) return Finish(Keep(*issued));
+          if (issued.error().code == ErrorCode::kUnauthenticated) {
+            return Finish(FailedPrecondition(
+                "the server does not accept the token, which may have expired; create another one "
+                "with `drakkar token create --print-join-command`"));
+          }
+          if (issued.error().code == ErrorCode::kUnavailable) return Retry(issued.error());
+          Finish(issued.error());
+        });
+  }
+
+  Result<void> Keep(const net::CertificateAndKey& issued) const {
+    FileSystem& files = RealFileSystem();
+    RETURN_IF_ERROR(
+        node::WriteCertificateFile(files, ClientCertificatePath(options_.data_dir), issued));
+    // The kubeconfig last: it marks a node that has joined. Paths are relative to it.
+    const std::string text =
+        StrCat("apiVersion: v1\nkind: Config\nclusters:\n- name: cluster\n  cluster:\n    server: ",
+               options_.server, "\n    certificate-authority-data: ", Base64Encode(ca_pem_),
+               "\nusers:\n- name: node\n  user:\n    client-certificate: pki/node-client.pem\n"
+               "    client-key: pki/node-client.pem\ncontexts:\n- name: cluster\n  context:\n"
+               "    cluster: cluster\n    user: node\ncurrent-context: cluster\n");
+    return files.WriteFileAtomically(JoinedKubeconfigPath(options_.data_dir), text, 0600);
+  }
+
+  void Retry(const Error& error) {
+    if (loop_.clock().Monotonic() >= deadline_) return Finish(error);
+    if (backoff_.failures() == 0) {
+      kLog.Warning("the API server cannot be reached; trying again", {{"error", error.message}});
+    }
+    retry_ = loop_.RunAfter(backoff_.Next(), [this] {
+      request_.reset();
+      client_.reset();
+      FetchCa();
+    });
+  }
+
+  void Finish(Result<void> outcome) {
+    result = std::move(outcome);
+    loop_.Stop();
+  }
+
+  UvLoop& loop_;
+  const JoinOptions& options_;
+  const MonotonicTime deadline_;
+  std::string ca_pem_;
+  Backoff backoff_{{.initial = std::chrono::milliseconds(500), .max = std::chrono::seconds(10)}};
+  TimerHandle retry_;
+  std::unique_ptr<net::HttpClient> http_;
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<node::CertificateRequest> request_;
+};
+
+class KeptCertificatesPart final : public CertificatesPart {
+ public:
+  KeptCertificatesPart(CertificatesOptions options, net::CertificateAndKey meanwhile)
+      : options_(std::move(options)),
+        client_(client::MakeHttpClient(options_.main_loop, options_.access, kAgent)) {
+    const net::CertificateSubject subject = node::NodeSubject(options_.node_name);
+    client_certificate_ = std::make_unique<node::KeptCertificate>(
+        Kept(ClientCertificatePath(options_.data_dir), node::kNodeClientSigner,
+             node::NodeClientUsages(), subject, {}));
+    net::CertificateSubject served = subject;
+    served.dns_names = {options_.node_name};
+    served.ip_addresses = {options_.address};
+    serving_ = std::make_unique<node::KeptCertificate>(
+        Kept(ServingCertificatePath(options_.data_dir), node::kNodeServingSigner,
+             node::NodeServingUsages(), std::move(served), std::move(meanwhile)));
+  }
+
+  std::string_view name() const override { return "certificates"; }
+  void Start(std::function<void(Result<void>)> done) override {
+    client_certificate_->Start();
+    serving_->Start();
+    done(Ok());
+  }
+  void Stop(std::function<void()> done) override {
+    client_certificate_.reset();
+    serving_.reset();
+    client_.reset();
+    done();
+  }
+  std::shared_ptr<net::CertificateSource> serving() const override { return serving_->source(); }
+
+ private:
+  node::KeptCertificate::Options Kept(std::string path, std::string signer,
+                                      std::vector<std::string> usages,
+                                      net::CertificateSubject subject,
+                                      net::CertificateAndKey meanwhile) {
+    return {.loop = options_.main_loop,
+            .random = RealRandom(),
+            .files = RealFileSystem(),
+            .client = *client_,
+            .path = std::move(path),
+            .signer = std::move(signer),
+            .usages = std::move(usages),
+            .subject = std::move(subject),
+            .meanwhile = std::move(meanwhile)};
+  }
+
+  const CertificatesOptions options_;
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<node::KeptCertificate> client_certificate_;
+  std::unique_ptr<node::KeptCertificate> serving_;
+};
+
+// Signed by nobody that anybody trusts.
+Result<net::CertificateAndKey> TemporaryCertificate(const std::string& node_name) {
+  const WallTime now = RealClock().Now();
+  const net::Validity validity{now, now + std::chrono::hours(24 * 365)};
+  ASSIGN_OR_RETURN(const net::CertificateAndKey ca, net::CreateCa("temporary", validity));
+  return net::IssueCertificate(ca, node::NodeSubject(node_name), net::CertificateUse::kServer,
+                               validity);
+}
+
+}  // namespace
+
+std::vector<cli::Flag> JoinFlags() {
+  return {{.name = "join",
+           .help = "Join the cluster of this API server, https://HOST:PORT. The node gets its "
+                   "certificates from the cluster and keeps them in its data directory; later "
+                   "starts need neither this flag nor the next two.",
+           .placeholder = "SERVER"},
+          {.name = "token",
+           .help = "Bootstrap token of `drakkar token create`.",
+           .placeholder = "TOKEN"},
+          {.name = "ca-hash",
+           .help = "Hash of the cluster's CA, as printed by `drakkar token create "
+                   "--print-join-command`. The token is sent to no other cluster.",
+           .placeholder = "sha256:HASH"}};
+}
+
+std::string JoinedKubeconfigPath(const std::string& data_dir) {
+  return JoinPath(data_dir, "node.kubeconfig");
+}
+
+Result<JoinOptions> ReadJoinFlags(const cli::Arguments& arguments, const std::string& data_dir) {
+  JoinOptions options;
+  options.server = arguments.Text("join");
+  options.token = arguments.Text("token");
+  options.ca_hash = arguments.Text("ca-hash");
+  options.node_name = arguments.Text("node-name");
+  options.data_dir = data_dir;
+  if (options.server.empty()) {
+    if (options.token.empty() && options.ca_hash.empty()) return options;
+    return InvalidArgument("--token and --ca-hash need --join, the API server's address");
+  }
+  if (!arguments.Text("kubeconfig").empty()) {
+    return InvalidArgument(
+        "--join and --kubeconfig exclude each other: a node that joins gets a "
+        "kubeconfig of its own");
+  }
+  ASSIGN_OR_RETURN(options.server, ServerUrl(options.server));
+  return options;
+}
+
+Result<void> JoinCluster(const JoinOptions& options) {
+  const std::string kubeconfig = JoinedKubeconfigPath(options.data_dir);
+  FileSystem& files = RealFileSystem();
+  if (files.Exists(kubeconfig)) {
+    const Result<client::ClusterAccess> access = client::LoadKubeconfig(files, kubeconfig);
+    if (access.ok() && access->server != options.server) {
+      return FailedPrecondition(StrCat("this node has joined ", access->server, "; remove ",
+                                       kubeconfig, " to join ", options.server));
+    }
+    if (access.ok() && !client::WhyExpired(*access, RealClock().Now(), kubeconfig)) return Ok();
+    kLog.Warning("the node's certificate cannot be used any more; joining again",
+                 {{"kubeconfig", kubeconfig}});
+  }
+  if (!bootstrap::ParseToken(options.token)) {
+    return InvalidArgument(
+        options.token.empty()
+            ? "--join needs --token; create one with `drakkar token create --print-join-command`"
+            : "--token is not a token: six characters, a dot and sixteen characters");
+  }
+  if (options.ca_hash.empty()) {
+    return InvalidArgument(
+        "--join needs --ca-hash, by which the cluster is recognized before the token is sent; "
+        "`drakkar token create --print-join-command` prints it");
+  }
+  UvLoop loop;
+  Joining joining(loop, options);
+  joining.FetchCa();
+  if (!joining.result) loop.Run();
+  if (!joining.result->ok()) return joining.result->error().Prefixed("join");
+  kLog.Info("joined the cluster", {{"server", options.server}, {"node", options.node_name}});
+  return Ok();
+}
+
+Result<std::unique_ptr<CertificatesPart>> MakeCertificatesPart(CertificatesOptions options) {
+  ASSIGN_OR_RETURN(net::CertificateAndKey meanwhile, TemporaryCertificate(options.node_name));
+  return std::unique_ptr<CertificatesPart>(
+      std::make_unique<KeptCertificatesPart>(std::move(options), std::move(meanwhile)));
+}
+
+}  // namespace drakkar::cmd

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "apiserver/rest/core.h"
+
+// Who may decide about CertificateSigningRequests: Kubernetes' admission plugins of these names.
+namespace drakkar::apiserver {
+
+// Writing `approval` needs the permission to approve for the request's signer: the verb approve on
+// signers in certificates.k8s.io, by the signer's name or by "DOMAIN/*".
+class CertificateApproval final : public AdmissionStep {
+ public:
+  std::string_view name() const override { return "CertificateApproval"; }
+  bool Concerns(const Request& request) const override;
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
+// Writing `status` needs the permission to sign for the request's signer (the verb sign).
+class CertificateSigning final : public AdmissionStep {
+ public:
+  std::string_view name() const override { return "CertificateSigning"; }
+  bool Concerns(const Request& request) const override;
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
+// Nobody may ask kubernetes.io/kube-apiserver-client for a certificate in the group system:masters.
+class CertificateSubjectRestriction final : public AdmissionStep {
+ public:
+  std::string_view name() const override { return "CertificateSubjectRestriction"; }
+  bool Concerns(const Request& request) const override;
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/informer.h"
+#include "client/scoped_client.h"
+#include "client/work_queue.h"
+
+namespace drakkar::controllers {
+
+// Deletes bootstrap tokens that have expired. Loop-bound; one timer per token.
+class TokenCleaner {
+ public:
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    client::Client& client;
+    client::Informer& secrets;  // those of bootstrap tokens
+  };
+  // Adds handlers to the informer: construct it before that is started.
+  explicit TokenCleaner(Options options);
+
+ private:
+  using Done = client::WorkQueue::Done;
+  void Sync(const std::string& name, Done done);
+
+  const Options options_;
+  client::ScopedClient client_;
+  client::WorkQueue queue_;
+};
+
+}  // namespace drakkar::controllers
