@@ -11,10 +11,10 @@
 #include "base/testing/seeded_loop.h"
 #include "storage/etcd/etcd_store.h"
 #include "storage/etcd/testing/fake_cluster.h"
-#include "storage/memory/linked_store.h"
 #include "storage/memory/memory_store.h"
 #include "storage/sqlite/sqlite_store.h"
 #include "storage/store_contract.h"
+#include "storage/testing/linked_store.h"
 
 namespace drakkar::storage {
 namespace {

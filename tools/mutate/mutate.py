@@ -383,11 +383,9 @@ def try_mutant(build, tests, site, vectors):
 
 def show(site, texts, why):
     before, after = site.shown(texts[site.path])
-    print(f"\n{site.path}:{site.line}: {site.operator}, {why}")
-    for line in before.splitlines():
-        print(f"-{line}")
-    for line in after.splitlines():
-        print(f"+{line}")
+    lines = [f"\n{site.path}:{site.line}: {site.operator}, {why}"]
+    lines += [f"-{line}" for line in before.splitlines()] + [f"+{line}" for line in after.splitlines()]
+    print("\n".join(lines), flush=True)
 
 
 def main():
@@ -450,12 +448,11 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         running = {site.number: pool.submit(try_mutant, build, tests, site, options.vectors) for site in left}
         for done, site in enumerate(left, 1):
-            answers[site.number] = running[site.number].result()
+            answer = answers[site.number] = running[site.number].result()
+            if answer != "killed":
+                show(site, texts, "no test reaches it" if answer == "unreached" else "survived")
             if done % 50 == 0:
                 say(f"{done} of {len(left)}")
-    for site in left:
-        if answers[site.number] != "killed":
-            show(site, texts, "no test reaches it" if answers[site.number] == "unreached" else "survived")
     left_over = [identity(site, texts) for site in left if answers[site.number] != "killed"]
     survivors.write_text(json.dumps(left_over))
     killed = sum(answer == "killed" for answer in answers.values())

@@ -53,13 +53,21 @@ struct Logger {
 constexpr Logger kLog;
 void Say(std::string& out, const char* text) {
   kLog.Info("logs are not mutated");
+  if (out.size() > 7) kLog.Info(out.empty() ? "nor is what they depend on" : "");
   if (out.empty()) out = text; else out += text;
 }
+struct Holder {
+  ~Holder() {
+    text.clear();
+  }
+  std::string text = "order of destruction";
+};
 template <typename T>
 bool HasSize(const T&) {
   return requires(T value) { value.size(); };
 }
 int main() {
+  const Holder holder;
   std::string out;
   Say(out, "a");
   Say(out, "b");

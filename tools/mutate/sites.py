@@ -26,6 +26,10 @@ UNINTERESTING = re.compile(
     r"^\s*(LOG|VLOG|log_?\b|logger_?\b|telemetry::|CHECK|DCHECK|static_cast<void>|\(void\)|std::ignore)"
     r"|AssertInLoop|\.reserve\(|->reserve\(|\.shrink_to_fit\(|\blog_?(\.|->)|\blogger_?(\.|->)"
     r"|\bkLog\.|\bLog(Info|Warning|Error|Debug)\b|\bV\(\d\)")
+# A statement that only logs: nothing in it is mutated, and neither is the condition it depends on.
+LOGS = re.compile(r"^\s*(kLog|log_?|logger_?)(\.|->)\w+\(|^\s*std::fprintf\(stderr")
+# In a destructor this only fixes the order in which members are destroyed.
+RELEASES = re.compile(r"(\.|->)(reset|clear)\(\)$")
 # Functions whose arguments may be swapped without effect.
 SYMMETRIC = {"min", "max", "swap", "Equal"}
 # What an early return returns, by type.
@@ -81,6 +85,7 @@ class File:
         self.unit = unit
         self.sites = []
         self.depth = 0
+        self.in_destructor = False
         if len(self.bytes) != len(source):
             # The compiler's offsets are in bytes; a map is needed only for non-ASCII text.
             self.offsets = [0] * (len(self.bytes) + 1)
@@ -170,6 +175,8 @@ class File:
             end += 1
         if end >= len(self.source) or self.source[end] != ";" or UNINTERESTING.search(text):
             return
+        if self.in_destructor and RELEASES.search(text):
+            return
         end += 1
         self.add("remove", statement, (extent[0], end), ";",
                  [Edit(extent[0], extent[0], "{{ if (!" + PREFIX + "On({n})) {{ "),
@@ -240,6 +247,13 @@ class File:
             return
         self.negate(children[0])
 
+    def only_logs(self, statement):
+        """Whether a statement, or each of those in a block, logs and does nothing else."""
+        if statement.kind == Kind.COMPOUND_STMT:
+            children = list(statement.get_children())
+            return bool(children) and all(self.only_logs(child) for child in children)
+        return LOGS.match(self.text(statement)) is not None
+
     # The walk.
 
     def visit(self, cursor, function_result):
@@ -248,7 +262,13 @@ class File:
         if kind in (Kind.STATIC_ASSERT, Kind.ENUM_DECL) or (
                 kind == Kind.VAR_DECL and "constexpr" in self.text(cursor).split("=")[0]):
             return
+        if kind in (Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR) and self.only_logs(cursor):
+            return
+        if kind == Kind.IF_STMT and len(children) > 1 and self.only_logs(children[-1]) and (
+                " else" not in self.text(cursor)):
+            return
         self.depth += 1
+        outer, self.in_destructor = self.in_destructor, kind == Kind.DESTRUCTOR or self.in_destructor
         if kind in (Kind.FUNCTION_DECL, Kind.CXX_METHOD, Kind.FUNCTION_TEMPLATE):
             function_result = cursor.result_type.get_canonical().spelling
             if children and children[-1].kind == Kind.COMPOUND_STMT:
@@ -281,6 +301,7 @@ class File:
             # A lambda's returns are its own, and its type is ignored.
             inner = None if kind == Kind.LAMBDA_EXPR else function_result
             self.visit(child, inner)
+        self.in_destructor = outer
         self.depth -= 1
 
 

@@ -5,8 +5,8 @@
 
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
-#include "storage/memory/linked_store.h"
 #include "storage/memory/memory_store.h"
+#include "storage/testing/linked_store.h"
 
 namespace drakkar::apiserver {
 namespace {

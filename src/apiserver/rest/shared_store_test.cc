@@ -3,7 +3,7 @@
 
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
-#include "storage/memory/linked_store.h"
+#include "storage/testing/linked_store.h"
 
 namespace drakkar::apiserver {
 namespace {

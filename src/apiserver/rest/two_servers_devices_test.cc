@@ -7,7 +7,7 @@
 #include "apiserver/testing/core_fixture.h"
 #include "apiserver/watch/stored_object.h"
 #include "base/text/text.h"
-#include "storage/memory/linked_store.h"
+#include "storage/testing/linked_store.h"
 
 namespace drakkar::apiserver {
 namespace {

@@ -150,7 +150,7 @@ void CheckSteps(Findings& out, const FieldPath& path, const Range& range, const 
   const std::int64_t difference = static_cast<std::int64_t>(
       static_cast<std::uint64_t>(count(amount)) - static_cast<std::uint64_t>(count(range.min)));
   const std::int64_t step = count(*range.step);
-  if (step == -1 || difference % step == 0) return;
+  if (difference % step == 0) return;
   out.Add(
       FieldError::Invalid(path, amount.ToString(),
                           StrCat("value is not a multiple of a given step (",

@@ -1,4 +1,4 @@
-#include "storage/memory/linked_store.h"
+#include "storage/testing/linked_store.h"
 
 #include <algorithm>
 #include <utility>
