@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import bench_etcd
 import bench_node
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -427,6 +428,13 @@ def bench_features():
     return figures
 
 
+def bench_on_etcd():
+    """Every figure of the group, or those that the command line names in full."""
+    named = [w for w in WANTED if w.startswith("etcd.")]
+    bench = bench_etcd.Bench(BUILD, DRAKKAR, LOAD, RUNS, SETTINGS)
+    return bench.figures(lambda name: not named or any(name.startswith(w) for w in named))
+
+
 # One entry per figure or family: what to build, and a function that returns (id, value, unit,
 # detail).
 BENCHES = {
@@ -444,6 +452,7 @@ BENCHES = {
 }
 
 LOADED = ["drakkar", "drakkar-load"]
+BENCHES["etcd"] = (LOADED, bench_on_etcd)
 for scenario in ("api.create", "api.get", "api.list500", "api.watch1000", "api.mem100k"):
     BENCHES[scenario] = (LOADED, lambda s=scenario: load(s, runs=1 if s == "api.mem100k" else None))
 for scenario in ("api.create", "api.get"):
@@ -466,6 +475,7 @@ GROUPS = {"allocator": ["alloc"], "scheduler": ["sched."], "api": ["api."], "bin
 RUNS = 3
 # Settings for drakkar-load from the command line: --nodes=50000 --pods=150000
 SETTINGS = []
+WANTED = []
 
 
 def is_wanted(name, wanted):
@@ -493,6 +503,7 @@ def main():
         return 0
     RUNS = options.runs
     wanted = [prefix for i in options.ids for prefix in GROUPS.get(i, [i])]
+    WANTED[:] = wanted
     chosen = {name: bench for name, bench in BENCHES.items()
               if not wanted or any(is_wanted(name, w) for w in wanted)}
     if not chosen:
@@ -509,7 +520,8 @@ def main():
             detail.setdefault("file_system", file_system_of(BUILD))
             results.append({"id": figure_id, "value": value, "unit": unit, "commit": commit,
                             "detail": detail})
-            print(f"{figure_id:32} {value:12.4g} {unit}")
+            beside = f"  Kubernetes {detail['kubernetes']:.4g}, ratio {detail['ratio']:.1f}" if "ratio" in detail else ""
+            print(f"{figure_id:32} {value:12.4g} {unit}{beside}", flush=True)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(results, indent=2) + "\n")
     return 0
