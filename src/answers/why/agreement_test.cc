@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "absl/strings/ascii.h"
 #include "allocator/testing/simple_expressions.h"
 #include "answers/serve/state_snapshot.h"
 #include "answers/why/summary.h"
@@ -207,6 +208,15 @@ class RandomWhy {
     return reasons;
   }
 
+  // Where the next reason starts. A list of pods in a reason has commas too, but no numbers.
+  static std::size_t EndOfReason(std::string_view text) {
+    std::size_t end = text.find(", ");
+    while (end != std::string_view::npos && !absl::ascii_isdigit(text.substr(end + 2).front())) {
+      end = text.find(", ", end + 2);
+    }
+    return end;
+  }
+
   // "0/5 nodes are available: 1 Insufficient cpu, 4 node(s) were unschedulable."
   static Reasons ReasonsIn(std::string_view message) {
     Reasons reasons;
@@ -214,7 +224,7 @@ class RandomWhy {
     if (colon == std::string_view::npos || !message.ends_with('.')) return reasons;
     message = message.substr(colon + 2, message.size() - colon - 3);
     while (!message.empty()) {
-      const std::size_t end = message.find(", ");
+      const std::size_t end = EndOfReason(message);
       const std::string_view part = message.substr(0, end);
       const std::size_t space = part.find(' ');
       reasons[WithoutNominated(part.substr(space + 1))] +=
