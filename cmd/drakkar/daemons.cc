@@ -343,6 +343,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
     Result<apiserver::Pki::Source> serving = server->pki().ServerSource(
         "system:node:" + node_name, {node_name, "localhost"}, {arguments.Text("address")});
     if (!serving.ok()) return Fail(console, serving.error());
+    Result<NriOptions> nri =
+        ReadNriFlags(arguments, data_dir, RootDirectory(arguments), *runtime_socket);
+    if (!nri.ok()) return Fail(console, nri.error());
     parts.push_back(MakeNodePart({.main_loop = loop,
                                   .clients = server->DirectClients(),
                                   .gates = *gates,
@@ -353,6 +356,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .root_dir = RootDirectory(arguments),
                                   .runtime = arguments.Text("runtime"),
                                   .runtime_endpoint = *runtime_socket,
+                                  .nri = std::move(*nri),
                                   .pod_pids_limit = *pids_limit,
                                   .seccomp_default = arguments.Bool("seccomp-default"),
                                   .beside_api_server = true,
@@ -537,6 +541,9 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
       arguments.Has("container-runtime-endpoint") ? arguments.Text("container-runtime-endpoint")
                                                   : settings->runtime_endpoint);
   if (!runtime_socket.ok()) return Fail(console, runtime_socket.error());
+  Result<NriOptions> nri =
+      ReadNriFlags(arguments, data_dir, RootDirectory(arguments), *runtime_socket);
+  if (!nri.ok()) return Fail(console, nri.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeNodePart(
@@ -551,6 +558,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .root_dir = RootDirectory(arguments),
        .runtime = arguments.Text("runtime"),
        .runtime_endpoint = *runtime_socket,
+       .nri = std::move(*nri),
        .pod_pids_limit = *pids_limit,
        .seccomp_default = settings->seccomp_default || arguments.Bool("seccomp-default"),
        .api_host = url->host,
@@ -715,7 +723,8 @@ void AddDaemonCommands(cli::App& app) {
                          "out of memory is started again, and the others go on. Costs memory and "
                          "half of the scheduling rate.",
                  .default_value = "false"}},
-               And(And(And(And(PodNetworkFlags(), RegistryFlags()), EventFlags()), InFlightFlags()),
+               And(And(And(And(And(PodNetworkFlags(), NriFlags()), RegistryFlags()), EventFlags()),
+                       InFlightFlags()),
                    ReachFlags())),
            .max_arguments = 0,
            .section = kSection,
@@ -767,27 +776,28 @@ void AddDaemonCommands(cli::App& app) {
            .summary = "Run a node agent",
            .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
                    "pods with runc. Requires root, runc and conmon.",
-           .flags = With({DataDirectoryFlag(),
-                          KubeconfigFlag(),
-                          NodeNameFlag(),
-                          AddressFlag("Address of this node, on which its port listens."),
-                          PortFlag("port", "Port of the agent.", "10250"),
-                          {.name = "client-ca-file",
-                           .help = "CA for client certificates on the agent's port.",
-                           .placeholder = "FILE"},
-                          {.name = "tls-cert-file",
-                           .help = "Certificate of the agent's port.",
-                           .placeholder = "FILE"},
-                          {.name = "tls-private-key-file",
-                           .help = "Private key of that certificate.",
-                           .placeholder = "FILE"},
-                          RuntimeFlag(),
-                          RuntimeEndpointFlag(),
-                          PidsLimitFlag(),
-                          SeccompDefaultFlag(),
-                          RootDirectoryFlag(),
-                          LowLatencyFlag()},
-                         And(And(PodNetworkFlags(), RegistryFlags()), KubeletConfigFlags())),
+           .flags = With(
+               {DataDirectoryFlag(),
+                KubeconfigFlag(),
+                NodeNameFlag(),
+                AddressFlag("Address of this node, on which its port listens."),
+                PortFlag("port", "Port of the agent.", "10250"),
+                {.name = "client-ca-file",
+                 .help = "CA for client certificates on the agent's port.",
+                 .placeholder = "FILE"},
+                {.name = "tls-cert-file",
+                 .help = "Certificate of the agent's port.",
+                 .placeholder = "FILE"},
+                {.name = "tls-private-key-file",
+                 .help = "Private key of that certificate.",
+                 .placeholder = "FILE"},
+                RuntimeFlag(),
+                RuntimeEndpointFlag(),
+                PidsLimitFlag(),
+                SeccompDefaultFlag(),
+                RootDirectoryFlag(),
+                LowLatencyFlag()},
+               And(And(And(PodNetworkFlags(), NriFlags()), RegistryFlags()), KubeletConfigFlags())),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});
