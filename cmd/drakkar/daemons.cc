@@ -386,6 +386,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
     Result<apiserver::Pki::Source> serving = server->pki().ServerSource(
         "system:node:" + node_name, {node_name, "localhost"}, {arguments.Text("address")});
     if (!serving.ok()) return Fail(console, serving.error());
+    Result<NriOptions> nri =
+        ReadNriFlags(arguments, data_dir, RootDirectory(arguments), *runtime_socket);
+    if (!nri.ok()) return Fail(console, nri.error());
     parts.push_back(MakeNodePart({.main_loop = loop,
                                   .clients = server->DirectClients(),
                                   .gates = *gates,
@@ -396,6 +399,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .root_dir = RootDirectory(arguments),
                                   .runtime = arguments.Text("runtime"),
                                   .runtime_endpoint = *runtime_socket,
+                                  .nri = std::move(*nri),
                                   .pod_pids_limit = *pids_limit,
                                   .seccomp_default = arguments.Bool("seccomp-default"),
                                   .beside_api_server = true,
@@ -611,6 +615,9 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
       arguments.Has("container-runtime-endpoint") ? arguments.Text("container-runtime-endpoint")
                                                   : settings->runtime_endpoint);
   if (!runtime_socket.ok()) return Fail(console, runtime_socket.error());
+  Result<NriOptions> nri =
+      ReadNriFlags(arguments, data_dir, RootDirectory(arguments), *runtime_socket);
+  if (!nri.ok()) return Fail(console, nri.error());
   parts.push_back(MakeNodePart(
       {.main_loop = loop,
        .clients = std::move(*clients),
@@ -623,6 +630,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .root_dir = RootDirectory(arguments),
        .runtime = arguments.Text("runtime"),
        .runtime_endpoint = *runtime_socket,
+       .nri = std::move(*nri),
        .pod_pids_limit = *pids_limit,
        .seccomp_default = settings->seccomp_default || arguments.Bool("seccomp-default"),
        .api_host = url->host,
@@ -787,7 +795,8 @@ void AddDaemonCommands(cli::App& app) {
                          "out of memory is started again, and the others go on. Costs memory and "
                          "half of the scheduling rate.",
                  .default_value = "false"}},
-               And(And(And(And(PodNetworkFlags(), RegistryFlags()), EventFlags()), InFlightFlags()),
+               And(And(And(And(And(PodNetworkFlags(), NriFlags()), RegistryFlags()), EventFlags()),
+                       InFlightFlags()),
                    ReachFlags())),
            .max_arguments = 0,
            .section = kSection,
@@ -864,7 +873,8 @@ void AddDaemonCommands(cli::App& app) {
                           SeccompDefaultFlag(),
                           RootDirectoryFlag(),
                           LowLatencyFlag()},
-                         And(And(And(PodNetworkFlags(), RegistryFlags()), KubeletConfigFlags()),
+                         And(And(And(And(PodNetworkFlags(), NriFlags()), RegistryFlags()),
+                                 KubeletConfigFlags()),
                              JoinFlags())),
            .max_arguments = 0,
            .section = kSection,

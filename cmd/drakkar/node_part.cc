@@ -11,15 +11,16 @@
 #include "base/os/process.h"
 #include "base/text/text.h"
 #include "base/version.h"
+#include "cdi/cache.h"
 #include "client/access_reviewer.h"
 #include "cmd/drakkar/node_network.h"
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
 #include "node/node_server.h"
-#include "node/nri/adjustment.h"
 #include "node/nri/hooked_runtime.h"
 #include "node/nri/nri_server.h"
+#include "node/pods/container_config.h"
 #include "node/pods/service_variables.h"
 #include "node/pods/volume_host.h"
 #include "node/probes/loop_prober.h"
@@ -40,6 +41,10 @@ constexpr std::size_t kWorkers = 4;
 // behind images and mounts.
 constexpr std::size_t kSyncWorkers = 2;
 constexpr std::size_t kMaxQueuedWork = 4'096;
+
+std::vector<std::string> CdiDirectories(const std::string& data_dir) {
+  return {"/etc/cdi", "/var/run/cdi", CdiDirectory(data_dir)};
+}
 
 // All objects of the node, created and destroyed on its loop. Members are declared in dependency
 // order: each uses only earlier ones.
@@ -68,6 +73,7 @@ class NodeState {
                     .settings = options.image_collection,
                     .log = [](const std::string& line) { kLog.Info(line); },
                     .on_full = [](const std::string& line) { kLog.Warning(line); }}),
+        cdi_(RealFileSystem(), {.directories = CdiDirectories(options.data_dir)}),
         client_(options.clients(loop, "system:node:" + options.node_name, {"system:nodes"},
                                 storage::Mark::kDurable)),
         reviewer_(loop, *client_, client::AccessReviewer::Nobody::kIsRefused),
@@ -157,7 +163,7 @@ class NodeState {
         .root_directory = options_.root_dir,
         .registry_directory = RegistryDirectory(options_.root_dir),
         .log_directory = JoinPath(options_.data_dir, "logs"),
-        .cdi_directories = {"/etc/cdi", "/var/run/cdi", CdiDirectory(options_.data_dir)},
+        .cdi_directories = CdiDirectories(options_.data_dir),
         .service_variables = node::ApiServerVariables(options_.api_host, options_.api_port),
         .pod_network_variables =
             options_.pod_api_host.empty()
@@ -189,23 +195,14 @@ class NodeState {
              }});
     nri_ = std::make_unique<node::NriServer>(
         node::NriServer::Options{.loop = loop_,
-                                 .socket_path = NriSocketPath(options_.data_dir),
-                                 .runtime_version = DRAKKAR_VERSION});
-    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
-    nri_->SetObjects(
-        [this] {
-          std::vector<rpc::NriPodSandbox> pods;
-          for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
-            pods.push_back(node::DescribeSandbox(sandbox));
-          }
-          return pods;
-        },
-        [this] {
-          std::vector<rpc::NriContainer> containers;
-          for (const node::ContainerStatus& status : runtime_->ListContainers()) {
-            containers.push_back(node::DescribeContainer(status));
-          }
-          return containers;
+                                 .socket_path = options_.nri.socket_path,
+                                 .runtime_version = DRAKKAR_VERSION,
+                                 .required_plugins = options_.nri.required_plugins,
+                                 .request_timeout = options_.nri.request_timeout});
+    runtime_ = node::MakeHookedRuntime(
+        std::move(runtime_), *nri_, RealRandom(),
+        [this](const std::vector<std::string>& names, node::ContainerConfig& config) {
+          return node::ApplyCdi(cdi_, RealDeviceNodeProbe(), names, config);
         });
     RETURN_IF_ERROR(nri_->Start());
     return Ok();
@@ -282,6 +279,7 @@ class NodeState {
   node::Registries registries_;
   node::ImagePuller puller_;
   node::ImageCollector collector_;
+  cdi::Cache cdi_;  // for devices that NRI plugins ask for
   std::unique_ptr<client::Client> client_;
   client::AccessReviewer reviewer_;
   std::unique_ptr<node::BlockingWork> blocking_;
@@ -426,9 +424,6 @@ std::string CdiDirectory(const std::string& data_dir) {
 }
 std::string NodeLockPath(const std::string& data_dir) {
   return JoinPath(data_dir, "runtime/lock");
-}
-std::string NriSocketPath(const std::string& data_dir) {
-  return JoinPath(data_dir, "nri/nri.sock");
 }
 
 std::unique_ptr<Part> MakeNodePart(NodeOptions options) {

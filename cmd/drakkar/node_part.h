@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cmd/drakkar/daemon.h"
+#include "cmd/drakkar/nri_flags.h"
 #include "cmd/drakkar/pod_network_flags.h"
 #include "net/tls/certificate_source.h"
 #include "node/admission/node_features.h"
@@ -24,6 +25,7 @@ struct NodeOptions {
   std::string root_dir;  // the kubelet's root directory: plugins, their registry, the checkpoint
   std::string runtime;   // "runc", "crun" or empty
   std::string runtime_endpoint;     // socket of a CRI runtime; empty: the embedded one
+  NriOptions nri;                   // of the embedded runtime
   std::int64_t pod_pids_limit = 0;  // per pod; 0 means no limit
   bool seccomp_default = false;     // RuntimeDefault for containers without a profile
   bool beside_api_server = false;  // the API server in this process keeps running if the node fails
@@ -46,7 +48,6 @@ std::string RegistryDirectory(const std::string& root_dir);
 std::string CdiDirectory(const std::string& data_dir);
 // Locked while a node agent runs, so that no other one and no `down` touches its pods.
 std::string NodeLockPath(const std::string& data_dir);
-std::string NriSocketPath(const std::string& data_dir);
 
 // The node agent with its runtime, on its own loop. Stopping it leaves containers running;
 // the next start adopts them.

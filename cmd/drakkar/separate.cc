@@ -291,6 +291,7 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
                                  .PassSwitch("seccomp-default")
                                  .Pass("root-dir")
                                  .PassAll(PodNetworkFlags())
+                                 .PassAll(NriFlags())
                                  .PassAll(RegistryFlags())
                                  .PassSwitch("low-latency")
                                  .words());

@@ -83,7 +83,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ThereAndBack(bytes, nri::DecodeContainerEvent, nri::EncodeContainerEvent);
       break;
     case 11:
-      ThereAndBack(bytes, nri::DecodeAdjustment, nri::EncodeAdjustment);
+      ThereAndBack(
+          bytes,
+          [](const std::string& text) {
+            return nri::DecodeAnswer(NriEvent::kCreateContainer, text);
+          },
+          [](const NriAnswer& answer) {
+            return nri::EncodeAnswer(NriEvent::kCreateContainer, answer);
+          });
+      ThereAndBack(bytes, nri::DecodeValidation, nri::EncodeValidation);
       ThereAndBack(bytes, nri::DecodeSynchronization, nri::EncodeSynchronization);
       break;
     case 12:

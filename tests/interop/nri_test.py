@@ -20,6 +20,24 @@ spec:
   terminationGracePeriodSeconds: 0
   containers: [{name: c, image: "localhost/busybox:latest", command: ["true"]}]
 """
+LIMITED = """apiVersion: v1
+kind: Pod
+metadata: {name: limited, namespace: default}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: c
+    image: localhost/busybox:latest
+    command: ["sh", "-c", "grep Cpus_allowed_list /proc/self/status; ulimit -n; cat /proc/self/oom_score_adj; echo x > /dev/from-nri && echo written"]
+"""
+OTHER = """apiVersion: v1
+kind: Pod
+metadata: {name: other, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: "localhost/busybox:latest", command: ["sleep", "1000000"]}]
+"""
 CHANGED = """apiVersion: v1
 kind: Pod
 metadata: {name: changed, namespace: default}
@@ -69,9 +87,9 @@ def their_plugin(drakkar):
         binary = cluster.work / "gonri"
         build_go("gonri", binary)
         cluster.start()
-        log = cluster.work / "gonri.log"
+        log, mark = cluster.work / "gonri.log", cluster.work / "hook-ran"
         plugin = subprocess.Popen([binary, "plugin", cluster.data / "nri/nri.sock"], stdout=open(log, "w"),
-                                  stderr=subprocess.STDOUT)
+                                  stderr=subprocess.STDOUT, env=dict(os.environ, GONRI_MARK=str(mark)))
         try:
             wait_until("the plugin is synchronized", lambda: "synchronized with 0 pods" in log.read_text())
             cluster.run("apply", "-f", "-", stdin=POD % "told")
@@ -88,11 +106,25 @@ def their_plugin(drakkar):
             wait_until("the pod ends", lambda: (cluster.get("pod", "changed") or {}).get("status", {}).get("phase") == "Succeeded")
             assert cluster.run("logs", "changed").splitlines()[0::2] == ["nri=yes unwanted=", "read-only"], cluster.run("logs", "changed")
             assert "/from-nri/bin" in cluster.run("logs", "changed")
-            # A change that is rejected.
-            cluster.run("apply", "-f", "-", stdin=POD % "limited")
-            wait_until("the rejection is reported", lambda: "changes linux of container c; this node supports only changes to environment"
+            # Changes of the cgroup, limits, devices and hooks; another container moves too.
+            cluster.run("apply", "-f", "-", stdin=OTHER)
+            wait_until("the pod runs", lambda: (cluster.get("pod", "other") or {}).get("status", {}).get("phase") == "Running")
+            cluster.run("apply", "-f", "-", stdin=LIMITED)
+            wait_until("the pod ends", lambda: (cluster.get("pod", "limited") or {}).get("status", {}).get("phase") == "Succeeded")
+            assert cluster.run("logs", "limited").split() == ["Cpus_allowed_list:", "0", "77", "500", "written"], cluster.run("logs", "limited")
+            assert cluster.run("exec", "other", "--", "grep", "Cpus_allowed_list", "/proc/self/status").split()[1] == "0"
+            wait_until("the hook has run", mark.exists)
+            uid = cluster.get("pod", "limited")["metadata"]["uid"]
+            assert f"{uid} in /drakkar/pod{uid}" in log.read_text(), log.read_text()
+            # A change that no runtime here can make fails that pod only, and so does one that a validator rejects.
+            cluster.run("apply", "-f", "-", stdin=POD % "prioritized")
+            wait_until("the refusal is reported", lambda: "changes I/O priority of container c, which this node does not support"
                        in cluster.run("get", "events", "-o", "json"))
-            cluster.run("delete", "pod", "limited")
+            cluster.run("apply", "-f", "-", stdin=POD % "rejected")
+            wait_until("the rejection is reported", lambda: "gonri allows no memory limit of 10-gonri" in cluster.run("get", "events", "-o", "json"))
+            cluster.run("apply", "-f", "-", stdin=POD % "unconcerned")
+            wait_until("others run", lambda: (cluster.get("pod", "unconcerned") or {}).get("status", {}).get("phase") == "Succeeded")
+            cluster.run("delete", "pod", "limited", "other", "prioritized", "rejected", "unconcerned")
             cluster.run("delete", "pod", "told")
             wait_until("the removal is told", lambda: "remove told/c" in log.read_text())
             # A container that a plugin rejects does not start.

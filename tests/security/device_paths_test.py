@@ -79,6 +79,11 @@ def mount(destination, source, *options, kind="bind"):
     return field(3, field(1, destination) + field(2, kind) + field(3, str(source)) + field(4, list(options)))
 
 
+def device(path):
+    """The machine's null device at a path of the container."""
+    return field(6, field(1, field(1, path) + field(2, "c") + field(3, 1) + field(4, 3)))
+
+
 def snapshot(host):
     """What an escape would change: the machine's top directories, our own, and the mounts outside the node's."""
     found = {name: sorted(os.listdir(name)) for name in ("/", "/etc", "/tmp", str(host), str(host / "given")) if os.path.isdir(name)}
@@ -105,12 +110,24 @@ def nri_mounts_stay_inside(parts, host):
         assert "secret" not in text.split(), (destination, text)
         parts.delete_pod(name, 30)
         assert snapshot(host) == before, (destination, snapshot(host), before)
+    # The same for device nodes.
+    for number, path in enumerate(("/v/root/inner", "/v/host/inner", "/v/up/inner", "/v/magic/inner", "/v/d/deep/inner",
+                                   "/../../../../../inner", "/v/../../../../inner")):
+        name = f"device-{number}"
+        plugin.adjust = lambda p, c: device(path) if c == "c" else b""
+        parts.apply(pod(name, container("c", "echo ran", "{name: v, mountPath: /v}"), plant))
+        wait_until(f"{path}: it has ended or was refused", lambda: parts.phase(name) in ("Succeeded", "Failed")
+                   or refusal(parts, name), 30)
+        parts.delete_pod(name, 30)
+        assert snapshot(host) == before, (path, snapshot(host), before)
     # Anything that is no absolute path, and answers that make no sense, fail the container with a reason.
     for number, (what, answer) in enumerate((
             ("a relative path", mount("inner", host / "given")), ("an empty path", mount("", host / "given")),
             ("a source that is not there", mount("/m", host / "none")),
             ("a type that runc refuses", mount("/m", "none", kind="nonsense")),
-            ("not protobuf", b"\xff" * 100), ("hooks", field(5, b"\x0a\x00")), ("devices", field(6, b"\x0a\x00")),
+            ("not protobuf", b"\xff" * 100), ("a hook without a path", field(5, b"\x0a\x00")), ("a device without a path", field(6, b"\x0a\x00")),
+            ("a cgroup of others", field(6, field(3, "/drakkar"))), ("a cgroup above", field(6, field(3, "/x/../../y"))),
+            ("an unknown namespace", field(6, field(7, field(1, "nonsense")))),
             ("three megabytes", field(4, field(1, "A") + field(2, "x" * 3_000_000))),
             ("a variable with a line end", field(4, field(1, "A=B\nC") + field(2, "x"))))):
         name = f"odd-{number}"

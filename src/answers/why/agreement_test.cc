@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <map>
 
-#include "absl/strings/ascii.h"
 #include "allocator/testing/simple_expressions.h"
 #include "answers/serve/state_snapshot.h"
 #include "answers/why/summary.h"
@@ -211,7 +210,7 @@ class RandomWhy {
   // Where the next reason starts. A list of pods in a reason has commas too, but no numbers.
   static std::size_t EndOfReason(std::string_view text) {
     std::size_t end = text.find(", ");
-    while (end != std::string_view::npos && !absl::ascii_isdigit(text.substr(end + 2).front())) {
+    while (end != std::string_view::npos && text.find_first_of("0123456789", end) != end + 2) {
       end = text.find(", ", end + 2);
     }
     return end;

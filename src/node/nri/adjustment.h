@@ -2,40 +2,58 @@
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result/result.h"
-#include "node/runtime/runtime.h"
 #include "rpc/nri/nri.h"
 
 namespace drakkar::node {
 
-// Describes containers to NRI plugins and applies their adjustments. No I/O, no state.
-
-// The container as it will be created, with its future id.
-rpc::NriContainer DescribeContainer(const std::string& sandbox_id, const ContainerConfig& config);
-// The container's current state. The status does not include arguments, environment and mounts.
-rpc::NriContainer DescribeContainer(const ContainerStatus& status);
-// Updates an existing description from the status.
-void UpdateDescription(const ContainerStatus& status, rpc::NriContainer& container);
-
-// The adjustments of several plugins, applied in order: each plugin sees the result of the previous
-// ones and may not change what another has set.
-class AdjustmentCollector {
+// The answers of several plugins to one event, in order: each plugin sees the result of the
+// previous ones and may not change what another has set, unless it removes that explicitly. No I/O.
+class AnswerCollector {
  public:
-  explicit AdjustmentCollector(rpc::NriContainer container) : container_(std::move(container)) {}
+  // `container` is what the event is about. For kUpdateContainer, `resources` are its new ones.
+  AnswerCollector(rpc::NriEvent event, rpc::NriContainer container,
+                  rpc::NriResources resources = {})
+      : event_(event), container_(std::move(container)), resources_(std::move(resources)) {}
 
-  // Applies the plugin's adjustments, or refuses them with an error and changes nothing.
-  Result<void> Add(const std::string& plugin, const rpc::NriContainerAdjustment& adjustment);
+  // Takes the plugin's answer, or refuses it with an error and changes nothing.
+  Result<void> Add(const std::string& plugin, const rpc::NriAnswer& answer);
+
+  // As the next plugin is to see them.
   const rpc::NriContainer& container() const { return container_; }
-  // All changes, in order.
+  const rpc::NriResources& resources() const { return resources_; }
+
+  // All changes.
   const rpc::NriContainerAdjustment& adjustment() const { return adjustment_; }
+  // Of kUpdateContainer: the changes of the container itself, which `updates` does not contain.
+  const rpc::NriResources& own_changes() const { return own_changes_; }
+  std::vector<rpc::NriContainerUpdate> updates() const;  // merged: one per container
+  const std::vector<rpc::NriEviction>& evictions() const { return evictions_; }
+  const std::map<std::string, rpc::NriFieldOwners>& owners() const { return owners_; }
 
  private:
+  Result<void> Adjust(const std::string& plugin, const rpc::NriContainerAdjustment& adjustment);
+  Result<void> Update(const std::string& plugin, const rpc::NriContainerUpdate& update);
+  Result<void> ClaimResources(const std::string& plugin, const std::string& id,
+                              const rpc::NriResources& resources);
+  Result<void> Claim(const std::string& plugin, const std::string& id, rpc::NriField field,
+                     std::string_view entry);
+
+  const rpc::NriEvent event_;
   rpc::NriContainer container_;
+  rpc::NriResources resources_;
   rpc::NriContainerAdjustment adjustment_;
-  std::map<std::string, std::string> owners_;  // "env NAME" -> plugin
+  rpc::NriResources own_changes_;
+  std::map<std::string, rpc::NriContainerUpdate> updates_;  // by container
+  std::vector<rpc::NriEviction> evictions_;
+  std::map<std::string, rpc::NriFieldOwners> owners_;
 };
 
-void ApplyAdjustment(const rpc::NriContainerAdjustment& adjustment, ContainerConfig& config);
+// "-NAME" removes NAME.
+bool IsNriRemoval(std::string_view name);
+std::string_view WithoutNriRemoval(std::string_view name);
 
 }  // namespace drakkar::node

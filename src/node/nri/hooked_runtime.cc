@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "base/exec/lifetime.h"
-#include "node/nri/adjustment.h"
+#include "base/text/text.h"
+#include "node/nri/describe.h"
+#include "node/nri/required_plugins.h"
 #include "node/runtime/container_id.h"
 #include "telemetry/log/log.h"
 
@@ -12,10 +14,20 @@ namespace {
 
 constexpr Logger kLog("node.nri");
 
-class HookedRuntime final : public Runtime {
+// How long an evicted container has to end.
+constexpr Duration kEvictionGrace = std::chrono::seconds(30);
+
+class HookedRuntime final : public Runtime, public HookedObjects {
  public:
-  HookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks, Random& random)
-      : beneath_(std::move(beneath)), hooks_(hooks), random_(random) {}
+  HookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks, Random& random,
+                CdiInjector injector)
+      : beneath_(std::move(beneath)),
+        hooks_(hooks),
+        random_(random),
+        injector_(std::move(injector)) {
+    hooks_.Connect(this);
+  }
+  ~HookedRuntime() override { hooks_.Connect(nullptr); }
 
   void Open(RuntimeCallback<void> done) override { beneath_->Open(std::move(done)); }
   features::RuntimeFeatures Features() const override { return beneath_->Features(); }
@@ -57,43 +69,37 @@ class HookedRuntime final : public Runtime {
 
   void CreateContainer(const std::string& sandbox_id, ContainerConfig config,
                        RuntimeCallback<std::string> done) override {
-    const std::optional<PodSandbox> sandbox =
-        hooks_.Wants(Event::kCreateContainer) || hooks_.Wants(Event::kPostCreateContainer)
-            ? Find(sandbox_id)
-            : std::nullopt;
-    if (!sandbox) return beneath_->CreateContainer(sandbox_id, std::move(config), std::move(done));
+    std::optional<PodSandbox> sandbox = Find(sandbox_id);
+    const bool wanted = hooks_.Wants(Event::kCreateContainer) ||
+                        hooks_.Wants(Event::kPostCreateContainer) ||
+                        (sandbox && RequiresPlugins(sandbox->annotations));
+    if (!wanted || !sandbox) {
+      return beneath_->CreateContainer(sandbox_id, std::move(config), std::move(done));
+    }
     // Plugins need the id before the container exists.
     if (config.id.empty()) config.id = NewContainerId(random_);
-    auto described = DescribeContainer(sandbox_id, config);
+    auto described = DescribeContainer(*sandbox, config);
     hooks_.DeliverContainer(
-        Event::kCreateContainer, DescribeSandbox(*sandbox), std::move(described),
-        [this, self = lifetime_.Observe(), sandbox_id, config = std::move(config),
-         done = std::move(done)](Result<rpc::NriContainerAdjustment> changes) mutable {
-          if (!changes.ok()) return done(std::move(changes).error());
+        Event::kCreateContainer, DescribeSandbox(*sandbox), std::move(described), {},
+        [this, self = lifetime_.Observe(), sandbox = *sandbox, config = std::move(config),
+         done = std::move(done)](Result<PodHooks::Changes> changes) mutable {
           if (!self.alive()) return done(Unavailable("the node is stopping"));
-          ApplyAdjustment(*changes, config);
-          described_[config.id] = DescribeContainer(sandbox_id, config);
-          beneath_->CreateContainer(sandbox_id, config,
-                                    [this, self, id = config.id,
-                                     done = std::move(done)](Result<std::string> created) mutable {
-                                      if (!self.alive()) return done(std::move(created));
-                                      if (!created.ok()) {
-                                        described_.erase(id);
-                                        return done(std::move(created));
-                                      }
-                                      TellContainer(
-                                          Event::kPostCreateContainer, id,
-                                          [id, done = std::move(done)]() mutable { done(id); });
-                                    });
+          if (!changes.ok()) return done(std::move(changes).error());
+          if (auto applied = ApplyAdjustment(changes->adjustment, injector_, config);
+              !applied.ok()) {
+            return done(std::move(applied).error().Prefixed(
+                StrCat("changes of NRI plugins to container ", config.name)));
+          }
+          CreateBeneath(sandbox, std::move(config), changes->adjustment.resources, std::move(done));
         });
   }
 
   void StartContainer(const std::string& id, RuntimeCallback<void> done) override {
     const auto told = Describe(Event::kStartContainer, id);
     if (!told) return StartBeneath(id, std::move(done));
-    hooks_.DeliverContainer(Event::kStartContainer, told->first, told->second,
-                            [this, self = lifetime_.Observe(), id, done = std::move(done)](
-                                Result<rpc::NriContainerAdjustment> answer) mutable {
+    hooks_.DeliverContainer(Event::kStartContainer, told->first, told->second, {},
+                            [this, self = lifetime_.Observe(), id,
+                             done = std::move(done)](Result<PodHooks::Changes> answer) mutable {
                               if (!answer.ok()) return done(std::move(answer).error());
                               if (!self.alive()) return done(Unavailable("the node is stopping"));
                               StartBeneath(id, std::move(done));
@@ -109,7 +115,26 @@ class HookedRuntime final : public Runtime {
   }
   void UpdateContainer(const std::string& id, ResourceUpdate update,
                        RuntimeCallback<void> done) override {
-    beneath_->UpdateContainer(id, std::move(update), std::move(done));
+    const Result<ContainerStatus> status = beneath_->GetContainerStatus(id);
+    const auto sandbox = status.ok() ? Find(status->sandbox_id) : std::nullopt;
+    if (!sandbox || !hooks_.Wants(Event::kUpdatePodSandbox)) {
+      return UpdateWithHooks(id, std::move(update), std::move(done));
+    }
+    auto resources = DescribeResources(update.pod);
+    hooks_.Deliver(Event::kUpdatePodSandbox, DescribeSandbox(*sandbox), std::move(resources),
+                   [this, self = lifetime_.Observe(), id, update = std::move(update),
+                    done = std::move(done)](Result<void> answer) mutable {
+                     if (!answer.ok()) return done(std::move(answer));
+                     if (!self.alive()) return done(Unavailable("the node is stopping"));
+                     UpdateWithHooks(id, std::move(update), std::move(done));
+                   });
+  }
+  void ChangeCgroup(const std::string& id, CgroupChanges changes,
+                    RuntimeCallback<void> done) override {
+    beneath_->ChangeCgroup(id, std::move(changes), std::move(done));
+  }
+  Result<std::string> ContainerSpec(const std::string& id) const override {
+    return beneath_->ContainerSpec(id);
   }
   std::vector<ContainerStatus> ListContainers() const override {
     return beneath_->ListContainers();
@@ -149,8 +174,172 @@ class HookedRuntime final : public Runtime {
   }
   bool IsImported(const std::string& name) const override { return beneath_->IsImported(name); }
 
+  // HookedObjects. What has ended is not described: nothing about it can change.
+  std::vector<rpc::NriPodSandbox> DescribePods() override {
+    std::vector<rpc::NriPodSandbox> pods;
+    for (const PodSandbox& sandbox : beneath_->ListPodSandboxes()) {
+      if (sandbox.state == SandboxState::kReady) pods.push_back(DescribeSandbox(sandbox));
+    }
+    return pods;
+  }
+  std::vector<rpc::NriContainer> DescribeContainers() override {
+    std::vector<rpc::NriContainer> containers;
+    for (const ContainerStatus& status : beneath_->ListContainers()) {
+      if (status.state == ContainerState::kExited) continue;
+      Known(status);
+    }
+    for (const auto& [id, container] : described_) {
+      if (container.state != rpc::NriContainerState::kStopped) containers.push_back(container);
+    }
+    return containers;
+  }
+  void Update(std::vector<rpc::NriContainerUpdate> updates,
+              absl::AnyInvocable<void(std::vector<FailedUpdate>)> done) override {
+    struct Progress {
+      std::size_t open = 0;
+      std::vector<FailedUpdate> failed;
+      absl::AnyInvocable<void(std::vector<FailedUpdate>)> done;
+    };
+    auto progress = std::make_shared<Progress>();
+    progress->open = updates.size() + 1;
+    progress->done = std::move(done);
+    const auto finish = [progress] {
+      if (--progress->open == 0) progress->done(std::move(progress->failed));
+    };
+    for (const rpc::NriContainerUpdate& update : updates) {
+      Change(update, [progress, finish, update](Result<void> changed) {
+        if (!changed.ok()) progress->failed.push_back({update, std::move(changed).error()});
+        finish();
+      });
+    }
+    finish();
+  }
+  void Evict(const rpc::NriEviction& eviction) override {
+    const Result<ContainerStatus> status = beneath_->GetContainerStatus(eviction.container_id);
+    if (!status.ok()) return;
+    kLog.Warning("NRI plugin evicts a container",
+                 {{"container", status->name}, {"reason", eviction.reason}});
+    beneath_->StopContainer(eviction.container_id, kEvictionGrace, [](Result<void> stopped) {
+      if (!stopped.ok()) {
+        kLog.Warning("could not stop an evicted container", {{"err", stopped.error().message}});
+      }
+    });
+  }
+
  private:
   using Event = rpc::NriEvent;
+
+  // The description of a container. One that was created before the agent restarted is known only
+  // by its status and its bundle.
+  rpc::NriContainer& Known(const ContainerStatus& status) {
+    auto known = described_.find(status.id);
+    if (known == described_.end()) {
+      const Result<std::string> spec = beneath_->ContainerSpec(status.id);
+      known = described_
+                  .emplace(status.id, DescribeContainer(status, spec.ok() ? *spec : std::string()))
+                  .first;
+    }
+    UpdateDescription(status, known->second);
+    return known->second;
+  }
+
+  void Change(const rpc::NriContainerUpdate& update, RuntimeCallback<void> done) {
+    const std::string& id = update.container_id;
+    Result<CgroupChanges> changes = ChangesFrom(update.resources);
+    if (!changes.ok()) return done(std::move(changes).error());
+    const auto known = described_.find(id);
+    if (known != described_.end()) MergeResources(update.resources, known->second.resources);
+    const Result<ContainerStatus> status = beneath_->GetContainerStatus(id);
+    if (!status.ok() && known != described_.end()) {
+      // Its creation is under way.
+      Merge(*changes, early_changes_[id]);
+      return done(Ok());
+    }
+    if (!status.ok() || status->state == ContainerState::kExited) return done(Ok());
+    beneath_->ChangeCgroup(id, *std::move(changes),
+                           [this, self = lifetime_.Observe(), id,
+                            done = std::move(done)](Result<void> changed) mutable {
+                             if (changed.ok() || !self.alive()) return done(std::move(changed));
+                             // It may have ended meanwhile.
+                             const auto now = beneath_->GetContainerStatus(id);
+                             const bool runs = now.ok() && now->state != ContainerState::kExited;
+                             done(runs ? std::move(changed) : Ok());
+                           });
+  }
+
+  void CreateBeneath(const PodSandbox& sandbox, ContainerConfig config,
+                     const rpc::NriResources& resources, RuntimeCallback<std::string> done) {
+    const std::string id = config.id;
+    rpc::NriContainer described = DescribeContainer(sandbox, config);
+    MergeResources(resources, described.resources);
+    described_[id] = std::move(described);
+    beneath_->CreateContainer(
+        sandbox.id, std::move(config),
+        [this, self = lifetime_.Observe(), id,
+         done = std::move(done)](Result<std::string> created) mutable {
+          if (!self.alive()) return done(std::move(created));
+          auto early = early_changes_.extract(id);
+          if (!created.ok()) {
+            described_.erase(id);
+            return done(std::move(created));
+          }
+          auto tell = [this, id, done = std::move(done)]() mutable {
+            TellContainer(Event::kPostCreateContainer, id,
+                          [id, done = std::move(done)]() mutable { done(id); });
+          };
+          if (early.empty()) return tell();
+          beneath_->ChangeCgroup(id, std::move(early.mapped()),
+                                 [self, tell = std::move(tell)](Result<void> changed) mutable {
+                                   if (!changed.ok()) {
+                                     kLog.Warning(
+                                         "could not update a new container for an NRI plugin",
+                                         {{"err", changed.error().message}});
+                                   }
+                                   if (self.alive()) tell();
+                                 });
+        });
+  }
+
+  void UpdateWithHooks(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) {
+    const auto told = Describe(Event::kUpdateContainer, id);
+    if (!told) return UpdateBeneath(id, std::move(update), {}, std::move(done));
+    auto resources = DescribeResources(update.container);
+    hooks_.DeliverContainer(
+        Event::kUpdateContainer, told->first, told->second, std::move(resources),
+        [this, self = lifetime_.Observe(), id, update = std::move(update),
+         done = std::move(done)](Result<PodHooks::Changes> answer) mutable {
+          if (!answer.ok()) return done(std::move(answer).error());
+          if (!self.alive()) return done(Unavailable("the node is stopping"));
+          UpdateBeneath(id, std::move(update), answer->resources, std::move(done));
+        });
+  }
+
+  void UpdateBeneath(const std::string& id, ResourceUpdate update, const rpc::NriResources& wanted,
+                     RuntimeCallback<void> done) {
+    Result<CgroupChanges> changes = ChangesFrom(wanted);
+    if (!changes.ok()) return done(std::move(changes).error());
+    if (const auto known = described_.find(id); known != described_.end()) {
+      MergeResources(DescribeResources(update.container), known->second.resources);
+      MergeResources(wanted, known->second.resources);
+    }
+    auto finish = [this, self = lifetime_.Observe(), id,
+                   done = std::move(done)](Result<void> updated) mutable {
+      if (!self.alive() || !updated.ok()) return done(std::move(updated));
+      TellContainer(Event::kPostUpdateContainer, id, [this, id, done = std::move(done)]() mutable {
+        const Result<ContainerStatus> status = beneath_->GetContainerStatus(id);
+        if (!status.ok()) return done(Ok());
+        Tell(Event::kPostUpdatePodSandbox, status->sandbox_id,
+             [done = std::move(done)]() mutable { done(Ok()); });
+      });
+    };
+    beneath_->UpdateContainer(id, std::move(update),
+                              [this, self = lifetime_.Observe(), id, changes = *std::move(changes),
+                               finish = std::move(finish)](Result<void> updated) mutable {
+                                if (!self.alive() || !updated.ok() || changes.empty())
+                                  return finish(std::move(updated));
+                                beneath_->ChangeCgroup(id, std::move(changes), std::move(finish));
+                              });
+  }
 
   std::optional<PodSandbox> Find(const std::string& id) const {
     for (PodSandbox& sandbox : beneath_->ListPodSandboxes()) {
@@ -163,7 +352,7 @@ class HookedRuntime final : public Runtime {
     const std::optional<PodSandbox> sandbox = Find(id);
     if (!sandbox) return done(std::move(id));
     hooks_.Deliver(
-        rpc::NriEvent::kRunPodSandbox, DescribeSandbox(*sandbox),
+        rpc::NriEvent::kRunPodSandbox, DescribeSandbox(*sandbox), {},
         [this, self = lifetime_.Observe(), id,
          done = std::move(done)](Result<void> result) mutable {
           if (result.ok()) return done(id);
@@ -188,7 +377,7 @@ class HookedRuntime final : public Runtime {
       return then();
     }
     hooks_.Deliver(
-        event, DescribeSandbox(*sandbox),
+        event, DescribeSandbox(*sandbox), {},
         [self = lifetime_.Observe(), then = std::move(then)](Result<void> result) mutable {
           if (!result.ok()) kLog.Warning("NRI hook failed", {{"err", result.error().message}});
           if (self.alive()) then();
@@ -213,20 +402,16 @@ class HookedRuntime final : public Runtime {
     if (!status.ok()) return std::nullopt;
     const std::optional<PodSandbox> sandbox = Find(status->sandbox_id);
     if (!sandbox) return std::nullopt;
-    // A container created before the agent restarted is known only by its status.
-    auto known = described_.find(id);
-    if (known == described_.end()) known = described_.emplace(id, DescribeContainer(*status)).first;
-    UpdateDescription(*status, known->second);
-    return std::pair(DescribeSandbox(*sandbox), known->second);
+    return std::pair(DescribeSandbox(*sandbox), Known(*status));
   }
 
   // For events whose errors change nothing.
   void TellContainer(Event event, const std::string& id, absl::AnyInvocable<void()> then) {
     const auto told = Describe(event, id);
     if (!told) return then();
-    hooks_.DeliverContainer(event, told->first, told->second,
-                            [self = lifetime_.Observe(), then = std::move(then)](
-                                Result<rpc::NriContainerAdjustment> answer) mutable {
+    hooks_.DeliverContainer(event, told->first, told->second, {},
+                            [self = lifetime_.Observe(),
+                             then = std::move(then)](Result<PodHooks::Changes> answer) mutable {
                               if (!answer.ok())
                                 kLog.Warning("NRI hook failed", {{"err", answer.error().message}});
                               if (self.alive()) then();
@@ -241,32 +426,19 @@ class HookedRuntime final : public Runtime {
   std::unique_ptr<Runtime> beneath_;
   PodHooks& hooks_;
   Random& random_;
+  const CdiInjector injector_;
   // Descriptions by id, while the containers exist: they hold what a status does not.
   std::map<std::string, rpc::NriContainer> described_;
+  // Changes of containers whose creation is under way.
+  std::map<std::string, CgroupChanges> early_changes_;
   Lifetime lifetime_;
 };
 
-std::map<std::string, std::string> Namespaces(const PodSandbox& sandbox) {
-  if (sandbox.network_namespace.empty()) return {};
-  return {{"network", sandbox.network_namespace}};
-}
-
 }  // namespace
 
-rpc::NriPodSandbox DescribeSandbox(const PodSandbox& sandbox) {
-  return {.id = sandbox.id,
-          .name = sandbox.name,
-          .uid = sandbox.uid,
-          .namespace_name = sandbox.namespace_name,
-          .labels = sandbox.labels,
-          .annotations = sandbox.annotations,
-          .ips = sandbox.ips,
-          .linux_namespaces = Namespaces(sandbox)};
-}
-
 std::unique_ptr<Runtime> MakeHookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks,
-                                           Random& random) {
-  return std::make_unique<HookedRuntime>(std::move(beneath), hooks, random);
+                                           Random& random, CdiInjector injector) {
+  return std::make_unique<HookedRuntime>(std::move(beneath), hooks, random, std::move(injector));
 }
 
 }  // namespace drakkar::node

@@ -13,23 +13,27 @@
 namespace drakkar::node {
 
 // Serves NRI on a unix socket: registered plugins receive sandbox and container events one after
-// the other, ordered by index. This node never updates containers through NRI, so it never sends
-// those events. Subscribing to them is logged; a plugin that wants to validate adjustments is
-// refused.
+// the other, ordered by index, and may adjust, update, evict and validate.
+//
+// Events, synchronizations and updates run one at a time, as plugins expect it from other runtimes:
+// the updates of an event are in force before the next event is delivered, and a new plugin misses
+// nothing. A plugin that disconnects or does not answer in time is dropped and holds up nothing,
+// unless it is required.
 //
 // Loop-bound.
 class NriServer final : public PodHooks {
  public:
   // Further connections are closed at once.
   static constexpr std::size_t kMaxPlugins = 64;
+  // Events that wait for their turn; further ones fail.
+  static constexpr std::size_t kMaxWaiting = 8'192;
 
   struct Options {
     UvLoop& loop;
     std::string socket_path;
     std::string runtime_version;
-    // The sandboxes and containers that exist when a plugin registers.
-    std::function<std::vector<rpc::NriPodSandbox>()> pods;
-    std::function<std::vector<rpc::NriContainer>()> containers;
+    // Containers are not created while one of these plugins is not connected.
+    std::vector<std::string> required_plugins;
     Duration request_timeout = rpc::kNriRequestTimeout;
   };
   explicit NriServer(Options options);
@@ -37,13 +41,13 @@ class NriServer final : public PodHooks {
 
   // Creates the socket's directory and listens (0600).
   Result<void> Start();
-  void SetObjects(std::function<std::vector<rpc::NriPodSandbox>()> pods,
-                  std::function<std::vector<rpc::NriContainer>()> containers);
 
+  void Connect(HookedObjects* objects) override;
   bool Wants(rpc::NriEvent event) const override;
-  void Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriDone done) override;
+  void Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriResources resources,
+               rpc::NriDone done) override;
   void DeliverContainer(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriContainer container,
-                        rpc::NriAdjusted done) override;
+                        rpc::NriResources resources, Changed done) override;
 
   std::size_t plugins() const;  // registered ones
 

@@ -39,11 +39,34 @@ class TestPlugin final : public net::Socket::Handler {
   void OnSocketData(std::string_view bytes) override { EXPECT_TRUE(session_.Receive(bytes).ok()); }
   void OnSocketClosed(const Error*) override {}
   void OnSocketDrained() override {}
+  rpc::NriPluginSession& session() { return session_; }
 
  private:
   std::unique_ptr<net::Socket> socket_;
   rpc::NriPluginSession session_;
   std::unique_ptr<net::Connector> connector_;
+};
+
+// One pod, and containers whose cgroups are lists of texts.
+class FakeObjects final : public HookedObjects {
+ public:
+  std::vector<rpc::NriPodSandbox> DescribePods() override { return {{.id = "s0", .name = "old"}}; }
+  std::vector<rpc::NriContainer> DescribeContainers() override { return {{.id = "c0"}}; }
+  void Update(std::vector<rpc::NriContainerUpdate> updates,
+              absl::AnyInvocable<void(std::vector<FailedUpdate>)> done) override {
+    std::vector<FailedUpdate> failed;
+    for (rpc::NriContainerUpdate& update : updates) {
+      log.push_back(StrCat("update ", update.container_id, " ", update.resources.cpus));
+      if (update.container_id == "broken") {
+        failed.push_back({std::move(update), Internal("no such file")});
+      }
+    }
+    done(std::move(failed));
+  }
+  void Evict(const rpc::NriEviction& eviction) override {
+    log.push_back(StrCat("evict ", eviction.container_id));
+  }
+  std::vector<std::string> log;
 };
 
 class NriServerTest : public ::testing::Test {
@@ -52,9 +75,8 @@ class NriServerTest : public ::testing::Test {
     char pattern[] = "/tmp/drakkar-nri-XXXXXX";
     directory_ = ::mkdtemp(pattern);
     server_ = std::make_unique<NriServer>(
-        NriServer::Options{.loop = loop_, .socket_path = directory_ + "/run/nri.sock", .pods = [] {
-                             return std::vector<rpc::NriPodSandbox>{{.id = "s0", .name = "old"}};
-                           }});
+        NriServer::Options{.loop = loop_, .socket_path = directory_ + "/run/nri.sock"});
+    server_->Connect(&objects_);
     EXPECT_TRUE(server_->Start().ok());
   }
   ~NriServerTest() override {
@@ -92,13 +114,45 @@ class NriServerTest : public ::testing::Test {
   }
   Result<void> Run(const std::string& name) {
     std::optional<Result<void>> answer;
-    server_->Deliver(rpc::NriEvent::kRunPodSandbox, {.id = "s", .name = name},
+    server_->Deliver(rpc::NriEvent::kRunPodSandbox, {.id = "s", .name = name}, {},
                      [&](Result<void> result) { answer = std::move(result); });
     EXPECT_TRUE(Wait([&] { return answer.has_value(); }));
     return *answer;
   }
 
+  TestPlugin& Add(const std::string& name, const std::string& index,
+                  rpc::NriPluginSession::Callbacks callbacks) {
+    plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", name,
+                                                    index, std::move(callbacks)));
+    const std::size_t expected = server_->plugins() + 1;
+    EXPECT_TRUE(Wait([&] { return server_->plugins() == expected; }));
+    return *plugins_.back();
+  }
+  // A plugin that answers the creation of containers.
+  TestPlugin& AddCreator(const std::string& name, const std::string& index,
+                         std::function<Result<rpc::NriAnswer>(const rpc::NriContainer&)> answer) {
+    rpc::NriPluginSession::Callbacks callbacks;
+    callbacks.on_create_container = [this, name, answer = std::move(answer)](
+                                        const rpc::NriPodSandbox& pod,
+                                        const rpc::NriContainer& container, rpc::NriAnswered done) {
+      log_.push_back(
+          StrCat(name, " sees ", pod.name, "/", container.name, " ", Join(container.env, ",")));
+      done(answer(container));
+    };
+    return Add(name, index, std::move(callbacks));
+  }
+  Result<PodHooks::Changes> Create(std::map<std::string, std::string> annotations = {}) {
+    std::optional<Result<PodHooks::Changes>> answer;
+    server_->DeliverContainer(
+        rpc::NriEvent::kCreateContainer, {.name = "p", .annotations = std::move(annotations)},
+        {.id = "c1", .name = "c", .env = {"X=0"}}, {},
+        [&](Result<PodHooks::Changes> result) { answer = std::move(result); });
+    EXPECT_TRUE(Wait([&] { return answer.has_value(); }));
+    return *answer;
+  }
+
   UvLoop loop_;
+  FakeObjects objects_;
   std::string directory_;
   std::unique_ptr<NriServer> server_;
   std::vector<std::unique_ptr<TestPlugin>> plugins_;
@@ -132,60 +186,172 @@ TEST_F(NriServerTest, ADisconnectedPluginIsDropped) {
 }
 
 TEST_F(NriServerTest, PluginsAdjustAContainerOneAfterTheOther) {
-  const auto add = [&](const std::string& name, const std::string& index,
-                       rpc::NriContainerAdjustment changes) {
-    rpc::NriPluginSession::Callbacks callbacks;
-    callbacks.on_create_container = [this, name, changes](const rpc::NriPodSandbox& pod,
-                                                          const rpc::NriContainer& container,
-                                                          rpc::NriAdjusted done) {
-      log_.push_back(
-          StrCat(name, " sees ", pod.name, "/", container.name, " ", Join(container.env, ",")));
-      done(changes);
-    };
-    plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", name,
-                                                    index, std::move(callbacks)));
-    const std::size_t expected = server_->plugins() + 1;
-    ASSERT_TRUE(Wait([&] { return server_->plugins() == expected; }));
+  const auto answers = [](rpc::NriContainerAdjustment changes) {
+    return [changes](const rpc::NriContainer&) { return rpc::NriAnswer{changes, {}, {}}; };
   };
   EXPECT_FALSE(server_->Wants(rpc::NriEvent::kCreateContainer));
-  add("second", "20", {.env = {{"B", "2"}}});
-  add("first", "10", {.env = {{"A", "1"}}});
+  AddCreator("second", "20", answers({.env = {{"B", "2"}}}));
+  AddCreator("first", "10", answers({.env = {{"A", "1"}}}));
   EXPECT_TRUE(server_->Wants(rpc::NriEvent::kCreateContainer));
-  const auto create = [&] {
-    std::optional<Result<rpc::NriContainerAdjustment>> answer;
-    server_->DeliverContainer(
-        rpc::NriEvent::kCreateContainer, {.name = "p"}, {.name = "c", .env = {"X=0"}},
-        [&](Result<rpc::NriContainerAdjustment> result) { answer = std::move(result); });
-    EXPECT_TRUE(Wait([&] { return answer.has_value(); }));
-    return *answer;
-  };
-  const auto changes = create();
+  const auto changes = Create();
   ASSERT_TRUE(changes.ok()) << changes.error().message;
-  EXPECT_THAT(changes->env, ElementsAre(std::pair<std::string, std::string>("A", "1"),
-                                        std::pair<std::string, std::string>("B", "2")));
+  EXPECT_THAT(changes->adjustment.env, ElementsAre(std::pair<std::string, std::string>("A", "1"),
+                                                   std::pair<std::string, std::string>("B", "2")));
   EXPECT_THAT(log_, ElementsAre("first sees p/c X=0", "second sees p/c X=0,A=1"));
-  add("third", "30", {.env = {{"A", "9"}}});
-  EXPECT_THAT(create().error().message,
+  AddCreator("third", "30", answers({.env = {{"A", "9"}}}));
+  EXPECT_THAT(Create().error().message,
               HasSubstr("10-first and 30-third both change environment variable A"));
+}
+
+TEST_F(NriServerTest, UpdatesOfOtherContainersAreInForceBeforeTheAnswer) {
+  bool fails = false;
+  AddCreator("cpu", "10", [&](const rpc::NriContainer&) {
+    return rpc::NriAnswer{
+        {.resources = {.cpus = "1"}},
+        {{"c2", {.cpus = "0"}, false}, {fails ? "broken" : "c3", {.cpus = "0"}, false}},
+        {{"c4", "in the way"}}};
+  });
+  const auto changes = Create();
+  ASSERT_TRUE(changes.ok()) << changes.error().message;
+  EXPECT_EQ(changes->adjustment.resources.cpus, "1");
+  EXPECT_THAT(objects_.log, ElementsAre("evict c4", "update c2 0", "update c3 0"));
+  fails = true;
+  EXPECT_THAT(Create().error().message,
+              HasSubstr("update container broken for an NRI plugin: no such file"));
+}
+
+TEST_F(NriServerTest, ARequestThatCannotBeHonouredFailsOnlyItsContainer) {
+  AddCreator("odd", "10", [](const rpc::NriContainer& container) -> Result<rpc::NriAnswer> {
+    if (container.id == "c1") return Internal("not this one");
+    return rpc::NriAnswer();
+  });
+  EXPECT_THAT(Create().error().message, HasSubstr("not this one"));
+  EXPECT_TRUE(Run("a").ok()) << "other events go on";
+  EXPECT_EQ(server_->plugins(), 1u);
+}
+
+TEST_F(NriServerTest, ANewPluginsUpdatesAreAppliedAndEventsWaitForItsSynchronization) {
+  rpc::NriPluginSession::Callbacks callbacks;
+  callbacks.on_containers = [this](const std::vector<rpc::NriContainer>& containers) {
+    log_.push_back(StrCat("synchronizes ", containers.size()));
+    return std::vector<rpc::NriContainerUpdate>{{"c0", {.cpus = "0-1"}, false}};
+  };
+  callbacks.on_run_pod_sandbox = [this](const rpc::NriPodSandbox& pod, rpc::NriDone done) {
+    log_.push_back(StrCat("runs ", pod.name));
+    done(Ok());
+  };
+  plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", "late", "10",
+                                                  std::move(callbacks)));
+  ASSERT_TRUE(Wait([&] { return server_->Wants(rpc::NriEvent::kRunPodSandbox); }));
+  EXPECT_TRUE(Run("a").ok());
+  EXPECT_THAT(log_, ElementsAre("synchronizes 1", "runs a"));
+  EXPECT_THAT(objects_.log, ElementsAre("update c0 0-1"));
+}
+
+TEST_F(NriServerTest, EventsAreDeliveredOneAfterTheOther) {
+  std::vector<rpc::NriDone> held;
+  rpc::NriPluginSession::Callbacks callbacks;
+  callbacks.on_run_pod_sandbox = [&](const rpc::NriPodSandbox& pod, rpc::NriDone done) {
+    log_.push_back(pod.name);
+    held.push_back(std::move(done));
+  };
+  Add("slow", "10", std::move(callbacks));
+  int answered = 0;
+  for (const char* name : {"a", "b"}) {
+    server_->Deliver(rpc::NriEvent::kRunPodSandbox, {.id = name, .name = name}, {},
+                     [&](Result<void> result) { answered += result.ok(); });
+  }
+  ASSERT_TRUE(Wait([&] { return held.size() == 1; }));
+  EXPECT_THAT(log_, ElementsAre("a"));
+  held[0](Ok());
+  ASSERT_TRUE(Wait([&] { return held.size() == 2; }));
+  held[1](Ok());
+  EXPECT_TRUE(Wait([&] { return answered == 2; }));
+}
+
+TEST_F(NriServerTest, APluginUpdatesContainersOnItsOwn) {
+  TestPlugin& plugin = AddCreator("cpu", "10", [](const auto&) { return rpc::NriAnswer(); });
+  std::optional<Result<std::vector<rpc::NriContainerUpdate>>> failed;
+  plugin.session().UpdateContainers(
+      {{"c1", {.cpus = "0"}, false}, {"broken", {.cpus = "1"}, false}}, {{"c9", "enough"}},
+      [&](auto result) { failed = std::move(result); });
+  ASSERT_TRUE(Wait([&] { return failed.has_value(); }));
+  ASSERT_TRUE(failed->ok());
+  ASSERT_EQ((*failed)->size(), 1u);
+  EXPECT_EQ((**failed)[0].container_id, "broken");
+  EXPECT_THAT(objects_.log, ElementsAre("evict c9", "update broken 1", "update c1 0"));
+}
+
+TEST_F(NriServerTest, AValidatorSeesWhoOwnsWhatAndMayReject) {
+  AddCreator("cpu", "10", [](const auto&) {
+    return rpc::NriAnswer{{.resources = {.cpus = "1"}}, {{"c2", {.cpus = "0"}, false}}, {}};
+  });
+  std::optional<rpc::NriValidation> seen;
+  Result<void> verdict = Ok();
+  rpc::NriPluginSession::Callbacks callbacks;
+  callbacks.on_validate = [&](const rpc::NriValidation& validation, rpc::NriDone done) {
+    seen = validation;
+    done(verdict);
+  };
+  Add("judge", "90", std::move(callbacks));
+  ASSERT_TRUE(Create().ok());
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->adjustment.resources.cpus, "1");
+  EXPECT_EQ(seen->container.resources.cpus, "") << "as it was before";
+  EXPECT_EQ(seen->owners.at("c1").simple.at(rpc::NriField::kCpusetCpus), "10-cpu");
+  EXPECT_EQ(seen->owners.at("c2").simple.at(rpc::NriField::kCpusetCpus), "10-cpu");
+  EXPECT_THAT(seen->plugins, ElementsAre(rpc::NriPluginInstance{"cpu", "10"},
+                                         rpc::NriPluginInstance{"judge", "90"}));
+  objects_.log.clear();
+  verdict = FailedPrecondition("no pinning here");
+  EXPECT_THAT(Create().error().message, HasSubstr("90-judge rejects the changes of container c"));
+  EXPECT_TRUE(objects_.log.empty()) << "nothing was updated";
+}
+
+TEST_F(NriServerTest, WithoutARequiredPluginNoContainerIsCreated) {
+  EXPECT_TRUE(Create().ok());
+  EXPECT_THAT(Create({{"required-plugins.noderesource.dev", "[ cpu ]"}}).error().message,
+              HasSubstr("container c requires NRI plugins that are not connected: cpu"));
+  server_ = std::make_unique<NriServer>(NriServer::Options{
+      .loop = loop_, .socket_path = directory_ + "/run/2.sock", .required_plugins = {"cpu"}});
+  EXPECT_TRUE(server_->Wants(rpc::NriEvent::kCreateContainer));
+  EXPECT_THAT(Create().error().message, HasSubstr("not connected: cpu"));
+  EXPECT_TRUE(Create({{"tolerate-missing-plugins.noderesource.dev/container.c", "true"}}).ok());
+  EXPECT_TRUE(Run("a").ok()) << "sandboxes are not affected";
 }
 
 class RecordingHooks final : public PodHooks {
  public:
-  bool Wants(rpc::NriEvent event) const override { return containers || rpc::IsPodEvent(event); }
+  void Connect(HookedObjects* given) override { objects = given; }
+  bool Wants(rpc::NriEvent event) const override {
+    return containers || event <= rpc::NriEvent::kRemovePodSandbox;
+  }
   void DeliverContainer(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriContainer container,
-                        rpc::NriAdjusted done) override {
+                        rpc::NriResources resources, Changed done) override {
     log.push_back(StrCat(rpc::NriEventName(event), " ", pod.name, "/", container.name));
     seen.push_back(std::move(container));
+    if (event == rpc::NriEvent::kUpdateContainer) asked = std::move(resources);
     if (refuse == event) return done(Internal("refused"));
-    done(event == rpc::NriEvent::kCreateContainer ? changes : rpc::NriContainerAdjustment());
+    Changes answer;
+    if (event == rpc::NriEvent::kCreateContainer) answer.adjustment = changes;
+    if (event == rpc::NriEvent::kUpdateContainer) answer.resources = updates;
+    done(std::move(answer));
   }
+  HookedObjects* objects = nullptr;
+  rpc::NriResources asked;
+  rpc::NriResources updates;
   bool containers = false;
   std::optional<rpc::NriEvent> refuse;
   rpc::NriContainerAdjustment changes;
   std::vector<rpc::NriContainer> seen;
 
-  void Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriDone done) override {
+  void Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriResources,
+               rpc::NriDone done) override {
     log.push_back(StrCat(rpc::NriEventName(event), " ", pod.name));
+    if (event == rpc::NriEvent::kUpdatePodSandbox ||
+        event == rpc::NriEvent::kPostUpdatePodSandbox) {
+      return done(Ok());
+    }
     held.push_back(std::move(done));
   }
   void Answer(Result<void> result) {
@@ -322,6 +488,76 @@ TEST_F(HookedRuntimeTest, AHookCanRefuseTheCreationAndTheStartOfAContainer) {
       Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).error().message,
       "refused");
   EXPECT_EQ(runtime_->GetContainerStatus(*id)->state, ContainerState::kCreated);
+}
+
+TEST_F(HookedRuntimeTest, AnUnsupportedChangeFailsTheContainerAndSaysWhy) {
+  hooks_.containers = true;
+  hooks_.changes.resources.rdt_class = "gold";
+  EXPECT_THAT(CreateContainer().error().message,
+              HasSubstr("changes of NRI plugins to container c: this node does not support RDT"));
+  EXPECT_TRUE(runtime_->ListContainers().empty());
+  hooks_.changes = {};
+  EXPECT_TRUE(CreateContainer().ok()) << "others are not affected";
+}
+
+TEST_F(HookedRuntimeTest, HooksChangeTheCgroupsOfContainers) {
+  hooks_.containers = true;
+  hooks_.changes.resources.cpus = "1";
+  const auto id = CreateContainer();
+  ASSERT_TRUE(id.ok());
+  EXPECT_EQ(created_.cgroup_changes.cpuset_cpus, "1");
+  EXPECT_TRUE(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).ok());
+  const auto update = [&](std::vector<rpc::NriContainerUpdate> updates) {
+    std::optional<std::vector<HookedObjects::FailedUpdate>> failed;
+    hooks_.objects->Update(std::move(updates), [&](auto result) { failed = std::move(result); });
+    loop_.RunUntilIdle();
+    return *failed;
+  };
+  EXPECT_TRUE(update({{*id, {.cpus = "0"}, false}, {"gone", {.cpus = "0"}, false}}).empty())
+      << "a container that is gone is no failure";
+  EXPECT_EQ(machine_.containers.at(*id).config.cgroup_changes.cpuset_cpus, "0");
+  EXPECT_EQ(hooks_.objects->DescribeContainers()[0].resources.cpus, "0");
+  const auto failed = update({{*id, {.rdt_class = "gold"}, false}});
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_THAT(failed[0].error.message, HasSubstr("RDT"));
+  machine_.FailNext("ChangeCgroup", Internal("read-only file system"));
+  EXPECT_EQ(update({{*id, {.cpus = "1"}, false}}).size(), 1u);
+}
+
+TEST_F(HookedRuntimeTest, HooksChangeAResizeBeforeItHappens) {
+  hooks_.containers = true;
+  const auto id = CreateContainer();
+  ASSERT_TRUE(id.ok());
+  EXPECT_TRUE(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).ok());
+  hooks_.log.clear();
+  hooks_.updates.cpu_shares = 9;
+  ResourceUpdate update;
+  update.container.cpu_shares = 2;
+  update.container.memory_limit_bytes = 7;
+  EXPECT_TRUE(
+      Await([&](auto done) { runtime_->UpdateContainer(*id, update, std::move(done)); }).ok());
+  EXPECT_EQ(hooks_.asked.cpu_shares, 2);
+  EXPECT_EQ(machine_.containers.at(*id).config.resources.memory_limit_bytes, 7);
+  EXPECT_EQ(machine_.containers.at(*id).config.cgroup_changes.cpu_shares, 9);
+  EXPECT_THAT(hooks_.log, ElementsAre("UpdatePodSandbox a", "UpdateContainer a/c",
+                                      "PostUpdateContainer a/c", "PostUpdatePodSandbox a"));
+  hooks_.refuse = rpc::NriEvent::kUpdateContainer;
+  EXPECT_EQ(Await([&](auto done) { runtime_->UpdateContainer(*id, update, std::move(done)); })
+                .error()
+                .message,
+            "refused");
+}
+
+TEST_F(HookedRuntimeTest, AnEvictedContainerIsStopped) {
+  hooks_.containers = true;
+  const auto id = CreateContainer();
+  ASSERT_TRUE(id.ok());
+  EXPECT_TRUE(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).ok());
+  hooks_.objects->Evict({*id, "in the way"});
+  loop_.RunUntilIdle();
+  loop_.Advance(std::chrono::seconds(31));
+  EXPECT_THAT(ended_, ElementsAre("c"));
+  EXPECT_TRUE(hooks_.objects->DescribeContainers().empty()) << "what has ended is not described";
 }
 
 TEST_F(HookedRuntimeTest, EventsWithoutSubscribersAreNotSent) {

@@ -5,7 +5,7 @@
 
 #include "api/json/reader.h"
 #include "base/text/text.h"
-#include "node/nri/hooked_runtime.h"
+#include "node/nri/describe.h"
 #include "node/pods/container_config.h"
 #include "node/pods/pod_dns.h"
 #include "node/testing/node_harness.h"

@@ -34,6 +34,9 @@ struct PodSandbox {
   std::map<std::string, std::string> annotations;
   std::string network_namespace;  // a path; empty: the host's
   std::vector<std::string> ips;   // in a network namespace of its own, as the network returned them
+  std::string cgroup_parent;      // of its containers; empty: not known
+  std::map<std::string, std::string> namespaces;  // "ipc" -> path, without the network's
+  CgroupResources resources;                      // for the whole pod
 };
 
 enum class ContainerState { kCreated, kRunning, kExited, kUnknown };
@@ -182,6 +185,13 @@ class Runtime {
   // Updates the limits of a running container and of its pod without a restart.
   virtual void UpdateContainer(const std::string& id, ResourceUpdate update,
                                RuntimeCallback<void> done) = 0;
+  // Changes settings of a container's cgroup. Before the start, they apply from the start on.
+  virtual void ChangeCgroup(const std::string& id, CgroupChanges changes,
+                            RuntimeCallback<void> done) = 0;
+  // The container's OCI configuration (config.json); kUnimplemented if the runtime has none.
+  virtual Result<std::string> ContainerSpec(const std::string&) const {
+    return Error{ErrorCode::kUnimplemented, "this runtime has no bundles"};
+  }
   virtual std::vector<ContainerStatus> ListContainers() const = 0;  // in the order of creation
   virtual Result<ContainerStatus> GetContainerStatus(const std::string& id) const = 0;
 

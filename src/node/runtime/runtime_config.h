@@ -31,6 +31,33 @@ struct CgroupResources {
   std::optional<int> oom_score_adjust;  // lowering it below our own needs CAP_SYS_RESOURCE
 };
 
+// Cgroup settings that somebody asks for on top of CgroupResources; what is not set or empty stays
+// as it is. Values are the kernel's for cgroup v1; a v2 runtime converts them.
+struct CgroupChanges {
+  using Number = std::optional<std::int64_t>;
+
+  Number memory_limit_bytes;  // -1 is unlimited
+  Number memory_reservation_bytes;
+  Number memory_swap_bytes;  // memory and swap together
+  Number memory_swappiness;
+  std::optional<bool> disable_oom_killer;  // cgroup v1 only
+  Number cpu_shares;
+  Number cpu_quota_us;  // -1 is unlimited
+  Number cpu_period_us;
+  Number realtime_runtime_us;  // cgroup v1 only
+  Number realtime_period_us;
+  std::string cpuset_cpus;
+  std::string cpuset_mems;
+  Number pids_limit;                                           // -1 is unlimited
+  std::map<std::string, std::uint64_t> hugepage_limits_bytes;  // "2MB" -> bytes
+  std::map<std::string, std::string> unified;                  // cgroup v2 only: file -> value
+
+  bool empty() const { return *this == CgroupChanges(); }
+  bool operator==(const CgroupChanges&) const = default;
+};
+// Adds `later` to `changes`; where both set a value, `later` wins.
+void Merge(const CgroupChanges& later, CgroupChanges& changes);
+
 // Connections to a port of the host that lead to a port of the pod.
 struct PortMapping {
   int host_port = 0;
@@ -130,7 +157,8 @@ struct SecurityContext {
   std::vector<std::string> masked_paths;  // empty: the usual ones, unless privileged
   std::vector<std::string> readonly_paths;
   SeccompKind seccomp = SeccompKind::kUnconfined;
-  std::string seccomp_path;  // of kLocalhost: a file of the node
+  std::string seccomp_path;     // of kLocalhost: a file of the node
+  std::string seccomp_profile;  // of kLocalhost, without a path: the profile itself
 };
 
 struct EnvironmentVariable {
@@ -154,8 +182,14 @@ struct ContainerConfig {
   std::vector<CgroupDeviceRule> device_rules;
   std::vector<Hook> hooks;
   CgroupResources resources;
+  CgroupChanges cgroup_changes;  // override the resources
   SecurityContext security;
   std::vector<Rlimit> rlimits;
+  std::map<std::string, std::string> sysctls;  // besides the sandbox's
+  // Namespaces that differ from the sandbox's, by type ("network"): a path to join, "new", or empty
+  // for the host's.
+  std::map<std::string, std::string> namespaces;
+  std::string cgroup_path;       // empty: below the sandbox's; its last part must be the id
   int process_namespace_of = 0;  // join the pid namespace of this process; 0: a new one
   bool tty = false;
   bool standard_input = false;

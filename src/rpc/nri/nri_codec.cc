@@ -6,6 +6,7 @@
 
 #include "base/text/text.h"
 #include "rpc/internal/codec.h"
+#include "rpc/nri/nri_objects.h"
 
 namespace drakkar::rpc {
 
@@ -49,104 +50,34 @@ namespace {
 
 namespace wire = nri_wire;
 
-void FillTexts(const std::map<std::string, std::string>& texts,
-               google::protobuf::Map<std::string, std::string>& message) {
-  for (const auto& [name, value] : texts) {
-    message[internal::ValidUtf8(name)] = internal::ValidUtf8(value);
-  }
+template <typename Repeated>
+void FillUpdates(const std::vector<NriContainerUpdate>& updates, Repeated* message) {
+  for (const NriContainerUpdate& update : updates) Fill(update, *message->Add());
 }
 
-void FillPod(const NriPodSandbox& pod, wire::PodSandbox& message) {
-  message.set_id(pod.id);
-  message.set_name(pod.name);
-  message.set_uid(pod.uid);
-  message.set_namespace_(pod.namespace_name);
-  FillTexts(pod.labels, *message.mutable_labels());
-  FillTexts(pod.annotations, *message.mutable_annotations());
-  message.set_runtime_handler(pod.runtime_handler);
-  message.set_pid(pod.pid);
-  internal::AddStrings(pod.ips, message.mutable_ips());
-  for (const auto& [type, path] : pod.linux_namespaces) {
-    wire::LinuxNamespace* each = message.mutable_linux()->add_namespaces();
-    each->set_type(type);
-    each->set_path(path);
+template <typename Repeated>
+std::vector<NriContainerUpdate> ReadUpdates(const Repeated& message) {
+  std::vector<NriContainerUpdate> updates;
+  for (const wire::ContainerUpdate& each : message) updates.push_back(Read(each));
+  return updates;
+}
+
+template <typename Repeated>
+void FillEvictions(const std::vector<NriEviction>& evictions, Repeated* message) {
+  for (const NriEviction& eviction : evictions) {
+    wire::ContainerEviction& each = *message->Add();
+    each.set_container_id(internal::ValidUtf8(eviction.container_id));
+    each.set_reason(internal::ValidUtf8(eviction.reason));
   }
 }
 
 template <typename Repeated>
-void FillMounts(const std::vector<NriMount>& mounts, Repeated& message) {
-  for (const NriMount& mount : mounts) {
-    wire::Mount& each = *message.Add();
-    each.set_destination(internal::ValidUtf8(mount.destination));
-    each.set_type(internal::ValidUtf8(mount.type));
-    each.set_source(internal::ValidUtf8(mount.source));
-    internal::AddStrings(mount.options, each.mutable_options());
+std::vector<NriEviction> ReadEvictions(const Repeated& message) {
+  std::vector<NriEviction> evictions;
+  for (const wire::ContainerEviction& each : message) {
+    evictions.push_back({each.container_id(), each.reason()});
   }
-}
-
-template <typename Repeated>
-std::vector<NriMount> ReadMounts(const Repeated& message) {
-  std::vector<NriMount> mounts;
-  for (const wire::Mount& each : message) {
-    mounts.push_back(
-        {each.destination(), each.type(), each.source(), internal::Strings(each.options())});
-  }
-  return mounts;
-}
-
-void FillContainer(const NriContainer& container, wire::Container& message) {
-  message.set_id(container.id);
-  message.set_pod_sandbox_id(container.pod_sandbox_id);
-  message.set_name(container.name);
-  message.set_state(static_cast<std::int32_t>(container.state));
-  FillTexts(container.labels, *message.mutable_labels());
-  FillTexts(container.annotations, *message.mutable_annotations());
-  internal::AddStrings(container.args, message.mutable_args());
-  internal::AddStrings(container.env, message.mutable_env());
-  FillMounts(container.mounts, *message.mutable_mounts());
-  message.set_pid(container.pid);
-  message.set_created_at(container.created_at);
-  message.set_started_at(container.started_at);
-  message.set_finished_at(container.finished_at);
-  message.set_exit_code(container.exit_code);
-}
-
-NriContainer ReadContainer(const wire::Container& message) {
-  NriContainer container;
-  container.id = message.id();
-  container.pod_sandbox_id = message.pod_sandbox_id();
-  container.name = message.name();
-  if (message.state() >= 0 && message.state() <= static_cast<int>(NriContainerState::kStopped)) {
-    container.state = static_cast<NriContainerState>(message.state());
-  }
-  container.labels.insert(message.labels().begin(), message.labels().end());
-  container.annotations.insert(message.annotations().begin(), message.annotations().end());
-  container.args = internal::Strings(message.args());
-  container.env = internal::Strings(message.env());
-  container.mounts = ReadMounts(message.mounts());
-  container.pid = message.pid();
-  container.created_at = message.created_at();
-  container.started_at = message.started_at();
-  container.finished_at = message.finished_at();
-  container.exit_code = message.exit_code();
-  return container;
-}
-
-NriPodSandbox ReadPod(const wire::PodSandbox& message) {
-  NriPodSandbox pod;
-  pod.id = message.id();
-  pod.name = message.name();
-  pod.uid = message.uid();
-  pod.namespace_name = message.namespace_();
-  pod.labels.insert(message.labels().begin(), message.labels().end());
-  pod.annotations.insert(message.annotations().begin(), message.annotations().end());
-  pod.runtime_handler = message.runtime_handler();
-  pod.pid = message.pid();
-  pod.ips = internal::Strings(message.ips());
-  for (const wire::LinuxNamespace& each : message.linux().namespaces()) {
-    pod.linux_namespaces[each.type()] = each.path();
-  }
-  return pod;
+  return evictions;
 }
 
 }  // namespace
@@ -196,9 +127,9 @@ Result<std::int32_t> DecodeEvents(const std::string& bytes) {
 
 std::string EncodeSynchronization(const Synchronization& synchronization) {
   wire::SynchronizeRequest message;
-  for (const NriPodSandbox& pod : synchronization.pods) FillPod(pod, *message.add_pods());
+  for (const NriPodSandbox& pod : synchronization.pods) Fill(pod, *message.add_pods());
   for (const NriContainer& container : synchronization.containers) {
-    FillContainer(container, *message.add_containers());
+    Fill(container, *message.add_containers());
   }
   message.set_more(synchronization.more);
   return message.SerializeAsString();
@@ -208,86 +139,194 @@ Result<Synchronization> DecodeSynchronization(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message,
                    internal::Parse<wire::SynchronizeRequest>(bytes, "SynchronizeRequest"));
   Synchronization synchronization;
-  for (const wire::PodSandbox& pod : message.pods()) synchronization.pods.push_back(ReadPod(pod));
+  for (const wire::PodSandbox& pod : message.pods()) synchronization.pods.push_back(Read(pod));
   for (const wire::Container& each : message.containers()) {
-    synchronization.containers.push_back(ReadContainer(each));
+    synchronization.containers.push_back(Read(each));
   }
   synchronization.more = message.more();
   return synchronization;
 }
 
-std::string EncodeSynchronized(bool more) {
+std::string EncodeSynchronized(const Synchronized& synchronized) {
   wire::SynchronizeResponse message;
-  message.set_more(more);
+  FillUpdates(synchronized.updates, message.mutable_update());
+  message.set_more(synchronized.more);
   return message.SerializeAsString();
 }
 
-std::string EncodePod(const NriPodSandbox& pod) {
+Result<Synchronized> DecodeSynchronized(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto message,
+                   internal::Parse<wire::SynchronizeResponse>(bytes, "SynchronizeResponse"));
+  return Synchronized{ReadUpdates(message.update()), message.more()};
+}
+
+std::string EncodePodEvent(const PodEvent& event) {
   wire::PodRequest message;
-  FillPod(pod, *message.mutable_pod());
+  Fill(event.pod, *message.mutable_pod());
+  if (!event.resources.empty()) Fill(event.resources, *message.mutable_linux_resources());
+  if (!event.overhead.empty()) Fill(event.overhead, *message.mutable_overhead_linux_resources());
   return message.SerializeAsString();
 }
 
-Result<NriPodSandbox> DecodePod(const std::string& bytes) {
+Result<PodEvent> DecodePodEvent(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::PodRequest>(bytes, "PodSandbox"));
-  return ReadPod(message.pod());
+  return PodEvent{Read(message.pod()), Read(message.linux_resources()),
+                  Read(message.overhead_linux_resources())};
 }
 
 std::string EncodeContainerEvent(const ContainerEvent& event) {
   wire::ContainerRequest message;
-  FillPod(event.pod, *message.mutable_pod());
-  FillContainer(event.container, *message.mutable_container());
+  Fill(event.pod, *message.mutable_pod());
+  Fill(event.container, *message.mutable_container());
+  if (!event.resources.empty()) Fill(event.resources, *message.mutable_linux_resources());
   return message.SerializeAsString();
 }
 
 Result<ContainerEvent> DecodeContainerEvent(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message,
                    internal::Parse<wire::ContainerRequest>(bytes, "ContainerRequest"));
-  return ContainerEvent{ReadPod(message.pod()), ReadContainer(message.container())};
+  return ContainerEvent{Read(message.pod()), Read(message.container()),
+                        Read(message.linux_resources())};
 }
 
-std::string EncodeAdjustment(const NriContainerAdjustment& adjustment) {
-  wire::CreateContainerResponse message;
-  if (adjustment.empty()) return message.SerializeAsString();
-  wire::ContainerAdjustment& adjust = *message.mutable_adjust();
-  FillTexts(adjustment.annotations, *adjust.mutable_annotations());
-  FillMounts(adjustment.mounts, *adjust.mutable_mounts());
-  for (const auto& [name, value] : adjustment.env) {
-    wire::KeyValue& each = *adjust.add_env();
-    each.set_key(internal::ValidUtf8(name));
-    each.set_value(internal::ValidUtf8(value));
+std::string EncodeAnswer(NriEvent event, const NriAnswer& answer) {
+  if (event == NriEvent::kCreateContainer) {
+    wire::CreateContainerResponse message;
+    if (!answer.adjustment.empty()) Fill(answer.adjustment, *message.mutable_adjust());
+    FillUpdates(answer.updates, message.mutable_update());
+    FillEvictions(answer.evictions, message.mutable_evict());
+    return message.SerializeAsString();
+  }
+  if (event == NriEvent::kUpdateContainer) {
+    wire::UpdateContainerResponse message;
+    FillUpdates(answer.updates, message.mutable_update());
+    FillEvictions(answer.evictions, message.mutable_evict());
+    return message.SerializeAsString();
+  }
+  if (event == NriEvent::kStopContainer) {
+    wire::StopContainerResponse message;
+    FillUpdates(answer.updates, message.mutable_update());
+    return message.SerializeAsString();
+  }
+  return {};
+}
+
+Result<NriAnswer> DecodeAnswer(NriEvent event, const std::string& bytes) {
+  NriAnswer answer;
+  if (event == NriEvent::kCreateContainer) {
+    ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::CreateContainerResponse>(
+                                             bytes, "CreateContainerResponse"));
+    answer.adjustment = Read(message.adjust());
+    answer.updates = ReadUpdates(message.update());
+    answer.evictions = ReadEvictions(message.evict());
+  } else if (event == NriEvent::kUpdateContainer) {
+    ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::UpdateContainerResponse>(
+                                             bytes, "UpdateContainerResponse"));
+    answer.updates = ReadUpdates(message.update());
+    answer.evictions = ReadEvictions(message.evict());
+  } else if (event == NriEvent::kStopContainer) {
+    ASSIGN_OR_RETURN(const auto message,
+                     internal::Parse<wire::StopContainerResponse>(bytes, "StopContainerResponse"));
+    answer.updates = ReadUpdates(message.update());
+  }
+  return answer;
+}
+
+std::string EncodeUpdateRequest(const UpdateRequest& request) {
+  wire::UpdateContainersRequest message;
+  FillUpdates(request.updates, message.mutable_update());
+  FillEvictions(request.evictions, message.mutable_evict());
+  return message.SerializeAsString();
+}
+
+Result<UpdateRequest> DecodeUpdateRequest(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::UpdateContainersRequest>(
+                                           bytes, "UpdateContainersRequest"));
+  return UpdateRequest{ReadUpdates(message.update()), ReadEvictions(message.evict())};
+}
+
+std::string EncodeFailedUpdates(const std::vector<NriContainerUpdate>& failed) {
+  wire::UpdateContainersResponse message;
+  FillUpdates(failed, message.mutable_failed());
+  return message.SerializeAsString();
+}
+
+Result<std::vector<NriContainerUpdate>> DecodeFailedUpdates(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::UpdateContainersResponse>(
+                                           bytes, "UpdateContainersResponse"));
+  return ReadUpdates(message.failed());
+}
+
+std::string EncodeValidation(const NriValidation& validation) {
+  wire::ValidateContainerAdjustmentRequest message;
+  Fill(validation.pod, *message.mutable_pod());
+  Fill(validation.container, *message.mutable_container());
+  Fill(validation.adjustment, *message.mutable_adjust());
+  FillUpdates(validation.updates, message.mutable_update());
+  for (const auto& [id, owners] : validation.owners) {
+    wire::FieldOwners& fields = (*message.mutable_owners()->mutable_owners())[id];
+    for (const auto& [field, plugin] : owners.simple) {
+      (*fields.mutable_simple())[static_cast<std::int32_t>(field)] = plugin;
+    }
+    for (const auto& [field, entries] : owners.compound) {
+      auto& each = (*fields.mutable_compound())[static_cast<std::int32_t>(field)];
+      for (const auto& [key, plugin] : entries) {
+        (*each.mutable_owners())[internal::ValidUtf8(key)] = plugin;
+      }
+    }
+  }
+  for (const NriPluginInstance& plugin : validation.plugins) {
+    wire::PluginInstance& each = *message.add_plugins();
+    each.set_name(plugin.name);
+    each.set_index(plugin.index);
   }
   return message.SerializeAsString();
 }
 
-Result<NriContainerAdjustment> DecodeAdjustment(const std::string& bytes) {
-  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::CreateContainerResponse>(
-                                           bytes, "CreateContainerResponse"));
-  const wire::ContainerAdjustment& adjust = message.adjust();
-  NriContainerAdjustment adjustment;
-  adjustment.annotations.insert(adjust.annotations().begin(), adjust.annotations().end());
-  adjustment.mounts = ReadMounts(adjust.mounts());
-  for (const wire::KeyValue& each : adjust.env())
-    adjustment.env.emplace_back(each.key(), each.value());
-  const auto note = [&](const char* name, bool present) {
-    if (present) adjustment.unsupported.emplace_back(name);
-  };
-  note("hooks", !adjust.hooks().empty());
-  note("linux", !adjust.linux().empty());
-  note("rlimits", adjust.rlimits_size() > 0);
-  note("CDI devices", adjust.cdi_devices_size() > 0);
-  note("args", adjust.args_size() > 0);
-  note("updates of other containers", message.update_size() > 0);
-  note("evictions", message.evict_size() > 0);
-  return adjustment;
+Result<NriValidation> DecodeValidation(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::ValidateContainerAdjustmentRequest>(
+                                           bytes, "ValidateContainerAdjustmentRequest"));
+  NriValidation validation{Read(message.pod()),
+                           Read(message.container()),
+                           Read(message.adjust()),
+                           ReadUpdates(message.update()),
+                           {},
+                           {}};
+  for (const auto& [id, fields] : message.owners().owners()) {
+    NriFieldOwners& owners = validation.owners[id];
+    for (const auto& [field, plugin] : fields.simple()) {
+      owners.simple[static_cast<NriField>(field)] = plugin;
+    }
+    for (const auto& [field, entries] : fields.compound()) {
+      owners.compound[static_cast<NriField>(field)].insert(entries.owners().begin(),
+                                                           entries.owners().end());
+    }
+  }
+  for (const wire::PluginInstance& each : message.plugins()) {
+    validation.plugins.push_back({each.name(), each.index()});
+  }
+  return validation;
+}
+
+std::string EncodeVerdict(const Verdict& verdict) {
+  wire::ValidateContainerAdjustmentResponse message;
+  message.set_reject(verdict.reject);
+  message.set_reason(internal::ValidUtf8(verdict.reason));
+  return message.SerializeAsString();
+}
+
+Result<Verdict> DecodeVerdict(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::ValidateContainerAdjustmentResponse>(
+                                           bytes, "ValidateContainerAdjustmentResponse"));
+  return Verdict{message.reject(), message.reason()};
 }
 
 std::string EncodeStateChange(const StateChange& change) {
   wire::StateChangeEvent message;
   message.set_event(change.event);
-  FillPod(change.pod, *message.mutable_pod());
-  if (change.event > static_cast<int>(NriEvent::kRemovePodSandbox)) {
-    FillContainer(change.container, *message.mutable_container());
+  Fill(change.pod, *message.mutable_pod());
+  if (!IsPodEvent(static_cast<NriEvent>(change.event))) {
+    Fill(change.container, *message.mutable_container());
   }
   return message.SerializeAsString();
 }
@@ -295,7 +334,7 @@ std::string EncodeStateChange(const StateChange& change) {
 Result<StateChange> DecodeStateChange(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message,
                    internal::Parse<wire::StateChangeEvent>(bytes, "StateChangeEvent"));
-  return StateChange{message.event(), ReadPod(message.pod()), ReadContainer(message.container())};
+  return StateChange{message.event(), Read(message.pod()), Read(message.container())};
 }
 
 }  // namespace drakkar::rpc::nri

@@ -38,19 +38,53 @@ struct Synchronization {
 };
 std::string EncodeSynchronization(const Synchronization& synchronization);
 Result<Synchronization> DecodeSynchronization(const std::string& bytes);
-std::string EncodeSynchronized(bool more);
 
-std::string EncodePod(const NriPodSandbox& pod);
-Result<NriPodSandbox> DecodePod(const std::string& bytes);
+struct Synchronized {
+  std::vector<NriContainerUpdate> updates;
+  bool more = false;
+};
+std::string EncodeSynchronized(const Synchronized& synchronized);
+Result<Synchronized> DecodeSynchronized(const std::string& bytes);
+
+struct PodEvent {
+  NriPodSandbox pod;
+  NriResources resources;  // of kUpdatePodSandbox
+  NriResources overhead;
+};
+std::string EncodePodEvent(const PodEvent& event);
+Result<PodEvent> DecodePodEvent(const std::string& bytes);
 
 struct ContainerEvent {
   NriPodSandbox pod;
   NriContainer container;
+  NriResources resources;  // of kUpdateContainer: the new ones
 };
 std::string EncodeContainerEvent(const ContainerEvent& event);
 Result<ContainerEvent> DecodeContainerEvent(const std::string& bytes);
-std::string EncodeAdjustment(const NriContainerAdjustment& adjustment);
-Result<NriContainerAdjustment> DecodeAdjustment(const std::string& bytes);
+
+// The answers to kCreateContainer, kUpdateContainer and kStopContainer; those to other events are
+// empty.
+std::string EncodeAnswer(NriEvent event, const NriAnswer& answer);
+Result<NriAnswer> DecodeAnswer(NriEvent event, const std::string& bytes);
+
+// What a plugin asks for on its own.
+struct UpdateRequest {
+  std::vector<NriContainerUpdate> updates;
+  std::vector<NriEviction> evictions;
+};
+std::string EncodeUpdateRequest(const UpdateRequest& request);
+Result<UpdateRequest> DecodeUpdateRequest(const std::string& bytes);
+std::string EncodeFailedUpdates(const std::vector<NriContainerUpdate>& failed);
+Result<std::vector<NriContainerUpdate>> DecodeFailedUpdates(const std::string& bytes);
+
+std::string EncodeValidation(const NriValidation& validation);
+Result<NriValidation> DecodeValidation(const std::string& bytes);
+struct Verdict {
+  bool reject = false;
+  std::string reason;
+};
+std::string EncodeVerdict(const Verdict& verdict);
+Result<Verdict> DecodeVerdict(const std::string& bytes);
 
 struct StateChange {
   std::int32_t event = 0;

@@ -18,9 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rpc::NriPluginSession::Callbacks callbacks;
     callbacks.on_run_pod_sandbox = [](const rpc::NriPodSandbox&, rpc::NriDone done) { done(Ok()); };
     callbacks.on_create_container = [](const rpc::NriPodSandbox&,
-                                       const rpc::NriContainer& container, rpc::NriAdjusted done) {
-      done(rpc::NriContainerAdjustment{.annotations = container.annotations,
-                                       .mounts = container.mounts});
+                                       const rpc::NriContainer& container, rpc::NriAnswered done) {
+      done(rpc::NriAnswer{
+          {.annotations = container.annotations, .mounts = container.mounts}, {}, {}});
     };
     callbacks.on_container_event = [](rpc::NriEvent, const rpc::NriPodSandbox&,
                                       const rpc::NriContainer&,
@@ -32,15 +32,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     loop.RunUntilIdle();
   }
   {
-    rpc::NriRuntimeSession runtime({.loop = loop, .send = ignore});
+    rpc::NriRuntimeSession* session = nullptr;
+    rpc::NriRuntimeSession runtime(
+        {.loop = loop,
+         .send = ignore,
+         .on_configured = [&] { session->Synchronize({}, {}, [](auto) {}); },
+         .on_update = [](std::vector<rpc::NriContainerUpdate> updates, auto,
+                         rpc::NriRuntimeSession::Updated done) { done(std::move(updates)); }});
+    session = &runtime;
     for (const std::string_view part : {bytes.substr(0, size / 2), bytes.substr(size / 2)}) {
       if (auto taken = runtime.Receive(part); !taken.ok()) {
         runtime.Close(taken.error());
         break;
       }
       loop.RunUntilIdle();
-      runtime.DeliverContainer(rpc::NriEvent::kCreateContainer, {}, {},
-                               [](Result<rpc::NriContainerAdjustment>) {});
+      runtime.DeliverContainer(rpc::NriEvent::kCreateContainer, {}, {}, {},
+                               [](Result<rpc::NriAnswer>) {});
+      runtime.Validate({}, [](Result<void>) {});
     }
     loop.RunUntilIdle();
   }

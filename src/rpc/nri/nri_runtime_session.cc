@@ -1,5 +1,6 @@
 #include "rpc/nri/nri_runtime_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text/text.h"
@@ -8,17 +9,41 @@
 namespace drakkar::rpc {
 namespace {
 
-// Pods and containers per Synchronize message: far below the message size limit.
+// Pods and containers per Synchronize message, and how many bytes they may take: far below the
+// limit of a message.
 constexpr std::size_t kObjectsPerMessage = 256;
+constexpr std::size_t kBytesPerMessage = kMaxTtrpcData / 4;
+
+constexpr std::int32_t kAllEvents = (1 << kLastNriEvent) - 1;
 
 // Runtimes have always had dedicated methods for these: they are never sent as a state change.
 bool HasOwnMethod(NriEvent event) {
-  return event == NriEvent::kCreateContainer || event == NriEvent::kStopContainer;
+  return event == NriEvent::kCreateContainer || event == NriEvent::kUpdateContainer ||
+         event == NriEvent::kStopContainer || event == NriEvent::kUpdatePodSandbox;
 }
 
 bool IsFatal(ErrorCode code) {
   return code == ErrorCode::kDeadlineExceeded || code == ErrorCode::kUnavailable ||
          code == ErrorCode::kCancelled;
+}
+
+// A rough size: only the parts of an object that may be long.
+std::size_t SizeOf(const NriContainer& container) {
+  std::size_t size = 1'024;
+  for (const std::string& text : container.env) size += text.size();
+  for (const std::string& text : container.args) size += text.size();
+  for (const auto& [name, value] : container.annotations) size += name.size() + value.size();
+  for (const NriMount& mount : container.mounts) {
+    size += mount.destination.size() + mount.source.size() + 64;
+  }
+  return size;
+}
+
+std::size_t SizeOf(const NriPodSandbox& pod) {
+  std::size_t size = 512;
+  for (const auto& [name, value] : pod.annotations) size += name.size() + value.size();
+  for (const auto& [name, value] : pod.labels) size += name.size() + value.size();
+  return size;
 }
 
 }  // namespace
@@ -39,8 +64,7 @@ NriRuntimeSession::NriRuntimeSession(Options options)
 void NriRuntimeSession::Serve(const std::string& method, const std::string& payload,
                               TtrpcDone done) {
   if (method == StrCat(nri::kRuntimeService, "UpdateContainers")) {
-    return done(
-        Error{ErrorCode::kUnimplemented, "NRI plugins cannot update containers on this node"});
+    return ServeUpdate(payload, std::move(done));
   }
   if (method != StrCat(nri::kRuntimeService, "RegisterPlugin")) {
     return done(Error{ErrorCode::kUnimplemented, "unknown method " + method});
@@ -63,78 +87,100 @@ void NriRuntimeSession::Serve(const std::string& method, const std::string& payl
   Configure();
 }
 
+void NriRuntimeSession::ServeUpdate(const std::string& payload, TtrpcDone done) {
+  if (state_ != State::kReady) {
+    return done(FailedPrecondition("the plugin is not registered and synchronized"));
+  }
+  auto request = nri::DecodeUpdateRequest(payload);
+  if (!request.ok()) return done(std::move(request).error());
+  if (!options_.on_update) {
+    return done(Error{ErrorCode::kUnimplemented, "this node does not update containers"});
+  }
+  options_.on_update(
+      std::move(request->updates), std::move(request->evictions),
+      [done = std::move(done)](Result<std::vector<NriContainerUpdate>> failed) mutable {
+        if (!failed.ok()) return done(std::move(failed).error());
+        done(nri::EncodeFailedUpdates(*failed));
+      });
+}
+
 void NriRuntimeSession::Configure() {
   const auto milliseconds = [](Duration time) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   };
-  endpoint_.Call(
-      StrCat(nri::kPluginService, "Configure"),
-      nri::EncodeConfiguration(
-          {.runtime_name = options_.runtime_name,
-           .runtime_version = options_.runtime_version,
-           .registration_timeout_ms = milliseconds(options_.registration_timeout),
-           .request_timeout_ms = milliseconds(options_.request_timeout)}),
-      options_.request_timeout, [this](Result<std::string> answer) {
-        auto events =
-            answer.ok() ? nri::DecodeEvents(*answer) : Result<std::int32_t>(answer.error());
-        if (!events.ok()) return Fail(events.error().Prefixed("configure NRI plugin " + name_));
-        // An empty set means all events.
-        events_ = *events == 0 ? -1 : *events;
-        subscribed_ = *events;
-        // A plugin that wants to veto changes must not assume that it will be called.
-        if ((subscribed_ & NriEventBit(NriEvent::kValidateContainerAdjustment)) != 0) {
-          return Fail(Error{ErrorCode::kUnimplemented,
-                            StrCat("NRI plugin ", title(),
-                                   " wants to validate container changes, which this node does "
-                                   "not support")});
-        }
-        Synchronize();
-      });
+  endpoint_.Call(StrCat(nri::kPluginService, "Configure"),
+                 nri::EncodeConfiguration(
+                     {.runtime_name = options_.runtime_name,
+                      .runtime_version = options_.runtime_version,
+                      .registration_timeout_ms = milliseconds(options_.registration_timeout),
+                      .request_timeout_ms = milliseconds(options_.request_timeout)}),
+                 options_.request_timeout, [this](Result<std::string> answer) {
+                   auto events = answer.ok() ? nri::DecodeEvents(*answer)
+                                             : Result<std::int32_t>(answer.error());
+                   if (events.ok() && (*events & ~kAllEvents) != 0) {
+                     events = InvalidArgument(StrCat("it subscribes to unknown events: ", *events));
+                   }
+                   if (!events.ok())
+                     return Fail(events.error().Prefixed("configure NRI plugin " + name_));
+                   // An empty set means all events.
+                   events_ = *events == 0 ? kAllEvents : *events;
+                   state_ = State::kConfigured;
+                   if (options_.on_configured) options_.on_configured();
+                 });
 }
 
 std::string NriRuntimeSession::title() const {
   return StrCat(index_, "-", name_);
 }
 
-std::vector<NriEvent> NriRuntimeSession::subscribed() const {
-  std::vector<NriEvent> events;
-  for (int number = 1; number <= kLastNriEvent; ++number) {
-    const auto event = static_cast<NriEvent>(number);
-    if ((subscribed_ & NriEventBit(event)) != 0) events.push_back(event);
-  }
-  return events;
-}
-
-void NriRuntimeSession::Synchronize() {
-  auto whole = std::make_shared<nri::Synchronization>();
-  if (options_.pods) whole->pods = options_.pods();
-  if (options_.containers) whole->containers = options_.containers();
-  // One part after another, all pods first; the last part makes the plugin ready.
-  auto send = std::make_shared<std::function<void(std::size_t)>>();
-  *send = [this, whole, weak = std::weak_ptr(send)](std::size_t from) {
+void NriRuntimeSession::Synchronize(
+    std::vector<NriPodSandbox> pods, std::vector<NriContainer> containers,
+    absl::AnyInvocable<void(Result<std::vector<NriContainerUpdate>>)> done) {
+  struct Progress {
+    std::vector<NriPodSandbox> pods;
+    std::vector<NriContainer> containers;
+    std::size_t next = 0;  // all pods first
+    absl::AnyInvocable<void(Result<std::vector<NriContainerUpdate>>)> done;
+    std::function<void(const std::shared_ptr<Progress>&)> send;
+  };
+  auto progress = std::make_shared<Progress>();
+  progress->pods = std::move(pods);
+  progress->containers = std::move(containers);
+  progress->done = std::move(done);
+  progress->send = [this](const std::shared_ptr<Progress>& at) {
     nri::Synchronization part;
-    const std::size_t pods = whole->pods.size(), all = pods + whole->containers.size();
-    const std::size_t to = std::min(all, from + kObjectsPerMessage);
-    for (std::size_t i = from; i < to; ++i) {
-      if (i < pods) {
-        part.pods.push_back(whole->pods[i]);
+    const std::size_t pod_count = at->pods.size(), all = pod_count + at->containers.size();
+    std::size_t bytes = 0, count = 0;
+    for (; at->next < all && count < kObjectsPerMessage; ++at->next, ++count) {
+      const bool is_pod = at->next < pod_count;
+      bytes += is_pod ? SizeOf(at->pods[at->next]) : SizeOf(at->containers[at->next - pod_count]);
+      if (count > 0 && bytes > kBytesPerMessage) break;
+      if (is_pod) {
+        part.pods.push_back(std::move(at->pods[at->next]));
       } else {
-        part.containers.push_back(whole->containers[i - pods]);
+        part.containers.push_back(std::move(at->containers[at->next - pod_count]));
       }
     }
-    part.more = to < all;
-    endpoint_.Call(StrCat(nri::kPluginService, "Synchronize"), nri::EncodeSynchronization(part),
-                   options_.request_timeout,
-                   [this, to, more = part.more, next = weak.lock()](Result<std::string> answer) {
-                     if (!answer.ok()) {
-                       return Fail(answer.error().Prefixed("synchronize NRI plugin " + name_));
-                     }
-                     if (more) return (*next)(to);
-                     state_ = State::kReady;
-                     if (options_.on_ready) options_.on_ready();
-                   });
+    part.more = at->next < all;
+    endpoint_.Call(
+        StrCat(nri::kPluginService, "Synchronize"), nri::EncodeSynchronization(part),
+        options_.request_timeout, [this, at, more = part.more](Result<std::string> answer) {
+          auto synchronized = answer.ok() ? nri::DecodeSynchronized(*answer)
+                                          : Result<nri::Synchronized>(answer.error());
+          if (synchronized.ok() && more && !synchronized->more) {
+            synchronized = Error{ErrorCode::kUnimplemented, "it does not accept several parts"};
+          }
+          if (!synchronized.ok()) {
+            const Error error = synchronized.error().Prefixed("synchronize NRI plugin " + name_);
+            at->done(error);
+            return Fail(error);
+          }
+          if (more) return at->send(at);
+          state_ = State::kReady;
+          at->done(std::move(synchronized->updates));
+        });
   };
-  (*send)(0);
+  progress->send(progress);
 }
 
 void NriRuntimeSession::Fail(const Error& error) {
@@ -144,13 +190,14 @@ void NriRuntimeSession::Fail(const Error& error) {
   if (options_.on_failed) options_.on_failed(error);
 }
 
-void NriRuntimeSession::Deliver(NriEvent event, const NriPodSandbox& pod, NriDone done) {
+void NriRuntimeSession::Deliver(NriEvent event, const NriPodSandbox& pod,
+                                const NriResources& resources, NriDone done) {
   if (state_ != State::kReady || !Wants(event)) return done(Ok());
   Call(
       event,
-      [event, pod](bool as_state_change) {
+      [event, pod, resources](bool as_state_change) {
         return as_state_change ? nri::EncodeStateChange({static_cast<std::int32_t>(event), pod, {}})
-                               : nri::EncodePod(pod);
+                               : nri::EncodePodEvent({pod, resources, pod.pod_overhead});
       },
       [done = std::move(done)](Result<std::string> answer) mutable {
         if (!answer.ok()) return done(std::move(answer).error());
@@ -159,27 +206,43 @@ void NriRuntimeSession::Deliver(NriEvent event, const NriPodSandbox& pod, NriDon
 }
 
 void NriRuntimeSession::DeliverContainer(NriEvent event, const NriPodSandbox& pod,
-                                         const NriContainer& container, NriAdjusted done) {
-  if (state_ != State::kReady || !Wants(event)) return done(NriContainerAdjustment());
+                                         const NriContainer& container,
+                                         const NriResources& resources, NriAnswered done) {
+  if (state_ != State::kReady || !Wants(event)) return done(NriAnswer());
   Call(
       event,
-      [event, pod, container](bool as_state_change) {
+      [event, pod, container, resources](bool as_state_change) {
         return as_state_change
                    ? nri::EncodeStateChange({static_cast<std::int32_t>(event), pod, container})
-                   : nri::EncodeContainerEvent({pod, container});
+                   : nri::EncodeContainerEvent({pod, container, resources});
       },
-      [this, event, name = container.name,
-       done = std::move(done)](Result<std::string> answer) mutable {
+      [event, done = std::move(done)](Result<std::string> answer) mutable {
         if (!answer.ok()) return done(std::move(answer).error());
-        if (event != NriEvent::kCreateContainer) return done(NriContainerAdjustment());
-        auto adjustment = nri::DecodeAdjustment(*answer);
-        if (adjustment.ok() && !adjustment->unsupported.empty()) {
-          return done(FailedPrecondition(
-              StrCat("NRI plugin ", title(), " changes ", Join(adjustment->unsupported, ", "),
-                     " of container ", name,
-                     "; this node supports only changes to environment, mounts and annotations")));
+        done(nri::DecodeAnswer(event, *answer));
+      });
+}
+
+void NriRuntimeSession::Validate(const NriValidation& validation, NriDone done) {
+  const NriEvent event = NriEvent::kValidateContainerAdjustment;
+  if (state_ != State::kReady || !Wants(event)) return done(Ok());
+  endpoint_.Call(
+      StrCat(nri::kPluginService, NriEventName(event)), nri::EncodeValidation(validation),
+      options_.request_timeout,
+      [this, name = validation.container.name,
+       done = std::move(done)](Result<std::string> answer) mutable {
+        // Nothing may pass unseen: a validator that does not answer has not agreed.
+        auto verdict =
+            answer.ok() ? nri::DecodeVerdict(*answer) : Result<nri::Verdict>(answer.error());
+        if (!verdict.ok()) {
+          const Error error = verdict.error().Prefixed(StrCat(
+              "NRI plugin ", title(), " could not validate the changes of container ", name));
+          done(error);
+          if (IsFatal(verdict.error().code)) Fail(error);
+          return;
         }
-        done(std::move(adjustment));
+        if (!verdict->reject) return done(Ok());
+        done(FailedPrecondition(StrCat("NRI plugin ", title(), " rejects the changes of container ",
+                                       name, ": ", verdict->reason)));
       });
 }
 

@@ -17,6 +17,8 @@ namespace drakkar::rpc {
 // Loop-bound. A plugin that times out or breaks the protocol is disconnected.
 class NriRuntimeSession {
  public:
+  using Updated = absl::AnyInvocable<void(Result<std::vector<NriContainerUpdate>> failed)>;
+
   struct Options {
     EventLoop& loop;
     std::string runtime_name = "drakkar";
@@ -24,10 +26,12 @@ class NriRuntimeSession {
     Duration registration_timeout = kNriRegistrationTimeout;
     Duration request_timeout = kNriRequestTimeout;
     std::function<void(std::string bytes)> send;
-    // The pods and containers that exist when the plugin connects.
-    std::function<std::vector<NriPodSandbox>()> pods;
-    std::function<std::vector<NriContainer>()> containers;
-    std::function<void()> on_ready;
+    // The plugin is configured, its events are known: call Synchronize.
+    std::function<void()> on_configured;
+    // The plugin wants to change or evict containers on its own. `done` takes what failed.
+    std::function<void(std::vector<NriContainerUpdate> updates, std::vector<NriEviction> evictions,
+                       Updated done)>
+        on_update;
     // Close the socket. Runs once.
     std::function<void(const Error& error)> on_failed;
   };
@@ -36,29 +40,35 @@ class NriRuntimeSession {
   Result<void> Receive(std::string_view bytes) { return endpoint_.Receive(bytes); }
   void Close(const Error& error) { endpoint_.Close(error); }
 
+  // Sends what exists, in parts that fit into messages. `done` takes the updates that the plugin
+  // wants in return; from then on the plugin is ready.
+  void Synchronize(std::vector<NriPodSandbox> pods, std::vector<NriContainer> containers,
+                   absl::AnyInvocable<void(Result<std::vector<NriContainerUpdate>>)> done);
+
+  bool is_configured() const { return state_ == State::kConfigured || state_ == State::kReady; }
   bool is_ready() const { return state_ == State::kReady; }
   const std::string& name() const { return name_; }
   const std::string& index() const { return index_; }
+  std::string title() const;  // "50-name"
   bool Wants(NriEvent event) const { return (events_ & NriEventBit(event)) != 0; }
 
   // Ok at once if the plugin did not subscribe to the event. An error from the plugin is passed on;
   // a connection error (timeouts included) disconnects the plugin and counts as ok, so that a dead
-  // plugin cannot hold up pods.
-  void Deliver(NriEvent event, const NriPodSandbox& pod, NriDone done);
-  // The same for a container event. Only kCreateContainer returns changes; changing anything but
-  // environment, mounts and annotations is an error that says so.
+  // plugin cannot hold up pods. `resources` are those of kUpdatePodSandbox.
+  void Deliver(NriEvent event, const NriPodSandbox& pod, const NriResources& resources,
+               NriDone done);
+  // The same for a container event. `resources` are those of kUpdateContainer.
   void DeliverContainer(NriEvent event, const NriPodSandbox& pod, const NriContainer& container,
-                        NriAdjusted done);
-  // "50-name", and the events that the plugin subscribed to by name.
-  std::string title() const;
-  std::vector<NriEvent> subscribed() const;
+                        const NriResources& resources, NriAnswered done);
+  // An error if the plugin rejects the changes, or could not be asked.
+  void Validate(const NriValidation& validation, NriDone done);
 
  private:
-  enum class State { kWaiting, kConfiguring, kReady, kFailed };
+  enum class State { kWaiting, kConfiguring, kConfigured, kReady, kFailed };
 
   void Serve(const std::string& method, const std::string& payload, TtrpcDone done);
+  void ServeUpdate(const std::string& payload, TtrpcDone done);
   void Configure();
-  void Synchronize();
   void Fail(const Error& error);
   // `payload` encodes the method's own request, or the one of StateChange.
   void Call(NriEvent event, std::function<std::string(bool as_state_change)> payload,
@@ -69,7 +79,6 @@ class NriRuntimeSession {
   std::string name_;
   std::string index_;
   std::int32_t events_ = 0;
-  std::int32_t subscribed_ = 0;
   bool only_state_changes_ = false;  // the plugin has no method per event
   TtrpcEndpoint endpoint_;
   TimerHandle registration_timer_;

@@ -15,6 +15,9 @@ import (
 
 type plugin struct{}
 
+// The container of the pod "other".
+var other string
+
 func (plugin) Configure(_ context.Context, _, runtime, version string) (stub.EventMask, error) {
 	fmt.Println("configured by", runtime, version)
 	return 0, nil
@@ -26,7 +29,7 @@ func (plugin) Synchronize(_ context.Context, pods []*api.PodSandbox, _ []*api.Co
 }
 
 func (plugin) RunPodSandbox(_ context.Context, pod *api.PodSandbox) error {
-	fmt.Println("run", pod.GetNamespace()+"/"+pod.GetName(), pod.GetUid())
+	fmt.Println("run", pod.GetNamespace()+"/"+pod.GetName(), pod.GetUid(), "in", pod.GetLinux().GetCgroupParent())
 	if pod.GetName() == "refused" {
 		return fmt.Errorf("gonri refuses this pod")
 	}
@@ -48,9 +51,32 @@ func (plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Con
 		adjust.AddMount(&api.Mount{Source: "/usr", Destination: "/from-nri", Type: "bind", Options: []string{"rbind", "ro"}})
 		adjust.AddAnnotation("gonri", "was here")
 	case "limited":
-		adjust.SetLinuxCPUShares(7)
+		adjust.SetLinuxCPUSetCPUs("0")
+		adjust.AddRlimit("RLIMIT_NOFILE", 77, 77)
+		adjust.AddDevice(&api.LinuxDevice{Path: "/dev/from-nri", Type: "c", Major: 1, Minor: 3})
+		adjust.AddHooks(&api.Hooks{Poststop: []*api.Hook{{Path: "/bin/touch", Args: []string{"touch", os.Getenv("GONRI_MARK")}}}})
+		score := 500
+		adjust.SetLinuxOomScoreAdj(&score)
+		// Everybody else moves.
+		update := &api.ContainerUpdate{ContainerId: other}
+		update.SetLinuxCPUSetCPUs("0")
+		return adjust, []*api.ContainerUpdate{update}, nil
+	case "prioritized":
+		adjust.SetLinuxIOPriority(&api.LinuxIOPriority{Priority: 3})
+	case "other":
+		other = c.GetId()
+	case "rejected":
+		adjust.SetLinuxMemoryLimit(12 << 20)
 	}
 	return adjust, nil, nil
+}
+
+func (plugin) ValidateContainerAdjustment(_ context.Context, req *api.ValidateContainerAdjustmentRequest) error {
+	owner, _ := req.GetOwners().MemLimitOwner(req.GetContainer().GetId())
+	if owner != "" {
+		return fmt.Errorf("gonri allows no memory limit of %s", owner)
+	}
+	return nil
 }
 
 func (plugin) StartContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) error {

@@ -394,6 +394,41 @@ void CriRuntimeImpl::UpdateContainer(const std::string& id, ResourceUpdate updat
       });
 }
 
+void CriRuntimeImpl::ChangeCgroup(const std::string& id, CgroupChanges changes,
+                                  RuntimeCallback<void> done) {
+  if (auto error = Refuse()) return Reply<void>(std::move(done), *error);
+  const auto found = containers_.find(id);
+  if (found == containers_.end() || found->second.status.state == ContainerState::kExited) {
+    return Reply<void>(std::move(done), FailedPrecondition("the container does not run"));
+  }
+  // What CRI's message cannot express is left to the runtime's own plugins.
+  ResourceUpdate update;
+  update.container.cpu_shares = changes.cpu_shares.value_or(0);
+  update.container.cpu_quota_us = changes.cpu_quota_us.value_or(0);
+  update.container.cpu_period_us = changes.cpu_period_us.value_or(0);
+  update.container.memory_limit_bytes = changes.memory_limit_bytes.value_or(0);
+  update.container.cpuset_cpus = changes.cpuset_cpus;
+  update.container.cpuset_mems = changes.cpuset_mems;
+  CgroupChanges known;
+  known.cpu_shares = changes.cpu_shares;
+  known.cpu_quota_us = changes.cpu_quota_us;
+  known.cpu_period_us = changes.cpu_period_us;
+  known.memory_limit_bytes = changes.memory_limit_bytes;
+  known.cpuset_cpus = changes.cpuset_cpus;
+  known.cpuset_mems = changes.cpuset_mems;
+  if (known != changes) {
+    return Reply<void>(
+        std::move(done),
+        Error{ErrorCode::kUnimplemented,
+              "the container runtime can change only CPU, memory and cpuset of a container"});
+  }
+  Ask(cri::kUpdateResources, cri::EncodeUpdateResources(id, update), kQuick,
+      [done = std::move(done)](Result<std::string> bytes) mutable {
+        if (!bytes.ok()) return done(std::move(bytes).error());
+        done(Ok());
+      });
+}
+
 void CriRuntimeImpl::ExecSync(const std::string& id, std::vector<std::string> command,
                               Duration timeout, RuntimeCallback<ExecResult> done) {
   if (auto error = Refuse()) return Reply<ExecResult>(std::move(done), *error);

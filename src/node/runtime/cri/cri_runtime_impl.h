@@ -37,6 +37,8 @@ class CriRuntimeImpl final : public CriRuntime {
   void StartContainer(const std::string& id, RuntimeCallback<void> done) override;
   void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) override;
   void RemoveContainer(const std::string& id, RuntimeCallback<void> done) override;
+  void ChangeCgroup(const std::string& id, CgroupChanges changes,
+                    RuntimeCallback<void> done) override;
   void UpdateContainer(const std::string& id, ResourceUpdate update,
                        RuntimeCallback<void> done) override;
   std::vector<ContainerStatus> ListContainers() const override;

@@ -105,7 +105,10 @@ class HollowRuntime final : public Runtime {
                        config.labels,
                        config.annotations,
                        {},
-                       {}};
+                       {},
+                       config.cgroup_parent,
+                       {},
+                       config.resources};
     if (!config.host_network && !machine_.pod_ips.empty()) {
       sandbox.network_namespace = "/run/netns/" + id;
       sandbox.ips = machine_.pod_ips;
@@ -275,6 +278,19 @@ class HollowRuntime final : public Runtime {
     }
     found->second.config.resources = update.container;
     for (auto& [name, value] : update.annotations) found->second.status.annotations[name] = value;
+    Answer(std::move(done), Ok());
+  }
+
+  void ChangeCgroup(const std::string& id, CgroupChanges changes,
+                    RuntimeCallback<void> done) override {
+    if (auto error = Refuse("ChangeCgroup")) return Answer(std::move(done), Result<void>(*error));
+    auto found = machine_.containers.find(id);
+    if (found == machine_.containers.end() ||
+        found->second.status.state == ContainerState::kExited) {
+      return Answer(std::move(done),
+                    Result<void>(FailedPrecondition("the container does not run")));
+    }
+    Merge(changes, found->second.config.cgroup_changes);
     Answer(std::move(done), Ok());
   }
 

@@ -237,7 +237,9 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   for (std::int64_t gid : config.security.supplemental_groups) {
     input.additional_gids.push_back(static_cast<std::uint32_t>(gid));
   }
-  if (config.security.seccomp == SeccompKind::kLocalhost) {
+  if (config.security.seccomp == SeccompKind::kLocalhost && config.security.seccomp_path.empty()) {
+    input.seccomp_profile = config.security.seccomp_profile;
+  } else if (config.security.seccomp == SeccompKind::kLocalhost) {
     const std::string& path = config.security.seccomp_path;
     auto profile =
         ReadFileInRoot(DirectoryName(path), std::string(BaseName(path)), kMaxSeccompBytes);
@@ -273,6 +275,11 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   if (cgroups_.is_unified() && !config.security.privileged) {
     input.namespaces.push_back({"cgroup", ""});
   }
+  for (const auto& [type, path] : config.namespaces) {
+    std::erase_if(input.namespaces,
+                  [&type = type](const NamespacePath& entry) { return entry.type == type; });
+    if (!path.empty()) input.namespaces.push_back({type, path == "new" ? "" : path});
+  }
   input.cgroups_path = record.cgroup_path;
   input.sandbox_mounts.push_back(BindFile(shared + "/resolv.conf", "/etc/resolv.conf"));
   if (!sandbox.hostname.empty()) {
@@ -285,7 +292,9 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   }
   input.sandbox_mounts.push_back(
       BindFile(sandbox.host_ipc ? "/dev/shm" : shared + "/shm", "/dev/shm"));
-  for (const auto& [key, value] : sandbox.sysctls) input.sysctls.emplace_back(key, value);
+  std::map<std::string, std::string> sysctls = sandbox.sysctls;
+  for (const auto& [key, value] : config.sysctls) sysctls[key] = value;
+  input.sysctls.assign(sysctls.begin(), sysctls.end());
 
   if (config.security.privileged) input.devices = ListHostDevices();
   for (const DeviceNode& device : config.devices) {
@@ -326,7 +335,16 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
     RETURN_IF_ERROR(images_.AddUse(record.image_id, record.id));
     RETURN_IF_ERROR(MakeRootfs(directory, image.rootfs, warnings));
     ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, config, image));
-    ASSIGN_OR_RETURN(OciSpec spec, WriteOciSpec(config, input, limits_));
+    ContainerConfig possible = config;
+    if (!cgroups_.HasController("hugetlb") &&
+        !(config.resources.hugepage_limits_bytes.empty() &&
+          config.cgroup_changes.hugepage_limits_bytes.empty())) {
+      // As other runtimes do it: the pod still cannot use more pages than the machine has.
+      warnings.push_back("huge page limits not applied: this machine has no cgroup for them");
+      possible.resources.hugepage_limits_bytes.clear();
+      possible.cgroup_changes.hugepage_limits_bytes.clear();
+    }
+    ASSIGN_OR_RETURN(OciSpec spec, WriteOciSpec(possible, input, limits_));
     warnings.insert(warnings.end(), spec.warnings.begin(), spec.warnings.end());
     RETURN_IF_ERROR(files_.WriteFile(directory + "/config.json", spec.json, 0600));
     if (!record.log_path.empty()) {
@@ -338,6 +356,13 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
   if (built.ok()) return Built{std::move(record), std::move(warnings)};
   static_cast<void>(DestroyContainer(record).ok());
   return std::move(built).error();
+}
+
+Result<void> BundleBuilder::ChangeCgroup(const ContainerRecord& record,
+                                         const CgroupChanges& changes) {
+  CgroupChanges possible = changes;
+  if (!cgroups_.HasController("hugetlb")) possible.hugepage_limits_bytes.clear();
+  return cgroups_.Change(record.cgroup_path, possible);
 }
 
 Result<void> BundleBuilder::Resize(const ContainerRecord& record, const SandboxRecord& sandbox,

@@ -75,6 +75,7 @@ class BundleBuilder {
   // New limits for a running container and for the pod around it.
   Result<void> Resize(const ContainerRecord& record, const SandboxRecord& sandbox,
                       const ResourceUpdate& update);
+  Result<void> ChangeCgroup(const ContainerRecord& record, const CgroupChanges& changes);
   // After the exit: kills remaining processes, removes the cgroup and the runtime state.
   Result<void> ReleaseContainer(const ContainerRecord& record);
   // Removes everything except the log. kUnavailable: the kernel is still busy; try again.

@@ -66,6 +66,14 @@ std::string Cgroups::RootOf(std::string_view controller) const {
   return "";
 }
 
+bool Cgroups::HasController(std::string_view controller) const {
+  if (!unified_) return !RootOf(controller).empty();
+  const auto listed = files_->ReadFile(JoinPath(roots_.front(), "cgroup.controllers"));
+  if (!listed.ok()) return false;
+  const auto names = Split(Trim(*listed), ' ');
+  return std::find(names.begin(), names.end(), controller) != names.end();
+}
+
 Result<void> Cgroups::Create(const std::string& path, const CgroupResources& resources) {
   auto make = [&](std::string_view controller) -> Result<std::string> {
     const std::string root = RootOf(controller);

@@ -21,10 +21,16 @@ class Cgroups {
   bool is_unified() const { return unified_; }
   const std::vector<std::string>& roots() const { return roots_; }
 
+  // Whether the kernel offers the controller here.
+  bool HasController(std::string_view controller) const;
+
   // Creates the cgroup in the hierarchies that can hold limits, and sets them.
   Result<void> Create(const std::string& path, const CgroupResources& resources);
   // Updates the cpu and memory limits of an existing cgroup; unset ones become unlimited.
   Result<void> Update(const std::string& path, const CgroupResources& resources);
+  // Changes single settings of an existing cgroup. An error names the setting; those before it
+  // have been made.
+  Result<void> Change(const std::string& path, const CgroupChanges& changes);
   // Kills all processes in it and below, then removes it from all hierarchies; a missing cgroup is
   // no error. kUnavailable while the kernel still counts dying processes: try again.
   Result<void> Remove(const std::string& path);
@@ -41,6 +47,8 @@ class Cgroups {
     std::string name;
     std::string root;
   };
+
+  class Writer;
 
   Result<void> RemoveTree(const std::string& directory);
   // Collects what it can; returns an error if the result may be incomplete.

@@ -36,6 +36,19 @@ void OciRuntime::CreateContainer(const std::string& sandbox_id, ContainerConfig 
   const SandboxRecord& sandbox = found->second->record;
   if (!config.log_path.empty()) record.log_path = JoinPath(sandbox.log_directory, config.log_path);
   record.cgroup_path = JoinPath(sandbox.cgroup_parent, record.id);
+  if (!config.cgroup_path.empty()) {
+    // Everything in this cgroup is killed when the container ends, so it must be its own.
+    const bool is_own = config.cgroup_path.starts_with('/') &&
+                        BaseName(config.cgroup_path) == record.id &&
+                        config.cgroup_path.find("/../") == std::string::npos;
+    if (!is_own) {
+      return Answer(std::move(done), Result<std::string>(InvalidArgument(StrCat(
+                                         "create container ", config.name, ": the cgroup path ",
+                                         Quote(config.cgroup_path),
+                                         " must be absolute and end in the container's id"))));
+    }
+    record.cgroup_path = config.cgroup_path;
+  }
   record.terminal = config.tty;
   record.standard_input = config.standard_input;
   record.standard_input_once = config.standard_input_once;
@@ -148,12 +161,56 @@ void OciRuntime::UpdateContainer(const std::string& id, ResourceUpdate update,
         RETURN_IF_ERROR(builder->Resize(record, pod, update));
         return true;
       },
-      [this, container, annotations = std::move(update.annotations),
+      [this, container, sandbox = sandbox->second, pod = update.pod,
+       annotations = std::move(update.annotations),
        done = std::move(done)](Result<bool> resized) mutable {
         if (!resized.ok()) return done(std::move(resized).error());
+        sandbox->record.cpu_shares = pod.cpu_shares;
+        sandbox->record.cpu_quota_us = pod.cpu_quota_us;
+        sandbox->record.cpu_period_us = pod.cpu_period_us;
+        sandbox->record.memory_limit_bytes = pod.memory_limit_bytes;
+        if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
+          return done(std::move(saved));
+        }
         for (auto& [name, value] : annotations) container->record.annotations[name] = value;
         done(builder_->Save(container->record));
       });
+}
+
+void OciRuntime::ChangeCgroup(const std::string& id, CgroupChanges changes,
+                              RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto container = Find(id);
+  if (!container) return Answer(std::move(done), Result<void>(NotFound("no container " + id)));
+  switch (container->record.phase) {
+    case Phase::kCreating:
+    case Phase::kCreated:
+    case Phase::kStarting:
+      // Its cgroup may not exist yet.
+      Merge(changes, container->changes);
+      return Answer(std::move(done), Ok());
+    case Phase::kExited:
+    case Phase::kRemoving:
+      return Answer(std::move(done),
+                    Result<void>(FailedPrecondition("the container does not run")));
+    case Phase::kRunning:
+      break;
+  }
+  Blocking<bool>(
+      [builder = builder_, record = container->record,
+       changes = std::move(changes)]() -> Result<bool> {
+        RETURN_IF_ERROR(builder->ChangeCgroup(record, changes));
+        return true;
+      },
+      [done = std::move(done)](Result<bool> changed) mutable {
+        if (!changed.ok()) return done(std::move(changed).error());
+        done(Ok());
+      });
+}
+
+Result<std::string> OciRuntime::ContainerSpec(const std::string& id) const {
+  if (!Find(id)) return NotFound("no container " + id);
+  return files_.ReadFile(builder_->paths().Container(id) + "/config.json");
 }
 
 void OciRuntime::RemoveContainer(const std::string& id, RuntimeCallback<void> done) {
@@ -195,6 +252,22 @@ void OciRuntime::OnLaunched(const std::shared_ptr<Container>& container, Result<
   }
   container->record.pid_start_ticks = *ticks;
   container->init = std::make_shared<ProcessHandle>(*std::move(init));
+  if (container->changes.empty()) return LetGo(container, std::move(done));
+  Blocking<bool>(
+      [builder = builder_, record = container->record,
+       changes = std::exchange(container->changes, {})]() -> Result<bool> {
+        RETURN_IF_ERROR(builder->ChangeCgroup(record, changes));
+        return true;
+      },
+      [this, container, done = std::move(done)](Result<bool> changed) mutable {
+        if (!changed.ok()) {
+          return StartFailed(container, std::move(changed).error(), std::move(done));
+        }
+        LetGo(container, std::move(done));
+      });
+}
+
+void OciRuntime::LetGo(const std::shared_ptr<Container>& container, RuntimeCallback<void> done) {
   auto after = [this, container, done = std::move(done)](Result<bool> released) mutable {
     if (!released.ok()) return StartFailed(container, std::move(released).error(), std::move(done));
     OnStarted(container, std::move(done));
@@ -220,6 +293,15 @@ void OciRuntime::OnStarted(const std::shared_ptr<Container>& container,
   record.started_at = loop_.clock().Now();
   // If the record could not be replaced it still says "starting", which adoption also handles.
   if (auto saved = builder_->Save(record); !saved.ok()) Log(saved.error().message);
+  // Changes that came while it was let go.
+  if (!container->changes.empty()) {
+    ChangeCgroup(record.id, std::exchange(container->changes, {}),
+                 [this, name = record.name](Result<void> changed) {
+                   if (!changed.ok()) {
+                     Log("change the cgroup of container " + name + ": " + changed.error().message);
+                   }
+                 });
+  }
   const Conmon conmon = WatchConmon(container);
   done(Ok());
   if (auto ended = HandleExit(container); ended.ok() && *ended) return;

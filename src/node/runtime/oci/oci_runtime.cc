@@ -130,7 +130,11 @@ std::vector<PodSandbox> OciRuntime::ListPodSandboxes() const {
   std::vector<PodSandbox> list;
   for (const auto& [id, sandbox] : sandboxes_) {
     if (sandbox->record.phase == Phase::kRunning || sandbox->record.phase == Phase::kExited) {
-      list.push_back(SandboxOf(sandbox->record));
+      PodSandbox found = SandboxOf(sandbox->record);
+      const std::string spaces = builder_->paths().Sandbox(id) + "/ns/";
+      if (!sandbox->record.host_ipc) found.namespaces["ipc"] = spaces + "ipc";
+      if (!sandbox->record.hostname.empty()) found.namespaces["uts"] = spaces + "uts";
+      list.push_back(std::move(found));
     }
   }
   SortByAge(list);

@@ -48,6 +48,9 @@ class OciRuntime final : public Runtime {
   void RemoveContainer(const std::string& id, RuntimeCallback<void> done) override;
   void UpdateContainer(const std::string& id, ResourceUpdate update,
                        RuntimeCallback<void> done) override;
+  void ChangeCgroup(const std::string& id, CgroupChanges changes,
+                    RuntimeCallback<void> done) override;
+  Result<std::string> ContainerSpec(const std::string& id) const override;
   std::vector<ContainerStatus> ListContainers() const override;
   Result<ContainerStatus> GetContainerStatus(const std::string& id) const override;
   void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
@@ -83,6 +86,7 @@ class OciRuntime final : public Runtime {
     std::unique_ptr<ConmonLaunch> launch;
     TimerHandle launch_timer;
     std::optional<Duration> stop_after_start;  // asked to stop while starting
+    CgroupChanges changes;                     // asked for before its cgroup existed
     TimerHandle kill_timer;
     MonotonicTime kill_at{};
     std::vector<RuntimeCallback<void>> exit_waiters;
@@ -111,6 +115,8 @@ class OciRuntime final : public Runtime {
   // Starting.
   void OnLaunched(const std::shared_ptr<Container>& container, Result<int> pid,
                   RuntimeCallback<void> done);
+  // The container is complete: lets its process run.
+  void LetGo(const std::shared_ptr<Container>& container, RuntimeCallback<void> done);
   void OnStarted(const std::shared_ptr<Container>& container, RuntimeCallback<void> done);
   void StartFailed(const std::shared_ptr<Container>& container, Error error,
                    RuntimeCallback<void> done);

@@ -428,6 +428,38 @@ TEST_F(OciRuntimeTest, ChangesTheLimitsOfARunningContainer) {
   CleanUp();
 }
 
+TEST_F(OciRuntimeTest, ChangesTheCpusOfAContainerBeforeAndAfterItsStart) {
+  RunSandbox();
+  ContainerConfig config = harness_->ConfigFor(Program::kRunsUntilStopped);
+  config.cgroup_changes.cpuset_cpus = "0";
+  auto id = Create(config);
+  ASSERT_TRUE(id.ok());
+  const auto change = [&](const std::string& cpus) {
+    return Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      runtime.ChangeCgroup(*id, {.cpuset_cpus = cpus}, std::move(done));
+    });
+  };
+  const auto cpus = [&] {
+    const std::string text =
+        *RealFileSystem().ReadFile(StrCat("/proc/", Status(*id).pid, "/status"));
+    const std::size_t at = text.find("Cpus_allowed_list:");
+    return std::string(Trim(text.substr(at + 18, text.find('\n', at) - at - 18)));
+  };
+  const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const std::string second = count > 1 ? "1" : "0";
+  ASSERT_TRUE(change(second).ok()) << "before its cgroup exists";
+  ASSERT_TRUE(Start(*id).ok());
+  EXPECT_EQ(cpus(), second);
+  ASSERT_TRUE(change("0").ok());
+  EXPECT_EQ(cpus(), "0");
+  EXPECT_THAT(change("4096").error().message, HasSubstr("cpuset.cpus"));
+  EXPECT_EQ(cpus(), "0");
+  std::string spec;
+  harness_->OnLoop([&](Runtime& runtime) { spec = *runtime.ContainerSpec(*id); });
+  EXPECT_THAT(spec, HasSubstr("\"cpus\":\"0\""));
+  CleanUp();
+}
+
 TEST_F(OciRuntimeTest, AttachesToTheContainerItself) {
   RunSandbox();
   ContainerConfig config =

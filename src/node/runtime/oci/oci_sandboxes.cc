@@ -49,6 +49,10 @@ void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::str
   record.labels = config.labels;
   record.annotations = config.annotations;
   record.sysctls = config.sysctls;
+  record.cpu_shares = config.resources.cpu_shares;
+  record.cpu_quota_us = config.resources.cpu_quota_us;
+  record.cpu_period_us = config.resources.cpu_period_us;
+  record.memory_limit_bytes = config.resources.memory_limit_bytes;
   sandbox->busy = true;
   sandboxes_[record.id] = sandbox;
   PodNetworkRequest request{.sandbox_id = record.id,

@@ -412,6 +412,7 @@ class SpecWriter {
 
   Result<void> Resources() {
     const CgroupResources& resources = config_.resources;
+    const CgroupChanges& changes = config_.cgroup_changes;
     json_.Key("resources").BeginObject();
     json_.Key("devices").BeginArray();
     DeviceRule(config_.security.privileged, 'a', std::nullopt, std::nullopt, "rwm");
@@ -426,33 +427,75 @@ class SpecWriter {
       }
     }
     json_.EndArray();
-    if (resources.memory_limit_bytes > 0) {
-      json_.Key("memory").BeginObject();
-      json_.Key("limit").Integer(resources.memory_limit_bytes);
-      json_.EndObject();
+    Memory(resources, changes);
+    Cpu(resources, changes);
+    const auto pids = changes.pids_limit.value_or(resources.pids_limit);
+    if (pids != 0) json_.Key("pids").BeginObject().Key("limit").Integer(pids).EndObject();
+    std::map<std::string, std::uint64_t> pages = changes.hugepage_limits_bytes;
+    for (const auto& [size, limit] : resources.hugepage_limits_bytes) {
+      pages.emplace(size, static_cast<std::uint64_t>(limit));
     }
-    if (resources.cpu_shares > 0 || resources.cpu_quota_us != 0 || !resources.cpuset_cpus.empty() ||
-        !resources.cpuset_mems.empty()) {
-      json_.Key("cpu").BeginObject();
-      if (resources.cpu_shares > 0) json_.Key("shares").Integer(resources.cpu_shares);
-      if (resources.cpu_quota_us != 0) json_.Key("quota").Integer(resources.cpu_quota_us);
-      if (resources.cpu_period_us > 0) json_.Key("period").Integer(resources.cpu_period_us);
-      if (!resources.cpuset_cpus.empty()) json_.Member("cpus", resources.cpuset_cpus);
-      if (!resources.cpuset_mems.empty()) json_.Member("mems", resources.cpuset_mems);
-      json_.EndObject();
-    }
-    if (resources.pids_limit > 0) {
-      json_.Key("pids").BeginObject().Key("limit").Integer(resources.pids_limit).EndObject();
-    }
-    if (!resources.hugepage_limits_bytes.empty()) {
+    if (!pages.empty()) {
       json_.Key("hugepageLimits").BeginArray();
-      for (const auto& [size, limit] : resources.hugepage_limits_bytes) {
-        json_.BeginObject().Member("pageSize", size).Key("limit").Integer(limit).EndObject();
+      for (const auto& [size, limit] : pages) {
+        json_.BeginObject().Member("pageSize", size).Key("limit").Unsigned(limit).EndObject();
       }
       json_.EndArray();
     }
+    if (!changes.unified.empty()) json_.StringMap("unified", changes.unified);
     json_.EndObject();
     return Ok();
+  }
+
+  // Only what is set.
+  void Number(std::string_view name, std::optional<std::int64_t> value) {
+    if (value) json_.Key(name).Integer(*value);
+  }
+
+  void Memory(const CgroupResources& resources, const CgroupChanges& changes) {
+    auto limit = changes.memory_limit_bytes;
+    if (!limit && resources.memory_limit_bytes > 0) limit = resources.memory_limit_bytes;
+    if (!limit && !changes.memory_reservation_bytes && !changes.memory_swap_bytes &&
+        !changes.memory_swappiness && !changes.disable_oom_killer) {
+      return;
+    }
+    json_.Key("memory").BeginObject();
+    Number("limit", limit);
+    Number("reservation", changes.memory_reservation_bytes);
+    Number("swap", changes.memory_swap_bytes);
+    Number("swappiness", changes.memory_swappiness);
+    if (changes.disable_oom_killer) {
+      json_.Key("disableOOMKiller").Bool(*changes.disable_oom_killer);
+    }
+    json_.EndObject();
+  }
+
+  void Cpu(const CgroupResources& resources, const CgroupChanges& changes) {
+    const auto of = [](std::optional<std::int64_t> change, std::int64_t value) {
+      if (!change && value != 0) change = value;
+      return change;
+    };
+    const auto shares = of(changes.cpu_shares, std::max<std::int64_t>(resources.cpu_shares, 0));
+    const auto quota = of(changes.cpu_quota_us, resources.cpu_quota_us);
+    const auto period =
+        of(changes.cpu_period_us, std::max<std::int64_t>(resources.cpu_period_us, 0));
+    const std::string& cpus =
+        changes.cpuset_cpus.empty() ? resources.cpuset_cpus : changes.cpuset_cpus;
+    const std::string& mems =
+        changes.cpuset_mems.empty() ? resources.cpuset_mems : changes.cpuset_mems;
+    if (!shares && !quota && cpus.empty() && mems.empty() && !changes.cpu_period_us &&
+        !changes.realtime_runtime_us && !changes.realtime_period_us) {
+      return;
+    }
+    json_.Key("cpu").BeginObject();
+    Number("shares", shares);
+    Number("quota", quota);
+    Number("period", period);
+    Number("realtimeRuntime", changes.realtime_runtime_us);
+    Number("realtimePeriod", changes.realtime_period_us);
+    if (!cpus.empty()) json_.Member("cpus", cpus);
+    if (!mems.empty()) json_.Member("mems", mems);
+    json_.EndObject();
   }
 
   const ContainerConfig& config_;

@@ -263,6 +263,34 @@ TEST(Conmon, SaysWhatToInstall) {
   EXPECT_THAT(FindPrograms(files, "crun", false).error().message, HasSubstr("use --runtime=runc"));
 }
 
+TEST(OciSpec, ChangesOverrideResources) {
+  ContainerConfig config;
+  config.resources.memory_limit_bytes = 1 << 20;
+  config.resources.cpu_shares = 512;
+  config.resources.cpuset_cpus = "0-3";
+  config.resources.hugepage_limits_bytes = {{"2MB", 5}, {"1GB", 6}};
+  config.cgroup_changes = {.memory_reservation_bytes = 7,
+                           .memory_swap_bytes = -1,
+                           .cpu_shares = 9,
+                           .cpuset_cpus = "1",
+                           .cpuset_mems = "0",
+                           .pids_limit = 11,
+                           .hugepage_limits_bytes = {{"2MB", 8}},
+                           .unified = {{"memory.high", "12"}}};
+  const api::TreePtr tree = Write(config);
+  const Value resources = tree->root()["linux"]["resources"];
+  EXPECT_EQ(resources["memory"]["limit"].integer(), 1 << 20);
+  EXPECT_EQ(resources["memory"]["reservation"].integer(), 7);
+  EXPECT_EQ(resources["memory"]["swap"].integer(), -1);
+  EXPECT_EQ(resources["cpu"]["shares"].integer(), 9);
+  EXPECT_EQ(resources["cpu"]["cpus"].str(), "1");
+  EXPECT_EQ(resources["cpu"]["mems"].str(), "0");
+  EXPECT_EQ(resources.Entry("pids")["limit"].integer(), 11);
+  EXPECT_EQ(resources["unified"].Entry("memory.high").str(), "12");
+  ASSERT_EQ(resources["hugepageLimits"].size(), 2u);
+  EXPECT_EQ(resources["hugepageLimits"].at(1)["limit"].integer(), 8);
+}
+
 TEST(Cgroups, DistinguishesUnifiedFromPerControllerHierarchies) {
   MemoryFileSystem files;
   const Cgroups unified = Cgroups::Parse(

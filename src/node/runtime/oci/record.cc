@@ -79,6 +79,12 @@ std::string WriteRecord(const SandboxRecord& record) {
   json.Member("networkNamespace", record.network_namespace);
   json.Array("ips", record.ips);
   json.StringMap("sysctls", record.sysctls);
+  json.Key("resources").BeginObject();
+  json.Key("shares").Integer(record.cpu_shares);
+  json.Key("quota").Integer(record.cpu_quota_us);
+  json.Key("period").Integer(record.cpu_period_us);
+  json.Key("memory").Integer(record.memory_limit_bytes);
+  json.EndObject();
   json.EndObject();
   return json.Take();
 }
@@ -124,6 +130,11 @@ Result<SandboxRecord> ParseSandboxRecord(std::string_view text) {
   record.network_namespace = json["networkNamespace"].str();
   record.ips = Strings(json["ips"]);
   record.sysctls = StringMap(json["sysctls"]);
+  const Value resources = json["resources"];
+  record.cpu_shares = resources["shares"].integer();
+  record.cpu_quota_us = resources["quota"].integer();
+  record.cpu_period_us = resources.Entry("period").integer();
+  record.memory_limit_bytes = resources["memory"].integer();
   return record;
 }
 
@@ -203,6 +214,11 @@ PodSandbox SandboxOf(const SandboxRecord& record) {
   sandbox.ips = record.ips;
   sandbox.labels = record.labels;
   sandbox.annotations = record.annotations;
+  sandbox.cgroup_parent = record.cgroup_parent;
+  sandbox.resources.cpu_shares = record.cpu_shares;
+  sandbox.resources.cpu_quota_us = record.cpu_quota_us;
+  sandbox.resources.cpu_period_us = record.cpu_period_us;
+  sandbox.resources.memory_limit_bytes = record.memory_limit_bytes;
   return sandbox;
 }
 

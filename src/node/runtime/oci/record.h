@@ -37,6 +37,11 @@ struct SandboxRecord {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> sysctls;
+  // The pod's limits, for those who ask; of CgroupResources, only these four.
+  std::int64_t cpu_shares = 0;
+  std::int64_t cpu_quota_us = 0;
+  std::int64_t cpu_period_us = 0;
+  std::int64_t memory_limit_bytes = 0;
 
   bool operator==(const SandboxRecord&) const = default;
 };
