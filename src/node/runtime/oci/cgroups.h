@@ -20,6 +20,8 @@ class Cgroups {
 
   bool is_unified() const { return unified_; }
   const std::vector<std::string>& roots() const { return roots_; }
+  // Where the controller's hierarchy is mounted; empty: nowhere.
+  std::string RootOf(std::string_view controller) const;
 
   // Creates the cgroup in the hierarchies that can hold limits, and sets them.
   Result<void> Create(const std::string& path, const CgroupResources& resources);
@@ -46,7 +48,6 @@ class Cgroups {
   // Collects what it can; returns an error if the result may be incomplete.
   Result<void> Collect(const std::string& directory, std::vector<int>& pids) const;
   Result<void> Processes(const std::string& path, std::vector<int>& pids) const;
-  std::string RootOf(std::string_view controller) const;
 
   FileSystem* files_ = nullptr;
   bool unified_ = false;
