@@ -32,8 +32,11 @@ using cli::FlagType;
 constexpr char kDefaultClusterDirectory[] = "/var/lib/drakkar-cluster";
 constexpr int kEndSeconds = 30;
 constexpr std::int64_t kMaxNodes = 200;
+constexpr std::int64_t kMaxHollowNodes = 10'000;
 constexpr std::int64_t kMaxDevices = 128;
 constexpr Duration kLookInterval = std::chrono::milliseconds(50);
+// Lists of thousands of nodes are long.
+constexpr Duration kHollowLookInterval = std::chrono::seconds(1);
 
 int Fail(Console& console, const Error& error) {
   console.Error(error.message);
@@ -226,7 +229,7 @@ Result<Readiness> LookAt(const LocalCluster& cluster) {
 }
 
 // Waits until `done` returns true, or says what is missing.
-Result<void> WaitFor(const LocalCluster& cluster, Duration timeout,
+Result<void> WaitFor(const LocalCluster& cluster, Duration timeout, Duration interval,
                      const std::function<Result<bool>(std::string& missing)>& done) {
   const MonotonicTime deadline = RealClock().Monotonic() + timeout;
   std::string missing;
@@ -242,12 +245,27 @@ Result<void> WaitFor(const LocalCluster& cluster, Duration timeout,
     if (RealClock().Monotonic() > deadline) {
       return Error{ErrorCode::kDeadlineExceeded, StrCat("gave up waiting: ", missing)};
     }
-    RealPause().For(kLookInterval);
+    RealPause().For(interval);
   }
 }
 
-Result<std::string> Create(LocalCluster& cluster, std::int64_t nodes, std::int64_t devices,
-                           bool wait, Duration timeout) {
+struct ClusterPlan {
+  std::int64_t nodes = 1;
+  std::int64_t devices = 4;  // of each node
+  bool hollow = false;
+  bool wait = false;
+  Duration timeout{};
+};
+
+// Starts all hollow nodes in one process, as the administrator.
+Result<void> StartHollowNodes(LocalCluster& cluster, const ClusterPlan& plan) {
+  return cluster.Start(
+      "nodes", {"node", StrCat("--hollow=", plan.nodes), StrCat("--hollow-devices=", plan.devices),
+                "--hollow-prefix=node-", StrCat("--kubeconfig=", cluster.kubeconfig())});
+}
+
+Result<std::string> Create(LocalCluster& cluster, const ClusterPlan& plan) {
+  const auto& [nodes, devices, hollow, wait, timeout] = plan;
   FileSystem& files = RealFileSystem();
   if (cluster.exists()) {
     return FailedPrecondition(StrCat("there is a cluster in ", cluster.directory(),
@@ -261,10 +279,11 @@ Result<std::string> Create(LocalCluster& cluster, std::int64_t nodes, std::int64
   RETURN_IF_ERROR(cluster.Start(
       "apiserver",
       {"apiserver", StrCat("--data-dir=", cluster.Path("apiserver")), StrCat("--port=", port)}));
-  RETURN_IF_ERROR(WaitFor(cluster, timeout, [&](std::string& missing) -> Result<bool> {
-    missing = "the API server does not serve";
-    return files.Exists(cluster.kubeconfig()) && LookAt(cluster).ok();
-  }));
+  RETURN_IF_ERROR(
+      WaitFor(cluster, timeout, kLookInterval, [&](std::string& missing) -> Result<bool> {
+        missing = "the API server does not serve";
+        return files.Exists(cluster.kubeconfig()) && LookAt(cluster).ok();
+      }));
   RETURN_IF_ERROR(cluster.Start(
       "controllers",
       {"controllers", StrCat("--kubeconfig=", cluster.kubeconfig()), "--secure-port=0",
@@ -281,18 +300,24 @@ Result<std::string> Create(LocalCluster& cluster, std::int64_t nodes, std::int64
                                         {.directory = cluster.Path("apiserver/pki"),
                                          .server_names = {},
                                          .server_addresses = {}}));
-  for (const std::string& name : NodeNames(nodes)) {
-    RETURN_IF_ERROR(StartNode(cluster, pki, url, name));
+  if (hollow && nodes > 0) {
+    RETURN_IF_ERROR(StartHollowNodes(cluster, plan));
+  } else {
+    for (const std::string& name : NodeNames(nodes)) {
+      RETURN_IF_ERROR(StartNode(cluster, pki, url, name));
+    }
   }
   if (!wait) return url;
   const auto expected = static_cast<std::size_t>(nodes);
-  RETURN_IF_ERROR(WaitFor(cluster, timeout, [&](std::string& missing) -> Result<bool> {
-    const Result<Readiness> now = LookAt(cluster);
-    if (!now.ok()) return false;
-    missing = StrCat(now->ready, " of ", nodes, " nodes are ready, ", now->pools,
-                     " have published their devices");
-    return now->ready >= expected && (devices == 0 || now->pools >= expected);
-  }));
+  RETURN_IF_ERROR(WaitFor(cluster, timeout, hollow ? kHollowLookInterval : kLookInterval,
+                          [&](std::string& missing) -> Result<bool> {
+                            const Result<Readiness> now = LookAt(cluster);
+                            if (!now.ok()) return false;
+                            missing = StrCat(now->ready, " of ", nodes, " nodes are ready, ",
+                                             now->pools, " have published their devices");
+                            return now->ready >= expected &&
+                                   (devices == 0 || now->pools >= expected);
+                          }));
   return url;
 }
 
@@ -319,15 +344,22 @@ Result<void> Delete(LocalCluster& cluster) {
 int RunCreate(const Arguments& arguments, Console& console) {
   const std::int64_t nodes = arguments.Int("nodes");
   const std::int64_t devices = arguments.Int("devices");
-  if (nodes < 0 || nodes > kMaxNodes) {
-    return Fail(console, InvalidArgument(StrCat("--nodes must be between 0 and ", kMaxNodes)));
+  const bool hollow = arguments.Bool("hollow");
+  const std::int64_t most = hollow ? kMaxHollowNodes : kMaxNodes;
+  if (nodes < 0 || nodes > most) {
+    return Fail(console,
+                InvalidArgument(StrCat("--nodes must be between 0 and ", most,
+                                       hollow ? "" : "; more are possible with --hollow")));
   }
   if (devices < 0 || devices > kMaxDevices) {
     return Fail(console, InvalidArgument(StrCat("--devices must be between 0 and ", kMaxDevices)));
   }
   LocalCluster cluster(AbsolutePath(arguments.Text("dir")));
-  const Result<std::string> url =
-      Create(cluster, nodes, devices, arguments.Bool("wait"), arguments.Time("timeout"));
+  const Result<std::string> url = Create(cluster, {.nodes = nodes,
+                                                   .devices = devices,
+                                                   .hollow = hollow,
+                                                   .wait = arguments.Bool("wait"),
+                                                   .timeout = arguments.Time("timeout")});
   if (!url.ok()) {
     console.Error(url.error().message);
     console.Err(StrCat("what was started is left as it is: look at ", cluster.Path("logs"),
@@ -385,7 +417,8 @@ void AddClusterLifeCommands(cli::App& app) {
            .help = "Starts an API server, controllers, a scheduler and node agents with reference "
                    "drivers as separate processes on free ports, in the background. Running pods "
                    "requires root, runc and conmon.",
-           .examples = "  drakkar cluster create --nodes 20 --devices 8 --wait\n",
+           .examples = "  drakkar cluster create --nodes 20 --devices 8 --wait\n"
+                       "  drakkar cluster create --nodes 1000 --devices 8 --hollow --wait\n",
            .flags = {directory,
                      {.name = "nodes",
                       .type = FlagType::kInt,
@@ -397,6 +430,11 @@ void AddClusterLifeCommands(cli::App& app) {
                       .help = "Simulated devices per node.",
                       .default_value = "4",
                       .placeholder = "N"},
+                     {.name = "hollow",
+                      .type = FlagType::kBool,
+                      .help = "Simulate machines, containers and devices, in one process. Needs "
+                              "neither root nor runc.",
+                      .default_value = "false"},
                      {.name = "wait",
                       .type = FlagType::kBool,
                       .help = "Wait until all nodes are ready and have published their devices.",

@@ -11,6 +11,7 @@
 #include "cmd/drakkar/control_plane.h"
 #include "cmd/drakkar/dashboard.h"
 #include "cmd/drakkar/etcd_flags.h"
+#include "cmd/drakkar/hollow_nodes.h"
 #include "cmd/drakkar/join.h"
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
@@ -407,6 +408,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .api_port = std::to_string(*port),
                                   .network = std::move(*network),
                                   .registries = std::move(*registries),
+                                  .eviction = EvictionWithoutConfiguration(),
                                   .pod_api_host = pod_gateway,
                                   .client_ca_pem = server->pki().ca().certificate_pem,
                                   .serving = std::move(*serving),
@@ -537,11 +539,63 @@ int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
   });
 }
 
+// Hollow nodes have neither ports nor files, so most flags of a node mean nothing to them.
+class HollowPart final : public Part {
+ public:
+  HollowPart(UvLoop& loop, const ClientFactory& clients, const FeatureGates& gates,
+             const node::NodeFeatureOptions& features, const cli::Arguments& arguments)
+      : client_(clients(loop, "", {}, storage::Mark::kDurable)),
+        nodes_({.loop = loop,
+                .random = RealRandom(),
+                .client = *client_,
+                .gates = gates,
+                .features = features,
+                .name_prefix = arguments.Text("hollow-prefix"),
+                .count = static_cast<int>(arguments.Int("hollow")),
+                .devices = static_cast<int>(arguments.Int("hollow-devices")),
+                .health_changes_every = arguments.Time("hollow-health-changes-every")}) {}
+  std::string_view name() const override { return "hollow nodes"; }
+  void Start(std::function<void(Result<void>)> done) override {
+    nodes_.Start();
+    done(Ok());
+  }
+  void Stop(std::function<void()> done) override {
+    nodes_.Stop();
+    done();
+  }
+
+ private:
+  std::unique_ptr<client::Client> client_;
+  HollowNodes nodes_;
+};
+
+int RunHollow(const cli::Arguments& arguments, const FeatureGates& gates,
+              const node::NodeFeatureOptions& features, cli::Console& console) {
+  auto check = [&](const char* flag, std::int64_t least, std::int64_t most) -> Result<void> {
+    const std::int64_t value = arguments.Int(flag);
+    if (value >= least && value <= most) return Ok();
+    return InvalidArgument(StrCat("--", flag, " must be between ", least, " and ", most));
+  };
+  for (const Result<void>& checked : {check("hollow", 1, HollowNodes::kMaxCount),
+                                      check("hollow-devices", 0, HollowNodes::kMaxDevices)}) {
+    if (!checked.ok()) return Fail(console, checked.error());
+  }
+  Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-hollow");
+  if (!clients.ok()) return Fail(console, clients.error());
+  UvLoop loop;
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(std::make_unique<HollowPart>(loop, *clients, gates, features, arguments));
+  return RunParts(loop, std::move(parts), console, [] { kLog.Info("hollow nodes are starting"); });
+}
+
 int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   Result<KubeletSettings> settings = ReadKubeletSettings(arguments, RealFileSystem());
   if (!settings.ok()) return Fail(console, settings.error());
   Result<FeatureGates> gates = ReadCommonFlags(arguments, {}, settings->feature_gates);
   if (!gates.ok()) return Fail(console, gates.error());
+  if (arguments.Int("hollow") != 0) {
+    return RunHollow(arguments, *gates, settings->features, console);
+  }
   Result<std::uint16_t> port = ReadPort(arguments, "port");
   if (!port.ok()) return Fail(console, port.error());
   Result<std::int64_t> pids_limit = ReadPidsLimit(arguments, settings->pod_pids_limit);
@@ -638,6 +692,9 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .network = std::move(*network),
        .registries = std::move(*registries),
        .image_collection = settings->image_collection,
+       .eviction = settings->eviction,
+       .reserved = settings->reserved,
+       .max_pods = settings->max_pods,
        .client_ca_pem = *ca,
        .serving = std::move(serving),
        .low_latency = arguments.Bool("low-latency")}));
@@ -715,6 +772,29 @@ cli::Flag RootDirectoryFlag() {
               "built for a kubelet expect /var/lib/kubelet. Defaults to kubelet in the data "
               "directory.",
           .placeholder = "DIR"};
+}
+
+std::vector<cli::Flag> HollowFlags() {
+  return {{.name = "hollow",
+           .type = cli::FlagType::kInt,
+           .help = "Run this many hollow nodes instead of a real one.",
+           .default_value = "0",
+           .placeholder = "N"},
+          {.name = "hollow-devices",
+           .type = cli::FlagType::kInt,
+           .help = "Simulated devices of each hollow node.",
+           .default_value = "0",
+           .placeholder = "N"},
+          {.name = "hollow-prefix",
+           .help = "Start of the names of hollow nodes; a number follows.",
+           .default_value = "hollow-",
+           .placeholder = "TEXT"},
+          {.name = "hollow-health-changes-every",
+           .type = cli::FlagType::kDuration,
+           .help = "How often a device of some hollow node becomes unhealthy or healthy; 0 for "
+                   "never.",
+           .default_value = "0s",
+           .placeholder = "DURATION"}};
 }
 
 cli::Flag NodeNameFlag() {
@@ -847,35 +927,41 @@ void AddDaemonCommands(cli::App& app) {
   app.Add({.name = "node",
            .summary = "Run a node agent",
            .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
-                   "pods with runc. Requires root, runc and conmon.",
+                   "pods with runc. Requires root, runc and conmon. With --hollow it runs many "
+                   "nodes with simulated machines, containers and devices instead, to load a "
+                   "control plane; they need nothing but a kubeconfig of an administrator.",
            .examples = "  # on a new machine, with what `drakkar token create "
                        "--print-join-command` printed\n"
                        "  drakkar node --join https://10.0.0.1:6443 --token "
                        "abcdef.0123456789abcdef \\\n"
-                       "    --ca-hash sha256:... --address 10.0.0.7\n",
-           .flags = With({DataDirectoryFlag(),
-                          KubeconfigFlag(),
-                          NodeNameFlag(),
-                          AddressFlag("Address of this node, on which its port listens."),
-                          PortFlag("port", "Port of the agent.", "10250"),
-                          {.name = "client-ca-file",
-                           .help = "CA for client certificates on the agent's port.",
-                           .placeholder = "FILE"},
-                          {.name = "tls-cert-file",
-                           .help = "Certificate of the agent's port.",
-                           .placeholder = "FILE"},
-                          {.name = "tls-private-key-file",
-                           .help = "Private key of that certificate.",
-                           .placeholder = "FILE"},
-                          RuntimeFlag(),
-                          RuntimeEndpointFlag(),
-                          PidsLimitFlag(),
-                          SeccompDefaultFlag(),
-                          RootDirectoryFlag(),
-                          LowLatencyFlag()},
-                         And(And(And(And(PodNetworkFlags(), NriFlags()), RegistryFlags()),
-                                 KubeletConfigFlags()),
-                             JoinFlags())),
+                       "    --ca-hash sha256:... --address 10.0.0.7\n"
+                       "  # a thousand nodes with eight devices each\n"
+                       "  drakkar node --hollow 1000 --hollow-devices 8 --kubeconfig "
+                       "admin.kubeconfig\n",
+           .flags = With(
+               {DataDirectoryFlag(),
+                KubeconfigFlag(),
+                NodeNameFlag(),
+                AddressFlag("Address of this node, on which its port listens."),
+                PortFlag("port", "Port of the agent.", "10250"),
+                {.name = "client-ca-file",
+                 .help = "CA for client certificates on the agent's port.",
+                 .placeholder = "FILE"},
+                {.name = "tls-cert-file",
+                 .help = "Certificate of the agent's port.",
+                 .placeholder = "FILE"},
+                {.name = "tls-private-key-file",
+                 .help = "Private key of that certificate.",
+                 .placeholder = "FILE"},
+                RuntimeFlag(),
+                RuntimeEndpointFlag(),
+                PidsLimitFlag(),
+                SeccompDefaultFlag(),
+                RootDirectoryFlag(),
+                LowLatencyFlag()},
+               And(HollowFlags(), And(And(And(And(PodNetworkFlags(), NriFlags()), RegistryFlags()),
+                                          KubeletConfigFlags()),
+                                      JoinFlags()))),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});

@@ -7,6 +7,7 @@
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/cri_commands.h"
 #include "cmd/drakkar/node_cleanup.h"
 #include "cmd/drakkar/node_network.h"
 #include "cmd/drakkar/node_part.h"
@@ -145,6 +146,27 @@ int DeleteData(const cli::Arguments& arguments, cli::Console& console,
   return cli::kExitOk;
 }
 
+// The pods of the built-in runtime.
+Result<RemovedPods> RemoveOwnPods(const cli::Arguments& arguments, const std::string& data_dir) {
+  ASSIGN_OR_RETURN(const PodNetworkOptions network,
+                   ReadPodNetwork(arguments, RealFileSystem(), data_dir));
+  UvLoop loop;
+  std::unique_ptr<Removal> removal;
+  loop.Post([&] {
+    removal = std::make_unique<Removal>(loop, network, data_dir, arguments.Text("runtime"));
+    removal->Start();
+  });
+  loop.Run();
+  RemovedPods removed{.count = removal->removed(), .errors = removal->errors()};
+  // It belongs to the loop.
+  loop.Post([&] {
+    removal.reset();
+    loop.Stop();
+  });
+  loop.Run();
+  return removed;
+}
+
 int RunDown(const cli::Arguments& arguments, cli::Console& console) {
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   if (data_dir == "/") return Fail(console, InvalidArgument("--data-dir must not be /"));
@@ -171,23 +193,19 @@ int RunDown(const cli::Arguments& arguments, cli::Console& console) {
     return Fail(console, FailedPrecondition(
                              StrCat("a node agent is running in ", data_dir, ": stop it first")));
   }
-  Result<PodNetworkOptions> network = ReadPodNetwork(arguments, RealFileSystem(), data_dir);
-  if (!network.ok()) return Fail(console, network.error());
-  UvLoop loop;
-  std::unique_ptr<Removal> removal;
-  loop.Post([&] {
-    removal = std::make_unique<Removal>(loop, *network, data_dir, arguments.Text("runtime"));
-    removal->Start();
-  });
-  loop.Run();
-  std::vector<std::string> errors = removal->errors();
-  const std::size_t removed = removal->removed();
-  // It belongs to the loop.
-  loop.Post([&] {
-    removal.reset();
-    loop.Stop();
-  });
-  loop.Run();
+  RemovedPods pods;
+  if (const std::string socket = RuntimeSocketOf(RealFileSystem(), data_dir); !socket.empty()) {
+    Result<RemovedPods> removed = RemoveCriPods(socket, data_dir);
+    if (!removed.ok()) return Fail(console, removed.error());
+    pods = std::move(*removed);
+  } else {
+    Result<RemovedPods> removed = RemoveOwnPods(arguments, data_dir);
+    if (!removed.ok()) return Fail(console, removed.error());
+    pods = std::move(*removed);
+  }
+  std::vector<std::string>& errors = pods.errors;
+  const std::size_t removed = pods.count;
+
   const std::string volumes = JoinPath(RootDirectoryOf(arguments, data_dir), "pods");
   if (errors.empty()) {
     if (auto unmounted = node::UnmountAll(volumes); !unmounted.ok()) {

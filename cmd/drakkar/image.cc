@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "cli/table.h"
 #include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/cri_commands.h"
 #include "cmd/drakkar/node_part.h"
 #include "cmd/drakkar/registry_flags.h"
 #include "node/runtime/images/image_collector.h"
@@ -68,15 +69,9 @@ int RunImport(const Arguments& arguments, Console& console) {
   return cli::kExitOk;
 }
 
-int RunList(const Arguments& arguments, Console& console) {
-  if (!console.files().Exists(JoinPath(arguments.Text("data-dir"), "images"))) {
-    console.Err("No images found\n");
-    return cli::kExitOk;
-  }
-  Result<std::vector<node::Image>> images = StoreOf(arguments, console).List();
-  if (!images.ok()) return Fail(console, images.error());
+int Print(const std::vector<node::Image>& images, Console& console) {
   std::vector<std::vector<std::string>> rows = {{"NAME", "ID", "SIZE"}};
-  for (const node::Image& image : *images) {
+  for (const node::Image& image : images) {
     // "sha256:" and twelve digits identify it.
     const std::string id = image.id.substr(0, 19);
     if (image.names.empty()) rows.push_back({"<none>", id, SizeText(image.size_bytes)});
@@ -91,6 +86,23 @@ int RunList(const Arguments& arguments, Console& console) {
   std::vector<std::size_t> widths;
   console.Out(cli::LayOut(rows, widths));
   return cli::kExitOk;
+}
+
+int RunList(const Arguments& arguments, Console& console) {
+  // The node's images are the runtime's, if it uses one.
+  if (const std::string socket = RuntimeSocketOf(console.files(), arguments.Text("data-dir"));
+      !socket.empty()) {
+    const Result<std::vector<node::Image>> images = ListCriImages(socket);
+    if (!images.ok()) return Fail(console, images.error());
+    return Print(*images, console);
+  }
+  if (!console.files().Exists(JoinPath(arguments.Text("data-dir"), "images"))) {
+    console.Err("No images found\n");
+    return cli::kExitOk;
+  }
+  Result<std::vector<node::Image>> images = StoreOf(arguments, console).List();
+  if (!images.ok()) return Fail(console, images.error());
+  return Print(*images, console);
 }
 
 int RunRemove(const Arguments& arguments, Console& console) {

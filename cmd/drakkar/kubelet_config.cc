@@ -1,6 +1,7 @@
 #include "cmd/drakkar/kubelet_config.h"
 
 #include "api/codec/yaml_reader.h"
+#include "api/meta/quantity.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 #include "cmd/drakkar/kubelet_fields.h"
@@ -28,7 +29,75 @@ std::string KnownGates(std::string_view gates, std::vector<std::string>& unknown
   return Join(known, ",");
 }
 
+std::map<std::string, std::string> MapOf(api::Value map) {
+  std::map<std::string, std::string> entries;
+  for (const api::MemberView each : map.members()) {
+    entries[std::string(each.name)] = std::string(each.value.str());
+  }
+  return entries;
+}
+
+Result<node::EvictionSettings> ReadEviction(api::Value root) {
+  node::EvictionSettings settings;
+  settings.hard = node::EvictionSettings::DefaultHard();
+  if (root["evictionHard"].size() > 0) {
+    const auto given = MapOf(root["evictionHard"]);
+    // As in a kubelet: one threshold replaces all defaults, unless they are to be merged.
+    if (!root.Entry("mergeDefaultEvictionSettings").boolean()) settings.hard.clear();
+    for (const auto& [signal, value] : given) settings.hard[signal] = value;
+  }
+  settings.soft = MapOf(root["evictionSoft"]);
+  settings.soft_grace_period = MapOf(root["evictionSoftGracePeriod"]);
+  settings.minimum_reclaim = MapOf(root["evictionMinimumReclaim"]);
+  if (const std::string_view period = root["evictionPressureTransitionPeriod"].str();
+      !period.empty()) {
+    ASSIGN_OR_RETURN(settings.transition_period, api::ParseDuration(period));
+    // A kubelet's default for zero, too.
+    if (settings.transition_period == Duration::zero()) {
+      settings.transition_period = node::EvictionSettings().transition_period;
+    }
+  }
+  settings.max_pod_grace_seconds = root["evictionMaxPodGracePeriod"].integer();
+  RETURN_IF_ERROR(node::ParseThresholds(settings));
+  return settings;
+}
+
+Result<node::NodeReservation> ReadReservation(api::Value root) {
+  node::NodeReservation sum;
+  for (const api::FieldName list : api::FieldNames{"systemReserved", "kubeReserved"}) {
+    for (const auto& [name, text] : MapOf(root[list])) {
+      const auto quantity = api::Quantity::Parse(text);
+      if (!quantity.ok()) {
+        return quantity.error().Prefixed(StrCat(std::string_view(list), ".", name));
+      }
+      if (quantity->MilliValue() < 0) {
+        return InvalidArgument(StrCat(std::string_view(list), ".", name, ": must not be negative"));
+      }
+      if (name == "cpu") {
+        sum.cpu_milli += quantity->MilliValue();
+      } else if (name == "memory") {
+        sum.memory_bytes += quantity->Value();
+      } else if (name == "ephemeral-storage") {
+        sum.ephemeral_storage_bytes += quantity->Value();
+      } else if (name != "pid") {
+        return InvalidArgument(StrCat(std::string_view(list), ".", name,
+                                      ": only cpu, memory, ephemeral-storage and pid can be "
+                                      "reserved"));
+      }
+    }
+  }
+  return sum;
+}
+
 }  // namespace
+
+node::EvictionSettings EvictionWithoutConfiguration() {
+  node::EvictionSettings settings;
+  settings.hard = node::EvictionSettings::DefaultHard();
+  settings.hard["nodefs.available"] = "5%";
+  settings.hard["imagefs.available"] = "5%";
+  return settings;
+}
 
 std::vector<cli::Flag> KubeletConfigFlags() {
   return {{.name = "config",
@@ -46,6 +115,7 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   ASSIGN_OR_RETURN(settings.features.runtime_features,
                    features::ReadRuntimeFeatures(arguments.Text("runtime-features")));
   const std::string& path = arguments.Text("config");
+  settings.eviction = EvictionWithoutConfiguration();
   if (path.empty()) return settings;
   ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
   Result<std::vector<api::TreePtr>> documents = api::ParseYaml(text);
@@ -82,6 +152,14 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
     ASSIGN_OR_RETURN(images.min_age, api::ParseDuration(age));
   }
   settings.resolv_conf = root["resolvConf"].str();
+  auto eviction = ReadEviction(root);
+  if (!eviction.ok()) return std::move(eviction).error().Prefixed(path);
+  settings.eviction = *std::move(eviction);
+  auto reserved = ReadReservation(root);
+  if (!reserved.ok()) return std::move(reserved).error().Prefixed(path);
+  settings.reserved = *reserved;
+  settings.max_pods = root.Entry("maxPods").integer();
+  if (settings.max_pods < 0) return InvalidArgument(StrCat(path, ": maxPods must not be negative"));
   std::vector<std::string> unknown;
   settings.feature_gates = KnownGates(settings.feature_gates, unknown);
   // Log all of them once: a user may rely on any of these.

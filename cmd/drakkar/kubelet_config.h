@@ -6,7 +6,9 @@
 #include "base/env/file_system.h"
 #include "cli/command.h"
 #include "node/admission/node_features.h"
+#include "node/eviction/thresholds.h"
 #include "node/runtime/images/image_collector.h"
+#include "node/status/node_facts.h"
 
 namespace drakkar::cmd {
 
@@ -20,8 +22,15 @@ struct KubeletSettings {
   std::string cluster_domain;
   std::string resolv_conf;
   node::ImageCollection image_collection;
+  node::EvictionSettings eviction;
+  node::NodeReservation reserved;  // systemReserved and kubeReserved
+  std::int64_t max_pods = 0;       // 0: not set
   node::NodeFeatureOptions features;
 };
+
+// For a node without a KubeletConfiguration, often somebody's own machine: like a kubelet, but it
+// may fill the disk up to 95 %.
+node::EvictionSettings EvictionWithoutConfiguration();
 
 // --config and --runtime-features.
 std::vector<cli::Flag> KubeletConfigFlags();

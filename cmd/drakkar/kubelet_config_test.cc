@@ -95,6 +95,43 @@ kubeReserved: null
                                 Not(HasSubstr("ContainerRestartRules"))));
 }
 
+TEST_F(KubeletConfigTest, ReadsEvictionThresholdsAndReservations) {
+  const auto settings = Read(R"(
+evictionHard: {memory.available: 1Gi}
+evictionSoft: {nodefs.available: 15%}
+evictionSoftGracePeriod: {nodefs.available: 2m}
+evictionPressureTransitionPeriod: 30s
+evictionMaxPodGracePeriod: 60
+systemReserved: {cpu: 500m, memory: 1Gi}
+kubeReserved: {cpu: "1", ephemeral-storage: 1Gi}
+maxPods: 250
+)");
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_EQ(settings->eviction.hard.size(), 1u);
+  EXPECT_EQ(settings->eviction.soft.at("nodefs.available"), "15%");
+  EXPECT_EQ(settings->eviction.transition_period, std::chrono::seconds(30));
+  EXPECT_EQ(settings->eviction.max_pod_grace_seconds, 60);
+  EXPECT_EQ(settings->reserved.cpu_milli, 1'500);
+  EXPECT_EQ(settings->reserved.memory_bytes, 1 << 30);
+  EXPECT_EQ(settings->reserved.ephemeral_storage_bytes, 1 << 30);
+  EXPECT_EQ(settings->max_pods, 250);
+  EXPECT_THAT(logged_, IsEmpty());
+}
+
+TEST_F(KubeletConfigTest, WithoutThresholdsAKubeletsDefaultsApply) {
+  EXPECT_EQ(Read("maxPods: 5\n")->eviction.hard, node::EvictionSettings::DefaultHard());
+  EXPECT_EQ(Read("evictionHard: {pid.available: 10%}\nmergeDefaultEvictionSettings: true\n")
+                ->eviction.hard.size(),
+            6u);
+}
+
+TEST_F(KubeletConfigTest, RejectsThresholdsAndReservationsThatMeanNothing) {
+  EXPECT_THAT(ErrorOf("evictionHard: {memory.free: 1Gi}\n"), HasSubstr("memory.free"));
+  EXPECT_THAT(ErrorOf("evictionSoft: {memory.available: 1Gi}\n"), HasSubstr("grace period"));
+  EXPECT_THAT(ErrorOf("systemReserved: {gpu: 1}\n"), HasSubstr("systemReserved.gpu"));
+  EXPECT_THAT(ErrorOf("kubeReserved: {cpu: lots}\n"), HasSubstr("kubeReserved.cpu"));
+}
+
 TEST_F(KubeletConfigTest, LogsNothingIfEverySettingHasAnEffect) {
   EXPECT_EQ(ErrorOf("cpuManagerPolicy: static\n"), "(accepted)");
   EXPECT_THAT(logged_, IsEmpty());

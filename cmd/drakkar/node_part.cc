@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "cdi/cache.h"
 #include "client/access_reviewer.h"
+#include "cmd/drakkar/cri_commands.h"
 #include "cmd/drakkar/node_network.h"
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
@@ -24,6 +25,7 @@
 #include "node/pods/service_variables.h"
 #include "node/pods/volume_host.h"
 #include "node/probes/loop_prober.h"
+#include "node/runtime/cri/cri_image_collector.h"
 #include "node/runtime/cri/cri_runtime.h"
 #include "node/runtime/cri/http_stream_dialer.h"
 #include "node/runtime/images/image_store.h"
@@ -89,6 +91,7 @@ class NodeState {
     server_.reset();
     node_server_.reset();
     agent_.reset();
+    cri_collector_.reset();
     runtime_.reset();
     nri_.reset();
     network_.reset();
@@ -126,7 +129,6 @@ class NodeState {
     RETURN_IF_ERROR(images_.Open());
     RETURN_IF_ERROR(node::ImagePuller::RemoveOldDownloads(
         files, DownloadDirectory(options_.data_dir), loop_.clock().Now()));
-    collector_.Start();
     Result<std::unique_ptr<FileWatcher>> watcher = MakeFileWatcher(loop_);
     if (!watcher.ok()) return watcher.error();
     watcher_ = std::move(*watcher);
@@ -134,12 +136,30 @@ class NodeState {
     if (auto logs = MakeFileWatcher(loop_, {.reports_writes = true}); logs.ok()) {
       log_watcher_ = std::move(*logs);
     }
+    RETURN_IF_ERROR(NoteRuntimeSocket(files, options_.data_dir, options_.runtime_endpoint));
     if (options_.runtime_endpoint.empty()) {
       RETURN_IF_ERROR(OpenEmbeddedRuntime());
     } else {
       OpenCriRuntime();
     }
+    if (options_.runtime_endpoint.empty()) {
+      collector_.Start();
+    } else {
+      cri_collector_ = std::make_unique<node::CriImageCollector>(node::CriImageCollector::Options{
+          .loop = loop_,
+          .runtime = *runtime_,
+          .settings = options_.image_collection,
+          .log = [](const std::string& line) { kLog.Info(line); },
+          .on_full = [](const std::string& line) { kLog.Warning(line); }});
+      cri_collector_->Start();
+    }
     node::NodeFacts facts = node::ReadNodeFacts(files);
+    if (const auto disk = node::ReadDiskSpace(options_.root_dir); disk.ok()) {
+      facts.ephemeral_storage_bytes = static_cast<std::int64_t>(disk->capacity_bytes.value_or(0));
+    }
+    if (options_.max_pods > 0) facts.max_pods = options_.max_pods;
+    ASSIGN_OR_RETURN(const std::vector<node::Threshold> thresholds,
+                     node::ParseThresholds(options_.eviction));
     facts.addresses = {options_.address};
     facts.runtime_version = "drakkar://" DRAKKAR_VERSION;
     facts.agent_version = StrCat("v", options_.gates.emulated().ToString(), ".0-drakkar");
@@ -158,7 +178,7 @@ class NodeState {
         .metrics = &metrics_,
         .wakefulness = wakefulness_.get(),
         .node_name = options_.node_name,
-        .facts = std::move(facts),
+        .facts = facts,
         .features = options_.features,
         .root_directory = options_.root_dir,
         .registry_directory = RegistryDirectory(options_.root_dir),
@@ -176,6 +196,12 @@ class NodeState {
         .seccomp_default = options_.seccomp_default,
         .volume_host = &node::RealVolumeHost(),
         .prober = &prober_,
+        .disk = node::ReadDiskSpace,
+        .eviction_thresholds = thresholds,
+        .eviction_transition_period = options_.eviction.transition_period,
+        .eviction_max_pod_grace_seconds = options_.eviction.max_pod_grace_seconds,
+        .free_images = [this](std::function<void()> done) { FreeImages(std::move(done)); },
+        .reserved = ReservationOf(thresholds, facts),
     });
     return Ok();
   }
@@ -227,6 +253,37 @@ class NodeState {
                                      : std::vector<node::RegistryCredential>();
              },
          .log = [](const std::string& line) { kLog.Info(line); }});
+  }
+
+  // For pods there is left what neither the system nor the hard thresholds keep back.
+  node::NodeReservation ReservationOf(const std::vector<node::Threshold>& thresholds,
+                                      const node::NodeFacts& facts) const {
+    node::NodeReservation reserved = options_.reserved;
+    auto kept = [&](node::Signal signal, std::int64_t capacity) {
+      return static_cast<std::int64_t>(
+          node::HardReservation(thresholds, signal, static_cast<std::uint64_t>(capacity)));
+    };
+    reserved.memory_bytes += kept(node::Signal::kMemoryAvailable, facts.memory_bytes);
+    reserved.ephemeral_storage_bytes +=
+        kept(node::Signal::kNodeFsAvailable, facts.ephemeral_storage_bytes);
+    return reserved;
+  }
+
+  // Removes every image that no container uses; those that were imported stay.
+  void FreeImages(std::function<void()> done) {
+    if (cri_collector_ != nullptr) return cri_collector_->RemoveUnused(std::move(done));
+    removing_->Run(
+        [this]() -> Result<void> {
+          auto removed = node::PruneImages(images_, /*imported=*/false);
+          if (!removed.ok()) return std::move(removed).error();
+          return Ok();
+        },
+        [done = std::move(done)](Result<void> removed) {
+          if (!removed.ok()) {
+            kLog.Warning("could not remove unused images", {{"err", removed.error().message}});
+          }
+          done();
+        });
   }
 
   // The pod's credentials first, then the node's own.
@@ -291,6 +348,7 @@ class NodeState {
   std::unique_ptr<NodeNetwork> network_;
   std::unique_ptr<node::NriServer> nri_;
   std::unique_ptr<node::Runtime> runtime_;
+  std::unique_ptr<node::CriImageCollector> cri_collector_;
   std::unique_ptr<node::NodeAgent> agent_;
   std::unique_ptr<node::NodeServer> node_server_;
   std::unique_ptr<net::HttpServer> server_;

@@ -1,5 +1,7 @@
 #include "node/node_agent.h"
 
+#include <algorithm>
+
 #include "api/json/json_writer.h"
 #include "api/scheme/scheme.h"
 #include "base/exec/lifetime.h"
@@ -12,6 +14,7 @@
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_resources.h"
+#include "node/eviction/eviction_manager.h"
 #include "node/health/health_monitor.h"
 #include "node/health/update_channel.h"
 #include "node/plugins/plugin_registrar.h"
@@ -143,9 +146,51 @@ struct NodeAgent::Parts {
               .agent_port = options.port,
               .not_ready_reason = [this] { return NotReadyReason(); },
               .runtime_version = [this] { return runtime.RuntimeVersion(); },
-              .shared_network_reason = [this] { return SharedNetworkReason(); }}),
+              .shared_network_reason = [this] { return SharedNetworkReason(); },
+              .reserved = options.reserved,
+              .has_pressure =
+                  [this](std::string_view condition) { return eviction.HasCondition(condition); }}),
         forgotten(options.loop, options.random, options.client, options.node_name,
-                  [this](const ForgottenDrivers::Change& change) { Forget(change); }) {}
+                  [this](const ForgottenDrivers::Change& change) { Forget(change); }),
+        usage({.loop = options.loop,
+               .files = options.files,
+               .work = options.removing,
+               .runtime = options.runtime,
+               .disk = options.disk,
+               .root_directory = options.root_directory,
+               .memory_capacity_bytes = static_cast<std::uint64_t>(options.facts.memory_bytes),
+               .cpu_count = options.facts.cpu_count,
+               .pods_cgroup = std::string(kPodsCgroup),
+               .measure = [&host = context.volume_host](
+                              const std::string& path) { return host.Usage(path); }}),
+        eviction({.loop = options.loop,
+                  .thresholds = options.eviction_thresholds,
+                  .transition_period = options.eviction_transition_period,
+                  .max_pod_grace_seconds = options.eviction_max_pod_grace_seconds,
+                  .read_machine =
+                      [this](UsageCollector::Done done) { usage.GetMachine(std::move(done)); },
+                  .read_all = [this](UsageCollector::Done done) { usage.Get(std::move(done)); },
+                  .active_pods = [this] { return ActivePods(); },
+                  .evict =
+                      [this](const std::string& uid, PodVerdict verdict, Duration grace) {
+                        if (pods) pods->Evict(uid, std::move(verdict), grace);
+                      },
+                  .is_gone =
+                      [this](const std::string& uid) {
+                        const auto active = ActivePods();
+                        return std::none_of(active.begin(), active.end(),
+                                            [&](const auto& pod) { return pod->uid() == uid; });
+                      },
+                  .free_images = options.free_images,
+                  .on_reclaim =
+                      [this](std::string_view resource) {
+                        if (node.node() == nullptr) return;
+                        events.Warning(node.node(), "EvictionThresholdMet",
+                                       StrCat("Attempting to reclaim ", resource));
+                      },
+                  .on_conditions = [this] { node.Refresh(); }}) {
+    context.refuse_new = [this](api::Value pod) { return eviction.Admit(pod); };
+  }
 
   std::function<api::Draft(api::Value, api::Value)> ResourceHealth(const FeatureGates& gates) {
     if (!gates.Enabled(Gate::kResourceHealthStatus)) return nullptr;
@@ -280,6 +325,8 @@ struct NodeAgent::Parts {
   PluginRegistrar registrar;
   NodeRegistrar node;
   ForgottenDrivers forgotten;
+  UsageCollector usage;
+  EvictionManager eviction;
   std::unique_ptr<LogRotation> rotation;  // once the runtime is open
   Lifetime lifetime;
 };
@@ -335,6 +382,7 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.pods->Start([&ready] { ready.dra.ReconcileNow(); });
     ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
     ready.rotation->Start();
+    ready.eviction.Start();
     ready.dra.StartReconcile(
         [&ready] { return ready.pods != nullptr ? ready.pods->ActivePods() : std::nullopt; });
     kLog.Info("node agent started", {{"node", options_.node_name}});
@@ -374,6 +422,15 @@ const PluginStore& NodeAgent::plugins() const {
 }
 const HealthMonitor& NodeAgent::health() const {
   return parts_->health;
+}
+
+UsageCollector& NodeAgent::usage() const {
+  return parts_->usage;
+}
+MachineIdentity NodeAgent::identity() const {
+  return {.machine_id = options_.facts.machine_id,
+          .system_uuid = options_.facts.system_uuid,
+          .boot_id = options_.facts.boot_id};
 }
 
 std::string NodeAgent::DescribeDrivers() const {

@@ -13,7 +13,9 @@
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "node/admission/node_features.h"
+#include "node/eviction/thresholds.h"
 #include "node/pods/pod_dns.h"
+#include "node/stats/summary.h"
 #include "node/status/node_facts.h"
 #include "rpc/transport/transport.h"
 
@@ -73,6 +75,13 @@ class NodeAgent {
     bool seccomp_default = false;       // RuntimeDefault for containers without a profile
     VolumeHost* volume_host = nullptr;  // null: volumes are plain directories, as in simulation
     NetworkProber* prober = nullptr;    // null: network probes are reported as unsupported
+    DiskProbe disk = nullptr;           // null: disks are not reported
+    std::vector<Threshold> eviction_thresholds = {};  // none: nothing is evicted
+    Duration eviction_transition_period = std::chrono::minutes(5);
+    std::int64_t eviction_max_pod_grace_seconds = 0;
+    // Removes images that nobody uses, when the disk is nearly full. Null: there are none.
+    std::function<void(std::function<void()> done)> free_images = nullptr;
+    NodeReservation reserved = {};  // for the system and for hard thresholds
   };
 
   explicit NodeAgent(Options options);
@@ -95,6 +104,8 @@ class NodeAgent {
   const DraManager& dra() const;
   const PluginStore& plugins() const;
   const HealthMonitor& health() const;
+  UsageCollector& usage() const;
+  MachineIdentity identity() const;
   // The registered drivers and the CDI specs that cannot be read, as JSON. Rereads the specs.
   std::string DescribeDrivers() const;
 

@@ -12,6 +12,7 @@
 #include "node/node_access.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
+#include "node/stats/summary.h"
 #include "node/streaming/port_forward.h"
 #include "node/streaming/remote_command.h"
 #include "node/streaming/spdy_command.h"
@@ -162,6 +163,10 @@ void NodeServer::Serve(const net::ServerRequest& request,
     return writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
                         options_.metrics != nullptr ? options_.metrics->Text() : std::string());
   }
+  if (request.path == "/stats/summary" || request.path == "/metrics/resource" ||
+      request.path == "/metrics/cadvisor") {
+    return ServeUsage(request, writer);
+  }
   if (request.path == "/pods" || request.path == "/pods/") {
     std::string body = R"({"kind":"PodList","apiVersion":"v1","metadata":{},"items":[)";
     bool first = true;
@@ -195,6 +200,27 @@ void NodeServer::Serve(const net::ServerRequest& request,
                     writer);
   }
   writer->Send(404, PlainText(), std::string("404 page not found\n"));
+}
+
+void NodeServer::ServeUsage(const net::ServerRequest& request,
+                            const std::shared_ptr<net::ResponseWriter>& writer) {
+  const bool brief = request.query().ok() && Flag(*request.query(), "only_cpu_and_memory");
+  options_.agent.usage().Get(
+      lifetime_.Guard([this, writer, brief, path = request.path](Result<NodeUsagePtr> usage) {
+        if (writer->is_closed()) return;
+        if (!usage.ok()) {
+          return writer->Send(net::HttpStatusOf(usage.error().code), PlainText(),
+                              StrCat(usage.error().message, "\n"));
+        }
+        if (path == "/stats/summary") {
+          return writer->Send(200, {{"Content-Type", "application/json"}},
+                              WriteSummary(**usage, options_.node_name, brief));
+        }
+        writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
+                     path == "/metrics/resource"
+                         ? WriteResourceMetrics(**usage)
+                         : WriteCadvisorMetrics(**usage, options_.agent.identity()));
+      }));
 }
 
 void NodeServer::SendLogs(const net::ServerRequest& request, const std::string& namespace_name,

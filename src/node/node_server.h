@@ -27,10 +27,11 @@ class SpdyCommand;
 
 // The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /exec and /attach
 // with the same path over a WebSocket or SPDY, /portForward/{namespace}/{pod} over SPDY, /pods,
-// /devices (health and holders), /drivers (registrations and unreadable CDI specs), /metrics and
-// /healthz. node_access.h lists the permission each one needs. Pass it to a net::HttpServer whose
-// TLS context requests client certificates. Loop-bound; `agent` must be started. Bounds:
-// kMaxLogStreams and kMaxRemoteCommands at a time, kMaxPending bytes buffered for a slow reader.
+// /devices (health and holders), /drivers (registrations and unreadable CDI specs), /metrics,
+// /stats/summary, /metrics/resource, /metrics/cadvisor and /healthz. node_access.h lists the
+// permission each one needs. Pass it to a net::HttpServer whose TLS context requests client
+// certificates. Loop-bound; `agent` must be started. Bounds: kMaxLogStreams and kMaxRemoteCommands
+// at a time, kMaxPending bytes buffered for a slow reader.
 class NodeServer final : public net::RequestHandler {
  public:
   struct Options {
@@ -65,6 +66,8 @@ class NodeServer final : public net::RequestHandler {
  private:
   struct Follower;
   void Serve(const net::ServerRequest& request, const std::shared_ptr<net::ResponseWriter>& writer);
+  void ServeUsage(const net::ServerRequest& request,
+                  const std::shared_ptr<net::ResponseWriter>& writer);
   void SendLogs(const net::ServerRequest& request, const std::string& namespace_name,
                 const std::string& pod, const std::string& container,
                 const std::shared_ptr<net::ResponseWriter>& writer);

@@ -125,6 +125,24 @@ TEST_F(NodeServerTest, ServesLogsPodsMetricsAndHealth) {
   EXPECT_EQ(Get("/nothing")->code, 404);
 }
 
+TEST_F(NodeServerTest, ServesStatisticsToThoseWhoMayReadThem) {
+  auto summary = Get("/stats/summary");
+  node_.Run();
+  EXPECT_EQ(summary->code, 200);
+  EXPECT_EQ(asked_, "get stats;");
+  EXPECT_NE(summary->text.find("\"nodeName\":\"n1\""), std::string::npos);
+  EXPECT_NE(summary->text.find("\"name\":\"p\""), std::string::npos);
+  auto resource = Get("/metrics/resource");
+  node_.Run();
+  EXPECT_EQ(asked_, "get metrics;");
+  EXPECT_NE(resource->text.find("container_cpu_usage_seconds_total{container=\"a\""),
+            std::string::npos);
+  auto cadvisor = Get("/metrics/cadvisor");
+  node_.Run();
+  EXPECT_EQ(asked_, "get metrics;");
+  EXPECT_NE(cadvisor->text.find("machine_cpu_cores{"), std::string::npos);
+}
+
 TEST_F(NodeServerTest, MetricsCountDevicesByTheirHealthNow) {
   FakeDriver driver(node_, "gpu.example.com", "gpu.sock");
   driver.Start();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "node/checkpoint/blocking_work.h"
+#include "node/hollow/hollow_host.h"
 #include "node/node_agent.h"
-#include "node/testing/hollow_host.h"
 #include "rpc/testing/fake_dra_plugin.h"
 #include "telemetry/metrics/metrics.h"
 #include "tests/simulation/sim_server.h"

@@ -8,6 +8,8 @@ namespace drakkar::node {
 struct PodVerdict {
   std::string reason;
   std::string message;
+  // The node ended the pod for its own sake: condition DisruptionTarget.
+  bool is_disruption = false;
 };
 
 }  // namespace drakkar::node

@@ -173,6 +173,12 @@ class HookedRuntime final : public Runtime, public HookedObjects {
     beneath_->PullImage(std::move(request), std::move(done));
   }
   bool IsImported(const std::string& name) const override { return beneath_->IsImported(name); }
+  void RemoveImage(const std::string& id, RuntimeCallback<void> done) override {
+    beneath_->RemoveImage(id, std::move(done));
+  }
+  void ReadUsage(UsageScope scope, RuntimeCallback<RuntimeUsage> done) override {
+    beneath_->ReadUsage(scope, std::move(done));
+  }
 
   // HookedObjects. What has ended is not described: nothing about it can change.
   std::vector<rpc::NriPodSandbox> DescribePods() override {

@@ -38,6 +38,11 @@ PodManager::~PodManager() {
   context_.others_requests = nullptr;
 }
 
+void PodManager::Evict(const std::string& uid, PodVerdict verdict, Duration grace) {
+  const auto found = workers_.find(uid);
+  if (found != workers_.end()) found->second->Evict(std::move(verdict), grace);
+}
+
 PodRequests PodManager::OthersRequests(const std::string& uid) const {
   PodRequests sum;
   for (const auto& [other, worker] : workers_) {

@@ -27,6 +27,8 @@ class PodManager {
   void DriverUsable();
   // Something that any pod may be waiting for has become available.
   void SyncAll();
+  // See PodWorker::Evict. Pods that are not here are ignored.
+  void Evict(const std::string& uid, PodVerdict verdict, Duration grace);
   // The device health of this pod may have changed.
   void HealthChanged(const std::string& pod_uid);
 

@@ -316,6 +316,10 @@ Draft MakePodStatus(const StatusInput& input) {
     PutCondition(input, conditions, restarting);
   }
   PutResizeConditions(input, conditions);
+  if (input.verdict && input.verdict->is_disruption) {
+    PutCondition(input, conditions,
+                 {"DisruptionTarget", true, "TerminationByKubelet", input.verdict->message});
+  }
   const bool has_scheduled = [&] {
     for (Value each : input.pod["status"]["conditions"].elements()) {
       if (each["type"].str() == "PodScheduled") return true;

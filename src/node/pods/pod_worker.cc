@@ -311,6 +311,13 @@ std::optional<PodWorker::StopReason> PodWorker::DecideStop(const PodPlan& plan) 
   return std::nullopt;
 }
 
+void PodWorker::Evict(PodVerdict verdict, Duration grace) {
+  if (eviction_ || IsStopping()) return;
+  eviction_ = std::move(verdict);
+  eviction_grace_ = grace;
+  Sync();
+}
+
 std::optional<PodWorker::StopReason> PodWorker::Admit() {
   if (context_.features != nullptr) {
     verdict_ =
@@ -326,6 +333,10 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
     if (auto refusal = CheckIsolation(root())) {
       verdict_ = PodVerdict{std::move(refusal->reason), std::move(refusal->message)};
     }
+  }
+  // A pod that already has a sandbox was admitted by an earlier agent.
+  if (!verdict_ && context_.refuse_new && facts_.sandboxes.empty()) {
+    verdict_ = context_.refuse_new(root());
   }
   if (!verdict_) {
     Advance(PodEvent::kAdmitted);

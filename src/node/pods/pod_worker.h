@@ -78,6 +78,8 @@ struct PodContext {
   // Admits or rejects each pod once per process, before the pod is started or adopted. Null: all
   // pods are admitted.
   const NodeFeatures* features = nullptr;
+  // Why a pod that is new on the node must not start now, such as pressure. Null: nothing.
+  std::function<std::optional<PodVerdict>(api::Value pod)> refuse_new = nullptr;
   // Computes allocatedResourcesStatus of a container. Empty with ResourceHealthStatus disabled.
   std::function<api::Draft(api::Value pod, api::Value container)> resource_health;
 };
@@ -125,6 +127,8 @@ class PodWorker {
   void Sync();
   // A driver registered, or was declared gone: calls waiting for one are retried at once.
   void DriverUsable();
+  // Ends the pod as failed, with at most this grace period. The first call counts.
+  void Evict(PodVerdict verdict, Duration grace);
 
   const std::string& uid() const { return uid_; }
   const api::ObjectPtr& pod() const { return pod_; }
@@ -319,6 +323,7 @@ class PodWorker {
   Chore refresh_;
   Chore measure_;
   std::optional<PodVerdict> eviction_;
+  Duration eviction_grace_ = kEvictionGrace;
 
   // Claims. At most one of these two is in flight.
   StateMachine<kDriverTable> claims_call_{DriverCall::kIdle};  // prepare or unprepare

@@ -153,9 +153,11 @@ void PodWorker::MeasureVolumes() {
         for (Value volume : root()["spec"]["volumes"].elements()) {
           if (volume["name"].str() == *full) limit = volume["emptyDir"]["sizeLimit"].str();
         }
-        eviction_ = PodVerdict{"Evicted", StrCat("Usage of EmptyDir volume ", Quote(*full),
-                                                 " exceeds the limit ", Quote(limit), ". ")};
-        Sync();
+        Evict({.reason = "Evicted",
+               .message = StrCat("Usage of EmptyDir volume ", Quote(*full), " exceeds the limit ",
+                                 Quote(limit), ". "),
+               .is_disruption = true},
+              kEvictionGrace);
       }));
 }
 

@@ -88,7 +88,7 @@ bool PodWorker::StopContainers() {
   if (auto asked = metadata["deletionGracePeriodSeconds"].optional_integer()) seconds = *asked;
   if (pod_ == nullptr) seconds = 2;  // an orphan: its grace period is unknown
   Duration grace = BoundedSeconds(seconds);
-  if (eviction_) grace = std::min(grace, kEvictionGrace);
+  if (eviction_) grace = std::min(grace, eviction_grace_);
   const MonotonicTime kill_at = stop_started_ + grace;
   const Duration left = std::max<Duration>(kill_at - Tick(), Duration::zero());
   auto stop = [&](const std::string& id, const std::string& name) {

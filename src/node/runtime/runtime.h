@@ -13,6 +13,7 @@
 #include "features/framework/runtime_features.h"
 #include "node/runtime/port_connection.h"
 #include "node/runtime/runtime_config.h"
+#include "node/runtime/usage.h"
 
 namespace drakkar::node {
 
@@ -120,6 +121,7 @@ struct Image {
   std::string id;                  // "sha256:<hex>"
   std::vector<std::string> names;  // full names with tag, sorted
   std::uint64_t size_bytes = 0;    // unpacked
+  bool is_pinned = false;          // the runtime needs it itself
 };
 
 // For one registry. Never logged.
@@ -129,6 +131,9 @@ struct RegistryCredential {
 
   bool operator==(const RegistryCredential&) const = default;
 };
+
+// Measuring files reads whole directories.
+enum class UsageScope { kWithoutFiles, kWithFiles };
 
 struct PullRequest {
   std::string image;                            // a name
@@ -228,6 +233,11 @@ class Runtime {
   // Whether the image of that name was imported here by somebody, so that no registry has a newer
   // one.
   virtual bool IsImported(const std::string& name) const = 0;
+  // Removes an image that no container uses, with all its names. Succeeds if it is gone.
+  virtual void RemoveImage(const std::string& id, RuntimeCallback<void> done) = 0;
+
+  // What the running containers and their pods use now.
+  virtual void ReadUsage(UsageScope scope, RuntimeCallback<RuntimeUsage> done) = 0;
 };
 
 }  // namespace drakkar::node

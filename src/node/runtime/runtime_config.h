@@ -12,6 +12,9 @@ namespace drakkar::node {
 // CRI implementation can map them field by field. The caller merges a container's CDI plan (env,
 // mounts, device nodes, hooks, additional gids, cgroup device rules) into ContainerConfig.
 
+// The cgroup around all pods.
+inline constexpr char kPodsCgroup[] = "/drakkar";
+
 struct DnsConfig {
   std::vector<std::string> servers;
   std::vector<std::string> searches;

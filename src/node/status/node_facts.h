@@ -26,6 +26,13 @@ struct NodeFacts {
   std::string agent_version;    // "v1.37.0-drakkar"
 };
 
+// What pods cannot have.
+struct NodeReservation {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t ephemeral_storage_bytes = 0;
+};
+
 // Read from /proc, /sys and /etc; what cannot be read stays empty. The caller fills in addresses,
 // storage and versions.
 NodeFacts ReadNodeFacts(FileSystem& files);

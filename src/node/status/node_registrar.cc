@@ -71,15 +71,21 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   Draft status(before);
   if (!status.is_object()) status = Draft::Object();
   const NodeFacts& facts = options_.facts;
-  for (const api::FieldName list : api::FieldNames{"capacity", "allocatable"}) {
-    Draft& resources = status[list];
-    resources.Entry("cpu") = std::to_string(facts.cpu_count);
-    resources.Entry("memory") = Kibibytes(facts.memory_bytes);
+  auto list_resources = [&](Draft& resources, const NodeReservation& reserved) {
+    auto rest = [](std::int64_t all, std::int64_t kept) {
+      return std::max<std::int64_t>(all - kept, 0);
+    };
+    resources.Entry("cpu") =
+        api::Quantity::FromMilli(rest(facts.cpu_count * 1000, reserved.cpu_milli)).ToString();
+    resources.Entry("memory") = Kibibytes(rest(facts.memory_bytes, reserved.memory_bytes));
     resources.Entry("pods") = std::to_string(facts.max_pods);
     if (facts.ephemeral_storage_bytes > 0) {
-      resources.Entry("ephemeral-storage") = Kibibytes(facts.ephemeral_storage_bytes);
+      resources.Entry("ephemeral-storage") =
+          Kibibytes(rest(facts.ephemeral_storage_bytes, reserved.ephemeral_storage_bytes));
     }
-  }
+  };
+  list_resources(status["capacity"], {});
+  list_resources(status["allocatable"], options_.reserved);
   std::vector<Draft> addresses;
   for (const std::string& address : facts.addresses) {
     addresses.push_back({{"type", Draft("InternalIP")}, {"address", Draft(address)}});
@@ -109,11 +115,21 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   const std::optional<std::string> why_not =
       options_.not_ready_reason ? options_.not_ready_reason() : std::nullopt;
   const std::string now = api::FormatTime(options_.loop.clock().Now());
+  auto pressure = [&](std::string_view condition) {
+    return options_.has_pressure && options_.has_pressure(condition);
+  };
+  const bool memory = pressure("MemoryPressure");
+  const bool disk = pressure("DiskPressure");
+  const bool pids = pressure("PIDPressure");
   std::vector<ConditionText> conditions = {
-      {"MemoryPressure", false, "KubeletHasSufficientMemory",
-       "kubelet has sufficient memory available"},
-      {"DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
-      {"PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+      {"MemoryPressure", memory,
+       memory ? "KubeletHasInsufficientMemory" : "KubeletHasSufficientMemory",
+       memory ? "kubelet has insufficient memory available"
+              : "kubelet has sufficient memory available"},
+      {"DiskPressure", disk, disk ? "KubeletHasDiskPressure" : "KubeletHasNoDiskPressure",
+       disk ? "kubelet has disk pressure" : "kubelet has no disk pressure"},
+      {"PIDPressure", pids, pids ? "KubeletHasInsufficientPID" : "KubeletHasSufficientPID",
+       pids ? "kubelet has insufficient PID available" : "kubelet has sufficient PID available"},
       {"Ready", !why_not, why_not ? "KubeletNotReady" : "KubeletReady",
        why_not.value_or("kubelet is posting ready status")},
   };
@@ -237,6 +253,8 @@ void NodeRegistrar::NextLease(Duration delay) {
 }
 
 void NodeRegistrar::SyncLease() {
+  // As long as nobody else writes it, the last answer is current.
+  if (lease_ != nullptr) return WriteLease(lease_);
   options_.client.Get({api::FindResource("coordination.k8s.io", "v1", "leases"), "kube-node-lease",
                        options_.node_name, ""},
                       lifetime_.Guard([this](client::Reply reply) {
@@ -266,7 +284,9 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
   body["spec"]["leaseDurationSeconds"] = kLeaseSeconds;
   body["spec"]["renewTime"] = api::FormatMicroTime(options_.loop.clock().Now());
   const api::KindSchema* kind = api::FindResource("coordination.k8s.io", "v1", "leases");
-  auto done = lifetime_.Guard([this](client::Reply reply) {
+  auto done = lifetime_.Guard([this, had_lease = lease_ != nullptr](client::Reply reply) {
+    lease_ = reply.ok() ? reply.object : nullptr;
+    if (!reply.ok() && had_lease) return SyncLease();  // changed or deleted meanwhile
     if (!reply.ok() && reply.error->code == ErrorCode::kNotFound) {
       // The namespace is missing: whoever needs it first creates it.
       Draft home = Draft::Object();

@@ -34,6 +34,10 @@ class NodeRegistrar {
     std::function<std::string()> runtime_version;
     // Why pods share the host's network, for a condition; nothing if they do not.
     std::function<std::optional<std::string>()> shared_network_reason;
+    // Kept back from pods: status.allocatable is the rest.
+    NodeReservation reserved = {};
+    // Whether a condition such as MemoryPressure holds. Null: none does.
+    std::function<bool(std::string_view condition)> has_pressure = nullptr;
   };
   static constexpr Duration kStatusEvery = std::chrono::seconds(10);
   static constexpr Duration kHeartbeatEvery = std::chrono::minutes(5);
@@ -77,6 +81,7 @@ class NodeRegistrar {
   int agent_port_ = options_.agent_port;
   std::vector<std::string> declared_features_;
   api::ObjectPtr node_;
+  api::ObjectPtr lease_;  // as last written; null: read it first
   std::function<void()> on_registered_;
   bool looking_ = false;
   WallTime last_heartbeat_{};

@@ -7,11 +7,11 @@
 
 #include "base/testing/seeded_loop.h"
 #include "node/checkpoint/blocking_work.h"
+#include "node/hollow/hollow_host.h"
 #include "node/node_agent.h"
 #include "node/pods/volume_host.h"
 #include "node/testing/fake_network_prober.h"
 #include "node/testing/faulty_client.h"
-#include "node/testing/hollow_host.h"
 #include "rpc/testing/fake_dra_plugin.h"
 #include "telemetry/metrics/metrics.h"
 #include "tests/support/api_server.h"

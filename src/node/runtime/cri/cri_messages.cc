@@ -325,6 +325,11 @@ std::string CgroupParentOf(const std::string& config) {
   return message.ParseFromString(config) ? message.linux().cgroup_parent() : "";
 }
 
+std::string LogDirectoryOf(const std::string& config) {
+  wire::PodSandboxConfig message;
+  return message.ParseFromString(config) ? message.log_directory() : "";
+}
+
 Result<std::string> DecodeRunPodSandbox(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message,
                    Parse<wire::RunPodSandboxResponse>(bytes, "RunPodSandboxResponse"));
@@ -592,6 +597,7 @@ Result<std::vector<CriImage>> DecodeListImages(const std::string& bytes) {
                           from.repo_digests().end());
     std::sort(to.image.names.begin(), to.image.names.end());
     to.pulled = !from.repo_digests().empty();
+    to.image.is_pinned = from.pinned();
     list.push_back(std::move(to));
   }
   return list;
@@ -604,6 +610,12 @@ std::string EncodePullImage(const std::string& image, const RegistryCredential* 
     request.mutable_auth()->set_username(credential->username);
     request.mutable_auth()->set_password(credential->password);
   }
+  return request.SerializeAsString();
+}
+
+std::string EncodeRemoveImage(const std::string& id) {
+  wire::RemoveImageRequest request;
+  request.mutable_image()->set_image(id);
   return request.SerializeAsString();
 }
 

@@ -39,6 +39,7 @@ inline constexpr char kPortForward[] = "/runtime.v1.RuntimeService/PortForward";
 inline constexpr char kEvents[] = "/runtime.v1.RuntimeService/GetContainerEvents";
 inline constexpr char kListImages[] = "/runtime.v1.ImageService/ListImages";
 inline constexpr char kPullImage[] = "/runtime.v1.ImageService/PullImage";
+inline constexpr char kRemoveImage[] = "/runtime.v1.ImageService/RemoveImage";
 
 // Sandboxes without this label belong to somebody else.
 inline constexpr char kPodUidLabel[] = "io.kubernetes.pod.uid";
@@ -74,6 +75,7 @@ struct SandboxRequest {
 SandboxRequest EncodeRunPodSandbox(const PodSandboxConfig& config);
 // The cgroup that the containers of such a sandbox are in.
 std::string CgroupParentOf(const std::string& config);
+std::string LogDirectoryOf(const std::string& config);
 Result<std::string> DecodeRunPodSandbox(const std::string& bytes);
 std::string EncodeSandboxId(const std::string& id);  // of Stop and Remove
 std::string EncodePodSandboxStatusRequest(const std::string& id);
@@ -121,6 +123,7 @@ struct CriImage {
 };
 Result<std::vector<CriImage>> DecodeListImages(const std::string& bytes);
 std::string EncodePullImage(const std::string& image, const RegistryCredential* credential);
+std::string EncodeRemoveImage(const std::string& id);
 Result<std::string> DecodePullImage(const std::string& bytes);  // the image's reference
 
 }  // namespace drakkar::node::cri

@@ -15,7 +15,6 @@ constexpr Duration kQuick = std::chrono::minutes(2);
 // Networks and snapshots take their time; as a kubelet, twice that of other calls.
 constexpr Duration kSlow = std::chrono::minutes(4);
 constexpr Duration kPull = std::chrono::hours(1);
-constexpr char kCgroupRoot[] = "/drakkar";
 constexpr int kCgroupAttempts = 50;
 constexpr Duration kCgroupRetry = std::chrono::milliseconds(100);
 
@@ -32,12 +31,6 @@ bool IsGone(const Error& error) {
 
 CriRuntimeImpl::CriRuntimeImpl(CriRuntimeOptions options)
     : options_(std::move(options)), loop_(options_.loop), cgroups_(options_.cgroups) {}
-
-template <typename T>
-void CriRuntimeImpl::Reply(RuntimeCallback<T> done, Result<T> result) {
-  loop_.Post(lifetime_.Guard(
-      [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); }));
-}
 
 void CriRuntimeImpl::Log(const std::string& line) const {
   if (options_.log) options_.log(line);
@@ -168,7 +161,7 @@ void CriRuntimeImpl::CreatePodCgroup(const PodSandboxConfig& config) {
 }
 
 void CriRuntimeImpl::RemovePodCgroup(const std::string& path, int attempts_left) {
-  if (!cgroups_ || !path.starts_with(kCgroupRoot)) return;
+  if (!cgroups_ || !path.starts_with(kPodsCgroup)) return;
   const Result<void> removed = cgroups_->Remove(path);
   if (removed.ok()) return;
   if (removed.error().code != ErrorCode::kUnavailable || attempts_left == 0) {
@@ -189,7 +182,7 @@ void CriRuntimeImpl::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std:
       std::replace(uid.begin(), uid.end(), '-', '_');
       config.cgroup_parent = StrCat("drakkar-pod", uid, ".slice");
     } else {
-      config.cgroup_parent = StrCat(kCgroupRoot, "/pod", config.uid);
+      config.cgroup_parent = StrCat(kPodsCgroup, "/pod", config.uid);
       CreatePodCgroup(config);
     }
   }
@@ -371,7 +364,7 @@ void CriRuntimeImpl::UpdateContainer(const std::string& id, ResourceUpdate updat
   if (const auto sandbox = sandboxes_.find(found->second.status.sandbox_id);
       cgroups_ && sandbox != sandboxes_.end()) {
     parent = cri::CgroupParentOf(sandbox->second.details.config);
-    if (!parent.starts_with(kCgroupRoot)) parent.clear();
+    if (!parent.starts_with(kPodsCgroup)) parent.clear();
   }
   // A pod's limit must not be below its container's at any time, so it is raised before and lowered
   // after; the attempt that comes at the wrong time fails.

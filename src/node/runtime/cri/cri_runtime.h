@@ -21,7 +21,7 @@ struct CriRuntimeOptions {
   FileSystem& files;
   std::string socket_path;
   // Which exits have been reported, so that the next agent does not report them again. Losing the
-  // file costs a second report.
+  // file costs a second report. Empty: all are reported.
   std::string reported_path;
   StreamDialer dial;                    // to the runtime's streaming server
   std::optional<Cgroups> cgroups = {};  // for the limits of pods; not set: none
@@ -47,6 +47,9 @@ class CriRuntime : public Runtime {
   static constexpr Duration kPollEvery = std::chrono::seconds(1);
   static constexpr Duration kConnectWithin = std::chrono::minutes(2);
   static constexpr std::size_t kMaxListBytes = 64u << 20;
+
+  // The sandboxes of agents of ours whose containers log below this directory, by id.
+  virtual std::vector<std::string> SandboxesLoggingBelow(const std::string& directory) const = 0;
 };
 
 std::unique_ptr<CriRuntime> MakeCriRuntime(CriRuntimeOptions options);

@@ -62,6 +62,9 @@ class CriRuntimeImpl final : public CriRuntime {
   std::vector<Image> ListImages() const override;
   void PullImage(PullRequest request, RuntimeCallback<Image> done) override;
   bool IsImported(const std::string& name) const override;
+  std::vector<std::string> SandboxesLoggingBelow(const std::string& directory) const override;
+  void RemoveImage(const std::string& id, RuntimeCallback<void> done) override;
+  void ReadUsage(UsageScope scope, RuntimeCallback<RuntimeUsage> done) override;
 
  private:
   using Answer = absl::AnyInvocable<void(Result<std::string>)>;
@@ -80,7 +83,11 @@ class CriRuntimeImpl final : public CriRuntime {
   // cri_runtime.cc: the connection and the calls.
   void Ask(const char* method, std::string message, Duration timeout, Answer done);
   template <typename T>
-  void Reply(RuntimeCallback<T> done, Result<T> result);
+  void Reply(RuntimeCallback<T> done, Result<T> result) {
+    loop_.Post(lifetime_.Guard([done = std::move(done), result = std::move(result)]() mutable {
+      done(std::move(result));
+    }));
+  }
   std::optional<Error> Refuse() const;
   void OnConnection(bool connected);
   void Greet();
@@ -108,6 +115,10 @@ class CriRuntimeImpl final : public CriRuntime {
   void RefreshImages(absl::AnyInvocable<void(Result<void>)> done);
   void ReadReported();
   void WriteReported();
+
+  // cri_usage.cc
+  RuntimeUsage PodsOf(std::vector<ContainerUsage> containers) const;
+  void CompleteUsage(RuntimeUsage& usage) const;
 
   void PullWith(const std::string& key, std::shared_ptr<PullRequest> request, std::size_t next,
                 std::string errors);

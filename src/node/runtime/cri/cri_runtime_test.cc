@@ -4,8 +4,10 @@
 
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "node/runtime/cri/cri_image_collector.h"
 #include "node/runtime/cri/cri_messages.h"
 #include "node/runtime/cri/cri_streams.h"
 #include "node/runtime/testing/fake_cri.h"
@@ -369,6 +371,96 @@ TEST(CriMessages, ReadsTheStatusOfACommand) {
       ParseCommandStatus(R"({"status":"Failure","message":"no such file"})").error().message,
       HasSubstr("no such file"));
   EXPECT_FALSE(ParseCommandStatus("").ok());
+}
+
+TEST_F(CriRuntimeTest, UsageComesFromTheRuntime) {
+  machine_.program_of = [](const ContainerConfig&) {
+    return HollowProgram{.nano_cores = 500'000'000, .memory_bytes = 1 << 20, .disk_bytes = 77};
+  };
+  for (const bool has_pod_stats : {true, false}) {
+    auto options = FakeOptions();
+    options.has_pod_stats = has_pod_stats;
+    Fake(options);
+    ASSERT_TRUE(Open().ok());
+    const std::string sandbox = Sandbox(StrCat("uid-", has_pod_stats));
+    Run(sandbox, "a");
+    loop_.Advance(std::chrono::seconds(2));
+    std::optional<RuntimeUsage> usage;
+    runtime_->ReadUsage(UsageScope::kWithoutFiles, [&](Result<RuntimeUsage> read) {
+      ASSERT_TRUE(read.ok()) << read.error().message;
+      usage = *read;
+    });
+    loop_.RunUntilIdle();
+    ASSERT_TRUE(usage);
+    const auto pod = std::find_if(usage->pods.begin(), usage->pods.end(),
+                                  [&](const PodUsage& each) { return each.sandbox_id == sandbox; });
+    ASSERT_NE(pod, usage->pods.end());
+    EXPECT_EQ(pod->uid, StrCat("uid-", has_pod_stats));
+    EXPECT_EQ(pod->memory.working_set_bytes, 1u << 20);
+    EXPECT_EQ(pod->memory.swap_bytes, 4096u);
+    EXPECT_GE(pod->cpu.total_ns.value_or(0), 1'000'000'000u);
+    EXPECT_EQ(pod->interfaces.size(), has_pod_stats ? 1u : 0u);
+    ASSERT_EQ(pod->containers.size(), 1u);
+    EXPECT_EQ(pod->containers[0].name, "a");
+    EXPECT_NE(pod->containers[0].started_at, WallTime{});
+    EXPECT_EQ(pod->containers[0].root_fs.used_bytes, 77u);
+    EXPECT_EQ(usage->images.path, "/var/lib/containerd");
+    runtime_.reset();
+  }
+}
+
+TEST_F(CriRuntimeTest, RemovesImages) {
+  Fake(FakeOptions());
+  ASSERT_TRUE(Open().ok());
+  ASSERT_THAT(runtime_->ListImages(), SizeIs(1));
+  std::optional<Result<void>> removed;
+  runtime_->RemoveImage(machine_.images[0].id, [&](Result<void> result) { removed = result; });
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(removed && removed->ok());
+  EXPECT_THAT(runtime_->ListImages(), IsEmpty());
+}
+
+TEST_F(CriRuntimeTest, UnusedImagesAreCollectedWhenTheDiskIsFull) {
+  auto add = [&](const std::string& name, bool pinned = false) {
+    machine_.images.push_back({.id = "sha256:" + name,
+                               .names = {StrCat("example.com/", name, ":1")},
+                               .size_bytes = 100,
+                               .is_pinned = pinned});
+  };
+  add("pause", true);
+  add("old");
+  Fake(FakeOptions());
+  ASSERT_TRUE(Open().ok());
+  Run(Sandbox());  // uses busybox
+  DiskUsage disk{.used_bytes = 500, .total_bytes = 1'000};
+  std::string full;
+  CriImageCollector collector({.loop = loop_,
+                               .runtime = *runtime_,
+                               .settings = {.high_percent = 85, .low_percent = 80},
+                               .disk = [&](const std::string& path) -> Result<DiskUsage> {
+                                 EXPECT_EQ(path, "/var/lib/containerd");
+                                 return disk;
+                               },
+                               .log = [](const std::string&) {},
+                               .on_full = [&](const std::string& text) { full = text; }});
+  collector.Start();
+  loop_.Advance(CriImageCollector::kPeriod);
+  add("new");
+  loop_.Advance(CriImageCollector::kPeriod);
+  EXPECT_EQ(machine_.images.size(), 4u);
+  // One image is enough: the one that was unused for longer.
+  disk.used_bytes = 900;
+  loop_.Advance(CriImageCollector::kPeriod);
+  std::vector<std::string> left;
+  for (const Image& image : machine_.images) left.push_back(image.names[0]);
+  EXPECT_THAT(left, ElementsAre("docker.io/library/busybox:latest", "example.com/pause:1",
+                                "example.com/new:1"));
+  EXPECT_EQ(full, "");
+  // What is used or pinned stays, whatever the disk.
+  disk.used_bytes = 1'000;
+  loop_.Advance(CriImageCollector::kPeriod);
+  EXPECT_EQ(machine_.images.size(), 2u);
+  EXPECT_THAT(full, HasSubstr("only found 100 bytes"));
 }
 
 }  // namespace

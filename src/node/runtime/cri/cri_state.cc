@@ -277,6 +277,7 @@ void CriRuntimeImpl::Forget(const std::string& container_id) {
 }
 
 void CriRuntimeImpl::ReadReported() {
+  if (options_.reported_path.empty()) return;
   const auto text = options_.files.ReadFile(options_.reported_path);
   if (!text.ok()) return;
   for (const std::string_view line : Split(*text, '\n')) {
@@ -285,6 +286,7 @@ void CriRuntimeImpl::ReadReported() {
 }
 
 void CriRuntimeImpl::WriteReported() {
+  if (options_.reported_path.empty()) return;
   std::string text;
   for (const std::string& id : reported_) text += id + "\n";
   const auto written = options_.files.WriteFile(options_.reported_path, text, 0600);
@@ -324,6 +326,27 @@ std::vector<Image> CriRuntimeImpl::ListImages() const {
   std::vector<Image> list;
   for (const cri::CriImage& each : images_) list.push_back(each.image);
   return list;
+}
+
+void CriRuntimeImpl::RemoveImage(const std::string& id, RuntimeCallback<void> done) {
+  if (auto error = Refuse()) return Reply<void>(std::move(done), *error);
+  Ask(cri::kRemoveImage, cri::EncodeRemoveImage(id), kQuick,
+      [this, done = std::move(done)](Result<std::string> bytes) mutable {
+        if (!bytes.ok() && bytes.error().code != ErrorCode::kNotFound) {
+          return done(std::move(bytes).error());
+        }
+        RefreshImages(std::move(done));
+      });
+}
+
+std::vector<std::string> CriRuntimeImpl::SandboxesLoggingBelow(const std::string& directory) const {
+  std::vector<std::string> ids;
+  for (const auto& [id, sandbox] : sandboxes_) {
+    if (cri::LogDirectoryOf(sandbox.details.config).starts_with(StrCat(directory, "/"))) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
 }
 
 bool CriRuntimeImpl::IsImported(const std::string& name) const {

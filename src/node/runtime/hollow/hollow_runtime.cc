@@ -159,7 +159,11 @@ class HollowRuntime final : public Runtime {
     auto image = ImageStatus(config.image);
     if (!image.ok()) return fail(image.error());
     HollowContainer container;
-    if (machine_.program_of) container.program = machine_.program_of(config);
+    if (machine_.program_in_pod) {
+      container.program = machine_.program_in_pod(machine_.sandbox_configs[sandbox_id], config);
+    } else if (machine_.program_of) {
+      container.program = machine_.program_of(config);
+    }
     if (container.program.create_error) return fail(*container.program.create_error);
     const std::string id = config.id.empty() ? NewId() : config.id;
     ContainerStatus& status = container.status;
@@ -357,6 +361,9 @@ class HollowRuntime final : public Runtime {
         return image;
       }
     }
+    if (machine_.has_every_image && normal.ok()) {
+      return Image{.id = StrCat("sha256:hollow-", *normal), .names = {*normal}, .size_bytes = 1};
+    }
     return NotFound(StrCat(
         "image ", Quote(name),
         " is not present on this node; import it with: drakkar image import FILE --name ", name));
@@ -381,8 +388,64 @@ class HollowRuntime final : public Runtime {
     const auto full = NormalizeImageName(name);
     return full.ok() && !machine_.registry.contains(*full) && ImageStatus(name).ok();
   }
+  void RemoveImage(const std::string& id, RuntimeCallback<void> done) override {
+    if (auto error = Refuse("RemoveImage")) return Answer(std::move(done), Result<void>(*error));
+    std::erase_if(machine_.images, [&](const Image& image) { return image.id == id; });
+    Answer(std::move(done), Result<void>());
+  }
+  void ReadUsage(UsageScope scope, RuntimeCallback<RuntimeUsage> done) override {
+    if (auto error = Refuse("ReadUsage"))
+      return Answer(std::move(done), Result<RuntimeUsage>(*error));
+    Answer(std::move(done), Result<RuntimeUsage>(Usage(scope)));
+  }
 
  private:
+  RuntimeUsage Usage(UsageScope scope) const {
+    const WallTime now = loop_.clock().Now();
+    std::map<std::string, PodUsage> pods;
+    for (const auto& [id, container] : machine_.containers) {
+      const ContainerStatus& status = container.status;
+      const auto sandbox = machine_.sandboxes.find(status.sandbox_id);
+      if (status.state != ContainerState::kRunning || sandbox == machine_.sandboxes.end()) continue;
+      PodUsage& pod = pods[status.sandbox_id];
+      pod.sandbox_id = status.sandbox_id;
+      pod.name = sandbox->second.name;
+      pod.namespace_name = sandbox->second.namespace_name;
+      pod.uid = sandbox->second.uid;
+      pod.cgroup = StrCat("/hollow/pod", pod.uid);
+      pod.started_at = sandbox->second.created_at;
+      ContainerUsage each;
+      each.id = id;
+      each.name = status.name;
+      each.image = status.image;
+      each.cgroup = StrCat(pod.cgroup, "/", id);
+      each.started_at = status.started_at;
+      const auto ran =
+          std::chrono::duration_cast<std::chrono::nanoseconds>(now - status.started_at);
+      const std::uint64_t used =
+          static_cast<std::uint64_t>(static_cast<double>(container.program.nano_cores) *
+                                     std::chrono::duration<double>(ran).count());
+      each.cpu.time = each.memory.time = now;
+      each.cpu.total_ns = used;
+      each.memory.usage_bytes = each.memory.working_set_bytes = each.memory.rss_bytes =
+          container.program.memory_bytes;
+      each.processes = container.program.processes;
+      if (scope == UsageScope::kWithFiles) {
+        each.root_fs = {.used_bytes = container.program.disk_bytes, .inodes_used = 1};
+      }
+      pod.cpu.time = pod.memory.time = now;
+      pod.cpu.total_ns = pod.cpu.total_ns.value_or(0) + used;
+      pod.memory.usage_bytes = pod.memory.usage_bytes.value_or(0) + *each.memory.usage_bytes;
+      pod.memory.working_set_bytes = pod.memory.rss_bytes = pod.memory.usage_bytes;
+      pod.processes = pod.processes.value_or(0) + *each.processes;
+      pod.containers.push_back(std::move(each));
+    }
+    RuntimeUsage usage;
+    usage.images.files.used_bytes = 0;
+    for (const Image& image : machine_.images) *usage.images.files.used_bytes += image.size_bytes;
+    for (auto& [id, pod] : pods) usage.pods.push_back(std::move(pod));
+    return usage;
+  }
   std::optional<Error> Fault(const std::string& method) {
     auto& queue = machine_.faults[method];
     if (queue.empty()) return std::nullopt;

@@ -21,6 +21,11 @@ struct HollowProgram {
   std::string reason;  // empty: from the exit code
   bool ignores_stop_signal = false;
   Duration stops_within{};  // from the stop signal to its end
+  // What the container uses while it runs.
+  std::uint64_t nano_cores = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t processes = 1;
   std::optional<Error> create_error;
   std::optional<Error> start_error;
   // The output and exit code of a command. One with input echoes it first.
@@ -40,10 +45,13 @@ struct HollowContainer {
 struct HollowMachine {
   std::vector<Image> images;
   std::map<std::string, Image> registry;  // what can be pulled, by full name
+  bool has_every_image = false;           // of any name, without a pull
   std::vector<PullRequest> pulls;         // all that were asked for
   features::RuntimeFeatures features;
   // Empty: every container runs until stopped.
   std::function<HollowProgram(const ContainerConfig&)> program_of;
+  // The same by the pod as well; takes precedence.
+  std::function<HollowProgram(const PodSandboxConfig&, const ContainerConfig&)> program_in_pod;
   Duration start_takes{};
   // The addresses of pods that do not ask for the host's network; empty: they share it.
   std::vector<std::string> pod_ips;

@@ -35,9 +35,6 @@ struct OciPaths {
   }
 };
 
-// Pods use the cgroup /drakkar/pod<uid> unless they name a parent.
-inline constexpr char kCgroupRoot[] = "/drakkar";
-
 // The blocking half of the runtime: creates and removes the files, mounts and cgroups of one
 // sandbox or container. Every step can be repeated, and every Destroy completes what an interrupted
 // Build or Destroy left. Used from workers, for one sandbox or container at a time.
@@ -52,6 +49,7 @@ class BundleBuilder {
         limits_(std::move(limits)) {}
 
   const OciPaths& paths() const { return paths_; }
+  const Cgroups& cgroups() const { return cgroups_; }
 
   Result<void> Save(const SandboxRecord& record);
   Result<void> Save(const ContainerRecord& record);
@@ -62,7 +60,7 @@ class BundleBuilder {
   Result<void> ReleaseSandbox(const SandboxRecord& record);  // its mounts; the record stays
   Result<void> DestroySandbox(const SandboxRecord& record);
   // Removes the pod's cgroup once no sandbox is left.
-  void ReleaseRoot() { cgroups_.RemoveIfEmpty(kCgroupRoot); }
+  void ReleaseRoot() { cgroups_.RemoveIfEmpty(kPodsCgroup); }
   // False if its namespaces did not survive (after a reboot).
   Result<bool> IsSandboxIntact(const SandboxRecord& record) const;
 

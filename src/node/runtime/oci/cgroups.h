@@ -20,6 +20,8 @@ class Cgroups {
 
   bool is_unified() const { return unified_; }
   const std::vector<std::string>& roots() const { return roots_; }
+  // Where the controller's hierarchy is mounted; empty: nowhere.
+  std::string RootOf(std::string_view controller) const;
 
   // Whether the kernel offers the controller here.
   bool HasController(std::string_view controller) const;
@@ -54,7 +56,6 @@ class Cgroups {
   // Collects what it can; returns an error if the result may be incomplete.
   Result<void> Collect(const std::string& directory, std::vector<int>& pids) const;
   Result<void> Processes(const std::string& path, std::vector<int>& pids) const;
-  std::string RootOf(std::string_view controller) const;
 
   FileSystem* files_ = nullptr;
   bool unified_ = false;

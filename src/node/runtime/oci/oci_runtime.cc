@@ -175,6 +175,19 @@ void OciRuntime::PullImage(PullRequest request, RuntimeCallback<Image> done) {
   options_.pull(std::move(request), std::move(done));
 }
 
+void OciRuntime::RemoveImage(const std::string& id, RuntimeCallback<void> done) {
+  Blocking<bool>(
+      [&images = images_, id]() -> Result<bool> {
+        auto removed = images.Remove(id);
+        if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed.error();
+        return true;
+      },
+      [done = std::move(done)](Result<bool> removed) mutable {
+        if (!removed.ok()) return done(std::move(removed).error());
+        done(Ok());
+      });
+}
+
 bool OciRuntime::IsImported(const std::string& name) const {
   const auto imported = images_.IsImported(name);
   return imported.ok() && *imported;

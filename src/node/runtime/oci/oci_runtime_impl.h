@@ -26,7 +26,7 @@ inline constexpr int kReleaseAttempts = 100;
 
 // The embedded runtime's implementation, one source file per topic: oci_runtime.cc (open, helpers),
 // oci_sandboxes.cc, oci_containers.cc (create, start, stop, remove), oci_adoption.cc (watching
-// containers, including those of an earlier agent), oci_exec.cc.
+// containers, including those of an earlier agent), oci_exec.cc, oci_usage.cc.
 class OciRuntime final : public Runtime {
  public:
   OciRuntime(UvLoop& loop, WorkerPool& workers, FileSystem& files, Random& random,
@@ -70,6 +70,8 @@ class OciRuntime final : public Runtime {
   std::vector<Image> ListImages() const override;
   void PullImage(PullRequest request, RuntimeCallback<Image> done) override;
   bool IsImported(const std::string& name) const override;
+  void RemoveImage(const std::string& id, RuntimeCallback<void> done) override;
+  void ReadUsage(UsageScope scope, RuntimeCallback<RuntimeUsage> done) override;
 
  private:
   struct Container {

@@ -38,7 +38,7 @@ void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::str
   record.hostname = config.hostname;
   record.log_directory = config.log_directory;
   record.cgroup_parent =
-      config.cgroup_parent.empty() ? StrCat(kCgroupRoot, "/pod", config.uid) : config.cgroup_parent;
+      config.cgroup_parent.empty() ? StrCat(kPodsCgroup, "/pod", config.uid) : config.cgroup_parent;
   record.host_pid = config.host_pid;
   record.host_ipc = config.host_ipc;
   if (!config.host_network && options_.network != nullptr &&

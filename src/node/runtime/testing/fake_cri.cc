@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "net/spdy/session.h"
 #include "node/runtime/cri/cri_messages.h"
+#include "node/runtime/cri/cri_usage.h"
 #include "node/runtime/testing/memory_stream.h"
 
 namespace drakkar::node {
@@ -255,7 +256,11 @@ class FakeCri::Service final : public rpc::RpcService {
                                       cri::kExec,
                                       cri::kPortForward,
                                       cri::kListImages,
-                                      cri::kPullImage};
+                                      cri::kPullImage,
+                                      cri::kRemoveImage,
+                                      cri::kListContainerStats,
+                                      cri::kImageFsInfo};
+    if (options_.has_pod_stats) paths.push_back(cri::kListPodSandboxStats);
     if (state_->has_events) paths.push_back(cri::kEvents);
     return paths;
   }
@@ -363,6 +368,7 @@ class FakeCri::Service final : public rpc::RpcService {
         wire::Image* to = response.add_images();
         to->set_id(image.id);
         to->set_size(image.size_bytes);
+        to->set_pinned(image.is_pinned);
         for (const std::string& name : image.names) {
           to->add_repo_tags(name);
           if (!state_->machine.registry.contains(name)) continue;
@@ -370,6 +376,19 @@ class FakeCri::Service final : public rpc::RpcService {
         }
       }
       return answer(response.SerializeAsString());
+    }
+    if (method == cri::kRemoveImage) {
+      return runtime.RemoveImage(Parse<wire::RemoveImageRequest>(bytes).image().image(),
+                                 Empty(answer));
+    }
+    if (method == cri::kListPodSandboxStats || method == cri::kListContainerStats ||
+        method == cri::kImageFsInfo) {
+      const std::string name(method);
+      return runtime.ReadUsage(UsageScope::kWithFiles,
+                               [this, answer, name](Result<RuntimeUsage> usage) {
+                                 if (!usage.ok()) return answer(usage.error());
+                                 answer(Usage(name, *usage));
+                               });
     }
     CHECK(method == cri::kPullImage);
     const auto request = Parse<wire::PullImageRequest>(bytes);
@@ -384,6 +403,53 @@ class FakeCri::Service final : public rpc::RpcService {
                         response.set_image_ref(image->id);
                         answer(response.SerializeAsString());
                       });
+  }
+
+  void Fill(const ContainerUsage& from, wire::ContainerStats& to) {
+    to.mutable_attributes()->set_id(from.id);
+    to.mutable_attributes()->mutable_metadata()->set_name(from.name);
+    to.mutable_cpu()->set_timestamp(from.cpu.time.time_since_epoch() / std::chrono::nanoseconds(1));
+    to.mutable_cpu()->mutable_usage_core_nano_seconds()->set_value(from.cpu.total_ns.value_or(0));
+    to.mutable_memory()->set_timestamp(to.cpu().timestamp());
+    to.mutable_memory()->mutable_working_set_bytes()->set_value(
+        from.memory.working_set_bytes.value_or(0));
+    to.mutable_swap()->mutable_swap_usage_bytes()->set_value(4096);
+    to.mutable_writable_layer()->mutable_used_bytes()->set_value(
+        from.root_fs.used_bytes.value_or(0));
+  }
+
+  std::string Usage(std::string_view method, const RuntimeUsage& usage) {
+    if (method == cri::kImageFsInfo) {
+      wire::ImageFsInfoResponse response;
+      auto* images = response.add_image_filesystems();
+      images->mutable_fs_id()->set_mountpoint("/var/lib/containerd");
+      images->mutable_used_bytes()->set_value(usage.images.files.used_bytes.value_or(0));
+      return response.SerializeAsString();
+    }
+    wire::ListPodSandboxStatsResponse pods;
+    wire::ListContainerStatsResponse containers;
+    for (const PodUsage& pod : usage.pods) {
+      wire::PodSandboxStats& to = *pods.add_stats();
+      to.mutable_attributes()->set_id(pod.sandbox_id);
+      to.mutable_attributes()->mutable_metadata()->set_name(pod.name);
+      to.mutable_attributes()->mutable_metadata()->set_namespace_(pod.namespace_name);
+      (*to.mutable_attributes()->mutable_labels())[cri::kPodUidLabel] = pod.uid;
+      wire::LinuxPodSandboxStats& linux_stats = *to.mutable_linux();
+      linux_stats.mutable_cpu()->mutable_usage_core_nano_seconds()->set_value(
+          pod.cpu.total_ns.value_or(0));
+      linux_stats.mutable_memory()->mutable_working_set_bytes()->set_value(
+          pod.memory.working_set_bytes.value_or(0));
+      auto* wan = linux_stats.mutable_network()->mutable_default_interface();
+      wan->set_name("eth0");
+      wan->mutable_rx_bytes()->set_value(100);
+      linux_stats.mutable_process()->mutable_process_count()->set_value(pod.processes.value_or(0));
+      for (const ContainerUsage& each : pod.containers) {
+        Fill(each, *linux_stats.add_containers());
+        Fill(each, *containers.add_stats());
+      }
+    }
+    return method == cri::kListPodSandboxStats ? pods.SerializeAsString()
+                                               : containers.SerializeAsString();
   }
 
   std::string Status() {

@@ -23,6 +23,7 @@ class FakeCri {
     HollowMachine& machine;
     std::string socket_path;
     bool has_events = true;
+    bool has_pod_stats = true;  // ListPodSandboxStats; if not, only ListContainerStats
     std::vector<std::string> cdi_directories = {};  // empty: no CDI
     std::string not_ready = {};                     // the message of a failing NetworkReady
   };

@@ -1,4 +1,4 @@
-#include "node/testing/hollow_host.h"
+#include "node/hollow/hollow_host.h"
 
 #include "base/result/check.h"
 #include "base/text/text.h"

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "node/eviction/thresholds.h"
+
+namespace drakkar::node {
+
+// Priority from which pods are part of the system and never evicted.
+inline constexpr std::int64_t kSystemCriticalPriority = 2'000'000'000;
+// Static pods, and pods of the priority classes system-*-critical.
+bool IsCritical(api::Value pod);
+
+// The pods in the order in which a kubelet evicts them to reclaim what the signal is about: those
+// that use more than they request first, then lower priority, then the largest excess. PIDs: lower
+// priority, then the most processes. Ties keep the order given.
+std::vector<api::ObjectPtr> RankForEviction(std::vector<api::ObjectPtr> pods,
+                                            const NodeUsage& usage, Signal signal);
+
+// status.message of an evicted pod, in Kubernetes' words, because tools parse it.
+std::string EvictionMessage(api::Value pod, const NodeUsage& usage, const Threshold& threshold,
+                            const Observation& observation);
+
+}  // namespace drakkar::node
