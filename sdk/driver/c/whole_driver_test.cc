@@ -192,10 +192,11 @@ class WholeDriver : public ::testing::Test {
     std::mutex mutex;
     std::optional<Result<void>> answer;
     runtime_thread_.RunSync([&] {
-      runtime_->session->Deliver(event, {.id = "s-" + name, .name = name}, [&](Result<void> done) {
-        const std::lock_guard lock(mutex);
-        answer = done;
-      });
+      runtime_->session->Deliver(event, {.id = "s-" + name, .name = name}, {},
+                                 [&](Result<void> done) {
+                                   const std::lock_guard lock(mutex);
+                                   answer = done;
+                                 });
     });
     EXPECT_TRUE(harness_->WaitUntil([&] {
       const std::lock_guard lock(mutex);

@@ -67,7 +67,7 @@ class NriHookTest : public ::testing::Test {
   }
   Result<void> Deliver(rpc::NriEvent event, const rpc::NriPodSandbox& pod) {
     std::optional<Result<void>> answer;
-    runtime_->session->Deliver(event, pod, [&](Result<void> result) { answer = result; });
+    runtime_->session->Deliver(event, pod, {}, [&](Result<void> result) { answer = result; });
     EXPECT_TRUE(RunUntil([&] { return answer.has_value(); }));
     return answer.value_or(Internal("no answer"));
   }

@@ -53,9 +53,8 @@ class NriRuntime final : public net::Socket::Handler {
         .runtime_name = "test-runtime",
         .runtime_version = "1",
         .send = [this](std::string bytes) { socket_->Write(bytes); },
-        .pods = [this] { return existing; },
-        .containers = [] { return std::vector<rpc::NriContainer>(); },
-        .on_ready = [this] { is_ready = true; },
+        .on_configured =
+            [this] { session->Synchronize(existing, {}, [this](auto) { is_ready = true; }); },
         .on_failed = [](const Error&) {}});
     socket_->Start(*this);
   }
