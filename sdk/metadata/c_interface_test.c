@@ -34,7 +34,7 @@ static const char kText[] =
     "\"ips\":[\"10.0.0.5/24\"],\"hardwareAddress\":\"aa:bb\"}},"
     "{\"driver\":\"e.example.com\",\"pool\":\"p\",\"name\":\"gpu-1\"}]},"
     "{\"name\":\"nic\",\"devices\":[{\"driver\":\"n.example.com\",\"pool\":\"p\","
-    "\"name\":\"nic-0\"}]}]}\n";
+    "\"name\":\"nic-0\",\"attributes\":{\"speed\":{\"int\":9}}}]}]}\n";
 
 static int same(const char* a, const char* b) {
   return a != NULL && b != NULL && strcmp(a, b) == 0;
@@ -81,6 +81,16 @@ static void check_all_devices(const drakkar_metadata* metadata) {
   expect(drakkar_metadata_get_device(metadata, 0, 2, &device) == DRAKKAR_METADATA_OK &&
              same(device.request, "nic") && same(device.name, "nic-0"),
          "the second request's");
+  int64_t number = 0;
+  expect(
+      same(drakkar_metadata_attribute_text(metadata, 0, 2, "speed"), "9") &&
+          drakkar_metadata_attribute_int(metadata, 0, 2, "speed", &number) == DRAKKAR_METADATA_OK &&
+          number == 9 && drakkar_metadata_attribute_text(metadata, 0, 0, "speed") == NULL,
+      "has its own attributes");
+  expect(drakkar_metadata_get_attribute(metadata, 0, 2, 0, &attribute) == DRAKKAR_METADATA_OK &&
+             same(attribute.name, "speed") &&
+             same(drakkar_metadata_get_item(metadata, 0, 2, 0, 0), "9"),
+         "by index, too");
   expect(drakkar_metadata_get_attribute(metadata, 0, 0, 0, &attribute) == DRAKKAR_METADATA_OK &&
              same(attribute.name, "index") && attribute.type == DRAKKAR_METADATA_INT &&
              attribute.count == 1 && same(attribute.text, "7"),

@@ -79,12 +79,15 @@ TEST_F(PciTest, TheNumaNodeIsOmittedIfItIsUnknown) {
   EXPECT_THAT(NumaNodeOfPciDevice(sysfs(), "0000:00:02.0").error().message,
               HasSubstr("is unknown"));
   EXPECT_EQ(*NumaNodeOfCpu(sysfs(), 9), 2);
+  EXPECT_EQ(*NumaNodeOfCpu(sysfs(), 0), 0);
 }
 
 TEST_F(PciTest, NearNodesHaveTheLeastDistanceOnTheSameSocket) {
   EXPECT_THAT(*NumaNodesNear(sysfs(), 1), ElementsAre(1, 0));
   EXPECT_THAT(*NumaNodesNear(sysfs(), 2), ElementsAre(2, 3));
   EXPECT_FALSE(NumaNodesNear(sysfs(), 2'000).ok());
+  EXPECT_FALSE(NumaNodesNear(sysfs(), -1).ok());
+  EXPECT_THAT(*NumaNodesNear(sysfs(), 0), ElementsAre(0, 1));
   // Equally distant, but on another socket.
   Write("devices/system/node/node0/distance", "10 20 20 20\n");
   EXPECT_THAT(*NumaNodesNear(sysfs(), 0), ElementsAre(0, 1));

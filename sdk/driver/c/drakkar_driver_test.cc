@@ -104,6 +104,29 @@ TEST(CInterface, HasEveryFlagOfCppDrivers) {
   }
 }
 
+TEST(CInterface, ASwitchMayHaveAValue) {
+  for (const bool on : {true, false}) {
+    std::string program = "driver",
+                word = on ? "--enable-device-metadata=true" : "--enable-device-metadata=false";
+    char* argv[] = {program.data(), word.data(), nullptr};
+    int argc = 2;
+    drakkar_driver_options options = {};
+    options.enable_device_metadata = on ? 0 : 1;
+    EXPECT_EQ(drakkar_driver_parse_flags(&options, &argc, argv, nullptr), 0);
+    EXPECT_EQ(options.enable_device_metadata, on ? 1 : 0);
+  }
+}
+
+TEST(CInterface, AConditionNeedsATypeAStatusAndAReason) {
+  drakkar_claim_status* status = drakkar_claim_status_new();
+  ASSERT_EQ(drakkar_claim_status_add_device(status, "p", "d", nullptr), 0);
+  EXPECT_NE(drakkar_claim_status_add_condition(status, nullptr, "True", "Up", nullptr), 0);
+  EXPECT_NE(drakkar_claim_status_add_condition(status, "Ready", nullptr, "Up", nullptr), 0);
+  EXPECT_NE(drakkar_claim_status_add_condition(status, "Ready", "True", nullptr, nullptr), 0);
+  EXPECT_EQ(drakkar_claim_status_add_condition(status, "Ready", "True", "Up", nullptr), 0);
+  drakkar_claim_status_free(status);
+}
+
 TEST(CInterface, AnInvalidCdiSpecIsNotWritten) {
   drakkar_error error = {};
   const std::string path = ::testing::TempDir() + "/drakkar_c_test_spec.json";

@@ -186,6 +186,16 @@ TEST_F(LateAnswers, ACallThatIsFreedUnansweredFailsItsClaim) {
   EXPECT_EQ(DeviceOf(a, "a"), "the driver freed the call without answering it");
 }
 
+TEST_F(LateAnswers, SoDoesACallToUnprepare) {
+  Unprepared undone;
+  harness_->Do([&] {
+    node_->Unprepare({Claim("a")}, kTimeout, [&](auto results) { undone = std::move(results); });
+  });
+  late_driver_wait_for(driver_, "uid-a");
+  EXPECT_EQ(Answer("a", LATE_DROP), 0);
+  EXPECT_EQ(Await(undone).at("uid-a").error, "the driver freed the call without answering it");
+}
+
 TEST_F(LateAnswers, StoppingTheDriverWaitsForNobodyAndLaterAnswersFail) {
   Prepared a, b;
   Prepare({"a"}, a);

@@ -151,6 +151,8 @@ class WholeDriver : public ::testing::Test {
                  R"("},"status":{"reservedFor":[{"resource":"pods","name":"web","uid":)",
                  R"("uid-web"}],"allocation":{"devices":{"results":[{"request":"r",)",
                  R"("driver":"whole.example.com","pool":"p","device":"dev-)", name,
+                 R"("},{"request":"r","driver":"whole.example.com","pool":"p","device":"more-)",
+                 name,
                  R"("},{"request":"r","driver":"other.example.com","pool":"p","device":"x"}]}}}})")});
       }
       node_->AnnouncePrepare(announced, kTimeout);
@@ -232,7 +234,7 @@ TEST_F(WholeDriver, ANodeRegistersItAndItPreparesClaims) {
   EXPECT_EQ(drakkar_driver_is_nri_registered(driver_), 0) << "it has no pod callbacks";
   Connect();
   const rpc::PrepareResults results = PrepareClaims({"a", "bad"});
-  ASSERT_EQ(results.at("uid-a").devices.size(), 1u) << "only its own devices";
+  ASSERT_EQ(results.at("uid-a").devices.size(), 2u) << "only its own devices";
   EXPECT_EQ(results.at("uid-a").devices[0].device_name, "dev-a");
   EXPECT_EQ(results.at("uid-a").devices[0].pool_name, "p");
   EXPECT_EQ(results.at("uid-a").error, "");
@@ -273,7 +275,7 @@ TEST_F(WholeDriver, MetadataOfAPreparedRequestCanBeListedAndUpdated) {
                 &listed, &error),
             0)
       << error.message;
-  EXPECT_THAT(listed, ElementsAre("default/a uid-a r described r:p/dev-a uid-web"));
+  EXPECT_THAT(listed, ElementsAre("default/a uid-a r described r:p/dev-a r:p/more-a uid-web"));
 
   const drakkar_allocated_device device = {"r", "p", "dev-a", nullptr};
   drakkar_prepare_result* devices = drakkar_prepare_result_new();
@@ -379,6 +381,34 @@ TEST_F(WholeDriver, InvalidOptionsKeepItFromStarting) {
   Start();
   EXPECT_FALSE(std::filesystem::exists(Path("plugins/dra.sock"))) << "it serves no node";
   EXPECT_FALSE(std::filesystem::exists(Path("registry/whole.example.com-reg.sock")));
+}
+
+TEST_F(WholeDriver, WithoutANodeItMayManageASinglePool) {
+  options_.without_node = 1;
+  options_.node_name = nullptr;
+  options_.pool_name = "mine";
+  Start();
+  drakkar_error error = {};
+  drakkar_resources* resources = drakkar_resources_new();
+  drakkar_resources_add_device(resources, "other", "d");
+  drakkar_resources_set_all_nodes(resources, "other");
+  EXPECT_NE(drakkar_driver_publish(driver_, resources, &error), 0);
+  drakkar_resources_free(resources);
+  resources = drakkar_resources_new();
+  drakkar_resources_add_device(resources, "mine", "d");
+  drakkar_resources_set_all_nodes(resources, "mine");
+  EXPECT_EQ(drakkar_driver_publish(driver_, resources, &error), 0) << error.message;
+  drakkar_resources_free(resources);
+}
+
+TEST_F(WholeDriver, AConditionThatCannotBeWrittenIsReported) {
+  Start();
+  drakkar_error error = {};
+  ASSERT_EQ(drakkar_driver_set_condition(driver_, "default", "a", "uid-a", "p", "d", "Ready",
+                                         "True", "Up", nullptr, &error),
+            0)
+      << error.message;
+  EXPECT_TRUE(harness_->WaitUntil([&] { return !seen_.Take().empty(); })) << "no server is there";
 }
 
 TEST_F(WholeDriver, PrepareAndUnprepareComeInPairs) {

@@ -133,6 +133,40 @@ TEST_F(HealthHubTest, ForgottenDevicesAreNotRepeated) {
   EXPECT_EQ(stream_.reports.size(), 1u);
 }
 
+TEST_F(HealthHubTest, AWholeReportIsRefusedIfOneOfItsDevicesHasNoName) {
+  EXPECT_FALSE(hub_.Report({{.pool_name = "p", .device_name = "a"}, {.pool_name = "p"}}).ok());
+  EXPECT_FALSE(hub_.Report({{.pool_name = "p", .device_name = "a"}, {.device_name = "b"}}).ok());
+  Watch();
+  EXPECT_TRUE(stream_.reports.at(0).empty()) << "nothing of it was kept";
+}
+
+TEST_F(HealthHubTest, TheNumberOfDevicesIsLimited) {
+  rpc::HealthReport most;
+  for (std::size_t i = 0; i < kMaxHealthDevices; ++i) {
+    most.push_back({.pool_name = "p", .device_name = StrCat("d", i)});
+  }
+  ASSERT_TRUE(hub_.Report(most).ok());
+  EXPECT_TRUE(hub_.Report({most[0], most[1]}).ok()) << "it knows them";
+  EXPECT_EQ(hub_.Report({most[0], {.pool_name = "p", .device_name = "new"}}).error().code,
+            ErrorCode::kResourceExhausted);
+  hub_.Forget("p", "d0");
+  const rpc::DeviceHealth one = {.pool_name = "p", .device_name = "new"};
+  EXPECT_TRUE(hub_.Report({one, one}).ok()) << "named twice, it counts once";
+}
+
+TEST_F(HealthHubTest, AForgottenDeviceIsNotSentByAReportThatWasHeldBack) {
+  Watch();
+  std::size_t sent = 0;
+  do {  // until a report is held back
+    sent = stream_.reports.size();
+    Report("a", sent % 2 == 0 ? State::kUnhealthy : State::kHealthy);
+    loop_.RunUntilIdle();
+  } while (stream_.reports.size() > sent);
+  hub_.Forget("p", "a");
+  loop_.Advance(std::chrono::milliseconds(100));
+  EXPECT_EQ(stream_.reports.size(), sent) << "not even an empty report";
+}
+
 TEST_F(HealthHubTest, ManyDevicesAreRepeatedInBatchesWithChangesInBetween) {
   for (int i = 0; i < 1'000; ++i) Report(StrCat("d", i), State::kHealthy, 4);
   Watch();

@@ -90,6 +90,22 @@ TEST(DriverFlags, OtherCommandLineLibrariesCanRegisterThem) {
   EXPECT_THAT(flags.Help(), HasSubstr("--enable-device-metadata"));
 }
 
+TEST(DriverFlags, TheirDefaultsAreWhatTheyAreSetTo) {
+  const auto value = [](const DriverFlags& flags, std::string_view name) {
+    for (const DriverFlagInfo& flag : flags.Describe()) {
+      if (flag.name == name) return flag.default_value;
+    }
+    return std::string("no such flag");
+  };
+  DriverFlags flags{.node_name = "n1"};
+  EXPECT_EQ(value(flags, "node-name"), "n1");
+  EXPECT_EQ(value(flags, "enable-device-metadata"), "false");
+  EXPECT_THAT(flags.Help(), HasSubstr("Name of the node this driver runs on. Default: n1."));
+  EXPECT_THAT(flags.Help(), ::testing::Not(HasSubstr("Default: false")));
+  flags.enable_device_metadata = true;
+  EXPECT_EQ(value(flags, "enable-device-metadata"), "true");
+}
+
 TEST(DriverFlags, TheEnvironmentFillsEmptyFields) {
   DriverFlags flags{.node_name = "given"};
   flags.ReadEnvironment([](const char* name) -> const char* {
@@ -98,6 +114,9 @@ TEST(DriverFlags, TheEnvironmentFillsEmptyFields) {
   EXPECT_EQ(flags.node_name, "given");
   EXPECT_EQ(flags.pod_uid, "u");
   EXPECT_EQ(flags.kubeconfig, "");
+  flags.ReadEnvironment([](const char*) -> const char* { return "/config"; });
+  EXPECT_EQ(flags.kubeconfig, "/config");
+  EXPECT_EQ(flags.pod_uid, "u") << "already set";
 }
 
 }  // namespace

@@ -930,6 +930,92 @@ TEST_F(MetadataStoreTest, RecordsWithoutPodsAreStillRead) {
               IsEmpty());
 }
 
+TEST_F(MetadataStoreTest, ListsEveryPreparedRequestWithItsDevices) {
+  devices_ = {Prepared("gpu", "gpu-0", "x"), Prepared("gpu", "gpu-1", "y"), Prepared("nic", "n")};
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"),
+                                       ResultJson("gpu", "gpu-1", kDriver, R"(,"shareID":"s1")"),
+                                       ResultJson("nic", "n")}),
+                            devices_)
+                  .ok());
+  const auto requests = store_->Requests();
+  ASSERT_TRUE(requests.ok()) << requests.error().message;
+  ASSERT_EQ(requests->size(), 2u);
+  EXPECT_EQ((*requests)[0].request.request, "gpu");
+  EXPECT_TRUE((*requests)[0].has_metadata);
+  ASSERT_EQ((*requests)[0].devices.size(), 2u);
+  EXPECT_EQ((*requests)[0].devices[0].device_name, "gpu-0");
+  EXPECT_EQ((*requests)[0].devices[1].device_name, "gpu-1");
+  EXPECT_EQ((*requests)[0].devices[1].share_id, "s1");
+  EXPECT_EQ((*requests)[1].request.request, "nic");
+  EXPECT_FALSE((*requests)[1].has_metadata) << "deferred";
+  EXPECT_THAT((*requests)[1].devices, ::testing::SizeIs(1));
+}
+
+TEST_F(MetadataStoreTest, ARepeatedPrepareMayHaveANewRequest) {
+  ASSERT_TRUE(PrepareOne("Longship").ok());
+  devices_ = {Prepared("gpu", "gpu-0", "Longship"), Prepared("nic", "n", "Knarr")};
+  ASSERT_TRUE(
+      store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "n")}), devices_)
+          .ok());
+  EXPECT_EQ(Model(), "Longship");
+  EXPECT_EQ(Model(kOtherFile), "Knarr");
+}
+
+TEST_F(MetadataStoreTest, OnlySpecsAreRemovedFromTheDirectoryOfSpecs) {
+  ASSERT_TRUE(PrepareOne("Longship").ok());
+  const std::string spec = List("/cdi").at(0);
+  ASSERT_TRUE(files_.WriteFile("/cdi/" + spec + ".partial", Text("/cdi/" + spec), 0644).ok());
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  EXPECT_THAT(List("/cdi"), ElementsAre(spec + ".partial"));
+  ASSERT_TRUE(store_->RemoveStraySpecs().ok());
+  EXPECT_THAT(List("/cdi"), ElementsAre(spec + ".partial"));
+}
+
+TEST_F(MetadataStoreTest, EverySpecWhoseFilesAreGoneIsRemoved) {
+  devices_ = {Prepared("gpu", "gpu-0", "x"), Prepared("nic", "n", "y")};
+  ASSERT_TRUE(
+      store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "n")}), devices_)
+          .ok());
+  ASSERT_EQ(List("/cdi").size(), 2u);
+  ASSERT_TRUE(store_->RemoveStraySpecs().ok());
+  EXPECT_EQ(List("/cdi").size(), 2u) << "their files are there";
+  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata/ns_c")).ok());
+  ASSERT_TRUE(store_->RemoveStraySpecs().ok());
+  EXPECT_THAT(List("/cdi"), IsEmpty());
+}
+
+TEST_F(MetadataStoreTest, ASpecThatMountsAFileIsKeptWhileTheFileIsThere) {
+  ASSERT_TRUE(PrepareOne("Longship").ok());
+  const std::string path = "/cdi/" + List("/cdi").at(0);
+  // As older drivers and other libraries write it.
+  ASSERT_TRUE(files_
+                  .WriteFile(path,
+                             StrCat(R"({"cdiVersion":"0.5.0","kind":"gpu.example.com/metadata",)",
+                                    R"("devices":[{"name":"u1_gpu","containerEdits":{"mounts":[)",
+                                    R"({"hostPath":")", kFile, R"(","containerPath":"/m"}]}}]})"),
+                             0644)
+                  .ok());
+  ASSERT_TRUE(store_->RemoveStraySpecs().ok());
+  EXPECT_TRUE(files_.Exists(path));
+  ASSERT_TRUE(files_.Remove(kFile).ok());
+  ASSERT_TRUE(store_->RemoveStraySpecs().ok());
+  EXPECT_FALSE(files_.Exists(path));
+}
+
+TEST_F(MetadataStoreTest, TheClaimOfForeignFilesIsReadFromAnyOfThem) {
+  devices_ = {Prepared("gpu", "gpu-0"), Prepared("nic", "n", "y")};
+  ASSERT_TRUE(
+      store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "n")}), devices_)
+          .ok());
+  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-records")).ok());
+  Open();
+  const auto claims = store_->Claims();
+  ASSERT_TRUE(claims.ok()) << claims.error().message;
+  ASSERT_EQ(claims->size(), 1u);
+  EXPECT_EQ((*claims)[0].uid, "u1") << "the first file is still empty";
+}
+
 TEST_F(MetadataStoreTest, RejectsAListOfOnlyUnknownVersions) {
   const auto create = [&](std::vector<std::string> versions) {
     return MetadataStore::Create({.files = files_,

@@ -49,6 +49,27 @@ TEST(DeviceConfig, ReadsAttributesOfEveryType) {
   EXPECT_EQ(attributes.at("versions"), AttributeValue(std::vector<Version>{{"1.0.0"}, {"2.0.0"}}));
 }
 
+TEST(DeviceConfig, NamesOfAttributesAreIdentifiers) {
+  const auto name = [](const std::string& text) {
+    return ErrorOf("count: 1\nattributes: {\"" + text + "\": 1}\n");
+  };
+  for (const std::string& good : {std::string("a"), std::string("_"), std::string("aA0zZ9_"),
+                                  std::string(32, 'a'), std::string("example.com/x9")}) {
+    EXPECT_EQ(name(good), "") << good;
+  }
+  for (const std::string& bad : {std::string("0a"), std::string("a/"), std::string("a:b"),
+                                 std::string("a@b"), std::string("a[b"), std::string("a`b"),
+                                 std::string("a{b"), std::string("a-b"), std::string(33, 'a')}) {
+    EXPECT_THAT(name(bad), HasSubstr("a name must start with a letter or _")) << bad;
+  }
+  EXPECT_THAT(name("Not_Dns/x"), HasSubstr("must be a DNS name"));
+}
+
+TEST(DeviceConfig, ASecondDocumentIsRefusedWithItsLine) {
+  EXPECT_THAT(ErrorOf("count: 1\n---\ncount: 2\n"), HasSubstr("line 2"));
+  EXPECT_THAT(ErrorOf("# text\n\n---\ncount: 1\n---\ncount: 2\n"), HasSubstr("line 5"));
+}
+
 TEST(DeviceConfig, SkippedOperationsAreABooleanOrAList) {
   EXPECT_EQ(ParseDeviceConfig("skipNodeOperations: true\n")->skip_node_operations,
             std::vector<std::string>{"*"});

@@ -87,6 +87,7 @@ TEST(DesiredPool, SplitsEarlierIfDevicesHaveTaintsCountersOrLists) {
   EXPECT_EQ(Make(WithSlice(tainted)).specs[1]->root()["devices"].size(), 66u);
   // Found when the slice already has more than 64: the device starts the next one.
   Slice late = Devices(130);
+  late.devices[100].attributes["a"] = std::int64_t{1};
   late.devices[100].attributes["list"] = std::vector<std::int64_t>{1};
   const DesiredPool pool = Make(WithSlice(late));
   ASSERT_EQ(pool.specs.size(), 2u);

@@ -160,6 +160,34 @@ TEST(PoolPlan, TimesOfTaintsAreKept) {
   EXPECT_EQ(time(plan), "2025-06-07T08:09:12Z");
 }
 
+TEST(PoolPlan, TimesOfTaintsAreKeptPerDeviceAndTaint) {
+  const auto slice = [](std::string_view first, std::string_view second) {
+    return StrCat(R"({"devices":[{"name":"a","taints":[{"key":"k","effect":"NoSchedule")", first,
+                  R"(}]},{"name":"b","taints":[{"key":"k","effect":"NoSchedule")", second,
+                  R"(},{"key":"l","effect":"NoSchedule"}]}]})");
+  };
+  const auto time = [](std::string_view text) { return StrCat(R"(,"timeAdded":")", text, "\""); };
+  const api::TreePtr stored =
+      Tree(slice(time("2026-01-01T00:00:00Z"), time("2026-01-01T00:00:05Z")));
+  const api::TreePtr merged = WithStoredTaintTimes(Tree(slice("", "")), stored->root());
+  const api::Value devices = merged->root()["devices"];
+  EXPECT_EQ(devices.at(0)["taints"].at(0)["timeAdded"].str(), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(devices.at(1)["taints"].at(0)["timeAdded"].str(), "2026-01-01T00:00:05Z");
+  EXPECT_FALSE(devices.at(1)["taints"].at(1)["timeAdded"].exists()) << "a new taint";
+  // A time that differs by more than a second, or that cannot be read, is the driver's wish.
+  for (const char* wish : {"2026-01-01T00:00:07Z", "soon"}) {
+    const api::TreePtr wished = WithStoredTaintTimes(Tree(slice("", time(wish))), stored->root());
+    EXPECT_EQ(wished->root()["devices"].at(1)["taints"].at(0)["timeAdded"].str(), wish);
+  }
+  const api::TreePtr odd = Tree(slice("", time("once")));
+  EXPECT_EQ(WithStoredTaintTimes(Tree(slice("", time("2026-01-01T00:00:00Z"))), odd->root())
+                ->root()["devices"]
+                .at(1)["taints"]
+                .at(0)["timeAdded"]
+                .str(),
+            "2026-01-01T00:00:00Z");
+}
+
 TEST(PoolPlan, SkippedOperationsAreComparedByMeaning) {
   DesiredPool want;
   want.specs = {Tree(R"({"skipNodeOperations":["*"]})")};
@@ -202,6 +230,17 @@ TEST(DroppedFeatures, AreNamedByTheirGate) {
                     R"("compatibilityGroups":["g"]}]}]})",
                     R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"}]}]})"),
             "DRADeviceCompatibilityGroups");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"},)"
+                    R"({"counterSet":"t","compatibilityGroups":["g"]}]}]})",
+                    R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"},)"
+                    R"({"counterSet":"t"}]}]})"),
+            "DRADeviceCompatibilityGroups")
+      << "of the second counter set";
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s",)"
+                    R"("compatibilityGroups":["g"]}]}]})",
+                    kPlain),
+            "DRAPartitionableDevices")
+      << "the groups are gone with their counters";
   EXPECT_EQ(
       dropped(R"({"devices":[{"name":"a","capacity":{"m":{"value":"1","requestPolicy":{}}}}]})",
               R"({"devices":[{"name":"a","capacity":{"m":{"value":"1"}}}]})"),
