@@ -23,7 +23,7 @@ struct NodeRefusal {
 struct NodeExplanation {
   std::string node;
   std::vector<NodeRefusal> refusals;  // of all plugins, not only the first; empty: the pod fits
-  bool preferred = false;  // fits, and is one of those that the scheduler chooses from
+  bool preferred = false;             // fits, and is one of those that the scheduler chooses from
   // Binding conditions that the pod would wait for (KEP-5007).
   std::vector<std::string> waits_for;
   // Rule by rule, for claims that are not allocated yet.
