@@ -176,8 +176,10 @@ struct ApiServer::Impl {
             .event_ttl = options.events.ttl,
             .gates = options.gates,
             .authorizer = &authorizer,
-            .admission = MakeAdmissionChain(
-                {.rbac = &rbac, .policies = &policies, .metrics = &options.metrics}),
+            .admission = MakeAdmissionChain({.rbac = &rbac,
+                                             .policies = &policies,
+                                             .mutating_policies = &mutating_policies,
+                                             .metrics = &options.metrics}),
             .webhooks = &webhooks,
             .answerer = &answerers,
             .on_store_call = [this](
@@ -209,6 +211,7 @@ struct ApiServer::Impl {
     ShowBuild();
     rbac.Attach(core);
     policies.Attach(core);
+    mutating_policies.Attach(core);
     webhooks.Attach(core);
     answerers.Add(reviews);
     node_authorizer.Attach(core);
@@ -557,6 +560,7 @@ struct ApiServer::Impl {
   Options options;
   RbacAuthorizer rbac;
   PolicySet policies;
+  MutatingPolicySet mutating_policies;
   NodeAuthorizer node_authorizer;
   Counter& allowed = options.metrics.GetCounter("authorization_attempts_total", kDecisions,
                                                 {{"result", "allowed"}});
@@ -605,6 +609,7 @@ ApiServer::~ApiServer() {
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
   impl_->policies.Detach();
+  impl_->mutating_policies.Detach();
   impl_->webhooks.Detach();
 }
 

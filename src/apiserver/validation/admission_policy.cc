@@ -465,6 +465,56 @@ void CheckWebhook(FieldErrors& errors, const FieldPath& at, Value hook,
   CheckConditions(errors, at.Child("matchConditions"), hook["matchConditions"], compiler);
 }
 
+// Only creations and updates can be changed.
+void CheckMutatedOperations(FieldErrors& errors, const FieldPath& path, Value match) {
+  for (Value rule : match["resourceRules"].elements()) {
+    for (Value operation : rule["operations"].elements()) {
+      const std::string_view text = operation.str();
+      if (text == "CREATE" || text == "UPDATE") continue;
+      errors.push_back(FieldError::NotSupported(path.Child("resourceRules").Child("operations"),
+                                                text, {"CREATE", "UPDATE"}));
+    }
+  }
+}
+
+void CheckMutation(FieldErrors& errors, const FieldPath& at, Value mutation,
+                   const PolicyCompiler& compiler) {
+  const std::string_view type = mutation["patchType"].str();
+  if (type.empty()) {
+    errors.push_back(FieldError::Required(at.Child("patchType"), ""));
+    return;
+  }
+  if (type != "JSONPatch" && type != "ApplyConfiguration") {
+    errors.push_back(
+        FieldError::NotSupported(at.Child("patchType"), type, {"ApplyConfiguration", "JSONPatch"}));
+    return;
+  }
+  const bool is_patch = type == "JSONPatch";
+  const api::FieldName used =
+      is_patch ? api::FieldName("jsonPatch") : api::FieldName("applyConfiguration");
+  const api::FieldName unused =
+      is_patch ? api::FieldName("applyConfiguration") : api::FieldName("jsonPatch");
+  if (!mutation[used].has_value()) {
+    errors.push_back(
+        FieldError::Required(at.Child(used), StrCat("must be specified when patchType is ", type)));
+  } else {
+    const FieldPath where = at.Child(used).Child("expression");
+    const std::string_view source = Trim(mutation[used]["expression"].str());
+    if (source.empty()) {
+      errors.push_back(FieldError::Required(where, ""));
+    } else {
+      AddExpressionError(
+          errors, where,
+          compiler.CompileMutation(source, is_patch ? Returns::kPatch : Returns::kObject));
+    }
+  }
+  if (mutation[unused].has_value()) {
+    errors.push_back(FieldError::Invalid(at.Child(unused),
+                                         is_patch ? "{applyConfiguration}" : "{jsonPatch}",
+                                         StrCat("must not be specified when patchType is ", type)));
+  }
+}
+
 }  // namespace
 
 FieldErrors ValidateValidatingPolicy(Value policy) {
@@ -516,6 +566,66 @@ FieldErrors ValidateValidatingPolicyBinding(Value binding) {
   }
   CheckMatchResources(errors, path.Child("matchResources"), spec["matchResources"]);
   CheckActions(errors, path.Child("validationActions"), spec["validationActions"]);
+  return errors;
+}
+
+FieldErrors ValidateMutatingPolicy(Value policy) {
+  FieldErrors errors;
+  const Value spec = policy["spec"];
+  const FieldPath path("spec");
+  if (spec["paramKind"].has_value()) {
+    CheckParamKind(errors, path.Child("paramKind"), spec["paramKind"]);
+  }
+  const Value constraints = spec["matchConstraints"];
+  const FieldPath constraints_path = path.Child("matchConstraints");
+  if (!constraints.has_value()) {
+    errors.push_back(FieldError::Required(constraints_path, ""));
+  } else {
+    CheckMatchResources(errors, constraints_path, constraints);
+    if (constraints["resourceRules"].empty()) {
+      errors.push_back(FieldError::Required(constraints_path.Child("resourceRules"), ""));
+    }
+    CheckMutatedOperations(errors, constraints_path, constraints);
+  }
+  PolicyCompiler compiler(spec["paramKind"].has_value(), !spec["variables"].empty(),
+                          /*constructs=*/true);
+  CheckConditions(errors, path.Child("matchConditions"), spec["matchConditions"], compiler);
+  CheckVariables(errors, path.Child("variables"), spec["variables"], compiler);
+  if (spec["mutations"].empty()) {
+    errors.push_back(
+        FieldError::Required(path.Child("mutations"), "mutations must contain at least one item"));
+  }
+  std::size_t index = 0;
+  for (Value mutation : spec["mutations"].elements()) {
+    if (WorkBudget::IsExceeded()) return errors;
+    CheckMutation(errors, path.Child("mutations").Index(index++), mutation, compiler);
+  }
+  const std::string_view reinvocation = spec["reinvocationPolicy"].str();
+  if (reinvocation.empty()) {
+    errors.push_back(FieldError::Required(path.Child("reinvocationPolicy"), ""));
+  } else if (reinvocation != "Never" && reinvocation != "IfNeeded") {
+    errors.push_back(FieldError::NotSupported(path.Child("reinvocationPolicy"), reinvocation,
+                                              {"IfNeeded", "Never"}));
+  }
+  return errors;
+}
+
+FieldErrors ValidateMutatingPolicyBinding(Value binding) {
+  FieldErrors errors;
+  const Value spec = binding["spec"];
+  const FieldPath path("spec");
+  const std::string_view name = spec["policyName"].str();
+  if (name.empty()) {
+    errors.push_back(FieldError::Required(path.Child("policyName"), ""));
+  } else {
+    AddProblems(errors, path.Child("policyName"), name, SubdomainNameProblems(name, false));
+  }
+  if (spec["paramRef"].has_value()) {
+    CheckParamRef(errors, path.Child("paramRef"), spec["paramRef"]);
+  }
+  const Value match = spec["matchResources"];
+  CheckMatchResources(errors, path.Child("matchResources"), match);
+  CheckMutatedOperations(errors, path.Child("matchResources"), match);
   return errors;
 }
 
