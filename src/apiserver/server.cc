@@ -23,6 +23,7 @@
 #include "apiserver/http/store_questions.h"
 #include "apiserver/rest/event_expiry.h"
 #include "apiserver/self_report.h"
+#include "apiserver/webhook/conversion_webhooks.h"
 #include "apiserver/webhook/http_transport.h"
 #include "apiserver/webhook/webhook_admission.h"
 #include "base/env/file_system.h"
@@ -181,6 +182,7 @@ struct ApiServer::Impl {
                                              .mutating_policies = &mutating_policies,
                                              .metrics = &options.metrics}),
             .webhooks = &webhooks,
+            .conversion = &conversion,
             .answerer = &answerers,
             .on_store_call = [this](
                                  const api::KindSchema& kind, std::string_view operation,
@@ -213,6 +215,7 @@ struct ApiServer::Impl {
     policies.Attach(core);
     mutating_policies.Attach(core);
     webhooks.Attach(core);
+    conversion.Attach(core);
     answerers.Add(reviews);
     node_authorizer.Attach(core);
   }
@@ -582,6 +585,8 @@ struct ApiServer::Impl {
                              .transport = webhook_transport,
                              .metrics = &options.metrics,
                              .rbac = &rbac}};
+  ConversionWebhooks conversion{
+      {.random = RealRandom(), .transport = webhook_transport, .metrics = &options.metrics}};
   std::function<bool()> is_ready;
   bool is_started = false;
   TimerHandle keep_timer;
@@ -611,6 +616,7 @@ ApiServer::~ApiServer() {
   impl_->policies.Detach();
   impl_->mutating_policies.Detach();
   impl_->webhooks.Detach();
+  impl_->conversion.Detach();
 }
 
 void ApiServer::Start(std::function<void(Result<void>)> done) {

@@ -29,6 +29,15 @@ PolicyParams FindPolicyParams(const AdmissionPolicy& policy, const api::Object& 
     return params;
   }
   const api::KindSchema& stored = kind->storage == nullptr ? *kind : *kind->storage;
+  bool is_missing = false;
+  const auto cannot_convert = [&] {
+    params.list.clear();
+    params.error = StrCat(
+        "parameters of a kind with a conversion webhook must be read in the "
+        "version in which they are stored, ",
+        stored.version);
+    return params;
+  };
   std::string namespace_;
   if (kind->namespaced) {
     namespace_ =
@@ -45,7 +54,8 @@ PolicyParams FindPolicyParams(const AdmissionPolicy& policy, const api::Object& 
   if (const std::string_view name = ref["name"].str(); !name.empty()) {
     const std::string key = namespace_.empty() ? std::string(name) : StrCat(namespace_, "/", name);
     if (api::ObjectPtr found = context.lookup(stored.group, stored.plural, key)) {
-      params.list.push_back(ConvertObjectTo(found, *kind));
+      if ((found = ConvertObjectTo(found, *kind)) == nullptr) return cannot_convert();
+      params.list.push_back(std::move(found));
     }
   } else {
     Result<api::LabelSelector> selector = api::LabelSelector::FromObject(ref["selector"]);
@@ -55,10 +65,11 @@ PolicyParams FindPolicyParams(const AdmissionPolicy& policy, const api::Object& 
     }
     context.visit(stored.group, stored.plural, namespace_, [&](const api::ObjectPtr& each) {
       WorkBudget::Charge(100);
-      if (selector->Matches(each->root()["metadata"]["labels"])) {
-        params.list.push_back(ConvertObjectTo(each, *kind));
-      }
+      if (!selector->Matches(each->root()["metadata"]["labels"])) return;
+      params.list.push_back(ConvertObjectTo(each, *kind));
+      is_missing = is_missing || params.list.back() == nullptr;
     });
+    if (is_missing) return cannot_convert();
   }
   if (params.list.empty() && ref["parameterNotFoundAction"].str() == "Deny") {
     params.error = "no params found for policy binding with `Deny` parameterNotFoundAction";
