@@ -25,6 +25,7 @@
 #include "apiserver/http/store_questions.h"
 #include "apiserver/rest/event_expiry.h"
 #include "apiserver/self_report.h"
+#include "apiserver/webhook/conversion_webhooks.h"
 #include "apiserver/webhook/http_transport.h"
 #include "apiserver/webhook/webhook_admission.h"
 #include "base/env/file_system.h"
@@ -179,9 +180,12 @@ struct ApiServer::Impl {
             .event_ttl = options.events.ttl,
             .gates = options.gates,
             .authorizer = &authorizer,
-            .admission = MakeAdmissionChain(
-                {.rbac = &rbac, .policies = &policies, .metrics = &options.metrics}),
+            .admission = MakeAdmissionChain({.rbac = &rbac,
+                                             .policies = &policies,
+                                             .mutating_policies = &mutating_policies,
+                                             .metrics = &options.metrics}),
             .webhooks = &webhooks,
+            .conversion = &conversion,
             .answerer = &answerers,
             .on_store_call = [this](
                                  const api::KindSchema& kind, std::string_view operation,
@@ -212,7 +216,9 @@ struct ApiServer::Impl {
     ShowBuild();
     rbac.Attach(core);
     policies.Attach(core);
+    mutating_policies.Attach(core);
     webhooks.Attach(core);
+    conversion.Attach(core);
     answerers.Add(reviews);
     node_authorizer.Attach(core);
   }
@@ -640,6 +646,7 @@ struct ApiServer::Impl {
   Options options;
   RbacAuthorizer rbac;
   PolicySet policies;
+  MutatingPolicySet mutating_policies;
   NodeAuthorizer node_authorizer;
   Counter& allowed = options.metrics.GetCounter("authorization_attempts_total", kDecisions,
                                                 {{"result", "allowed"}});
@@ -660,6 +667,8 @@ struct ApiServer::Impl {
                              .transport = webhook_transport,
                              .metrics = &options.metrics,
                              .rbac = &rbac}};
+  ConversionWebhooks conversion{
+      {.random = RealRandom(), .transport = webhook_transport, .metrics = &options.metrics}};
   std::function<bool()> is_ready;
   bool is_started = false;
   TimerHandle keep_timer;
@@ -687,7 +696,9 @@ ApiServer::~ApiServer() {
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
   impl_->policies.Detach();
+  impl_->mutating_policies.Detach();
   impl_->webhooks.Detach();
+  impl_->conversion.Detach();
 }
 
 void ApiServer::Start(std::function<void(Result<void>)> done) {

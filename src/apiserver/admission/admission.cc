@@ -3,6 +3,7 @@
 #include "apiserver/admission/certificates.h"
 #include "apiserver/admission/limit_ranger.h"
 #include "apiserver/admission/measured_step.h"
+#include "apiserver/admission/mutating_admission_policy.h"
 #include "apiserver/admission/node_declared_feature_validator.h"
 #include "apiserver/admission/node_restriction.h"
 #include "apiserver/admission/pod_defaults.h"
@@ -27,6 +28,11 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
   add(std::make_unique<DefaultTolerationSeconds>(), "admit");
   add(std::make_unique<RuntimeClassAdmission>(), "admit");
   add(std::make_unique<NodeRestriction>(), "admit");
+  // Last of those that change objects.
+  if (options.mutating_policies != nullptr) {
+    add(std::make_unique<MutatingAdmissionPolicyStep>(*options.mutating_policies, options.rbac),
+        "admit");
+  }
   if (options.rbac != nullptr) add(std::make_unique<RbacEscalation>(*options.rbac), "validate");
   add(std::make_unique<CertificateApproval>(), "validate");
   add(std::make_unique<CertificateSigning>(), "validate");

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "apiserver/admission/policy_set.h"
 #include "apiserver/rest/core.h"
 
 namespace drakkar {
@@ -14,12 +15,12 @@ class Framework;
 
 namespace drakkar::apiserver {
 
-class PolicySet;
 class RbacAuthorizer;
 
 struct AdmissionOptions {
   RbacAuthorizer* rbac = nullptr;                  // null: roles may grant anything
-  PolicySet* policies = nullptr;                   // null: admission policies have no effect
+  PolicySet* policies = nullptr;                   // null: validating policies have no effect
+  MutatingPolicySet* mutating_policies = nullptr;  // null: mutating policies have no effect
   Metrics* metrics = nullptr;                      // null: steps are not measured
   const features::Framework* framework = nullptr;  // null: the default catalog
 };

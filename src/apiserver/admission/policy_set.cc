@@ -22,19 +22,22 @@ PolicyBinding::PolicyBinding(api::ObjectPtr binding)
   }
 }
 
-const ValidatingPolicy& PolicySet::Active::Compiled() {
-  if (policy == nullptr) policy = std::make_shared<const ValidatingPolicy>(object);
+template <typename Policy>
+const Policy& PolicySetOf<Policy>::Active::Compiled() {
+  if (policy == nullptr) policy = std::make_shared<const Policy>(object);
   return *policy;
 }
 
-void PolicySet::Attach(Core& core) {
+template <typename Policy>
+void PolicySetOf<Policy>::Attach(Core& core) {
   Detach();
   core_ = &core;
-  policies_ = core.FindCache(kGroup, "validatingadmissionpolicies");
-  bindings_ = core.FindCache(kGroup, "validatingadmissionpolicybindings");
+  policies_ = core.FindCache(kGroup, Policy::kPlural);
+  bindings_ = core.FindCache(kGroup, Policy::kBindingsPlural);
 }
 
-void PolicySet::Detach() {
+template <typename Policy>
+void PolicySetOf<Policy>::Detach() {
   core_ = nullptr;
   policies_ = bindings_ = nullptr;
   seen_policies_ = seen_bindings_ = -1;
@@ -42,7 +45,9 @@ void PolicySet::Detach() {
   by_kind_.clear();
 }
 
-const std::vector<PolicySet::Active*>& PolicySet::For(const api::KindSchema& kind) {
+template <typename Policy>
+const std::vector<typename PolicySetOf<Policy>::Active*>& PolicySetOf<Policy>::For(
+    const api::KindSchema& kind) {
   static const std::vector<Active*> none;
   if (policies_ == nullptr) return none;
   if (policies_->last_change() != seen_policies_ || bindings_->last_change() != seen_bindings_) {
@@ -59,7 +64,8 @@ const std::vector<PolicySet::Active*>& PolicySet::For(const api::KindSchema& kin
   return found->second;
 }
 
-void PolicySet::Refresh() {
+template <typename Policy>
+void PolicySetOf<Policy>::Refresh() {
   seen_policies_ = policies_->last_change();
   seen_bindings_ = bindings_->last_change();
   by_kind_.clear();
@@ -87,5 +93,8 @@ void PolicySet::Refresh() {
                                   : std::make_shared<const PolicyBinding>(object));
   }
 }
+
+template class PolicySetOf<ValidatingPolicy>;
+template class PolicySetOf<MutatingPolicy>;
 
 }  // namespace drakkar::apiserver

@@ -1,6 +1,7 @@
 #include "apiserver/admission/validating_admission_policy.h"
 
 #include "api/scheme/scheme.h"
+#include "apiserver/admission/policy_params.h"
 #include "apiserver/auth/request_authorizer.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/policy/admission_request.h"
@@ -19,70 +20,6 @@ int CodeOf(std::string_view reason) {
   if (reason == "Unauthorized") return 401;
   if (reason == "RequestEntityTooLarge") return 413;
   return 422;
-}
-
-// The objects that a binding passes as `params`, one evaluation each. Null: no parameters.
-struct Params {
-  std::vector<api::ObjectPtr> list;
-  std::string error;         // of the binding
-  std::string policy_error;  // of the policy
-};
-
-Params FindParams(const ValidatingPolicy& policy, const PolicyBinding& binding,
-                  const Request& request, const StrategyContext& context, const Core& core) {
-  Params params;
-  const api::Value ref = binding.object->root()["spec"]["paramRef"];
-  if (policy.param_kind().empty()) {
-    params.list.push_back(nullptr);
-    return params;
-  }
-  const api::KindSchema* kind = core.FindKind(policy.param_api_version(), policy.param_kind());
-  if (kind == nullptr || kind->plural.empty()) {
-    const std::string_view version = policy.param_api_version();
-    params.policy_error = StrCat("failed to find resource referenced by paramKind: '", version,
-                                 ", Kind=", policy.param_kind(), "'");
-    return params;
-  }
-  if (!ref.has_value()) {
-    params.list.push_back(nullptr);
-    return params;
-  }
-  const api::KindSchema& stored = kind->storage == nullptr ? *kind : *kind->storage;
-  std::string namespace_;
-  if (kind->namespaced) {
-    namespace_ =
-        ref["namespace"].str().empty() ? request.namespace_ : std::string(ref["namespace"].str());
-    if (namespace_.empty()) {
-      params.error =
-          "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
-      return params;
-    }
-  } else if (!ref["namespace"].str().empty()) {
-    params.error = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
-    return params;
-  }
-  if (const std::string_view name = ref["name"].str(); !name.empty()) {
-    const std::string key = namespace_.empty() ? std::string(name) : StrCat(namespace_, "/", name);
-    if (api::ObjectPtr found = context.lookup(stored.group, stored.plural, key)) {
-      params.list.push_back(ConvertObjectTo(found, *kind));
-    }
-  } else {
-    Result<api::LabelSelector> selector = api::LabelSelector::FromObject(ref["selector"]);
-    if (!selector.ok()) {
-      params.error = selector.error().message;
-      return params;
-    }
-    context.visit(stored.group, stored.plural, namespace_, [&](const api::ObjectPtr& each) {
-      WorkBudget::Charge(100);
-      if (selector->Matches(each->root()["metadata"]["labels"])) {
-        params.list.push_back(ConvertObjectTo(each, *kind));
-      }
-    });
-  }
-  if (params.list.empty() && ref["parameterNotFoundAction"].str() == "Deny") {
-    params.error = "no params found for policy binding with `Deny` parameterNotFoundAction";
-  }
-  return params;
 }
 
 // The tree of a request's object in the version that a policy matched.
@@ -162,7 +99,8 @@ std::optional<Failure> ValidatingAdmissionPolicyStep::Check(const Request& reque
           continue;
         }
       }
-      const Params params = FindParams(policy, *binding, request, context, *policies_.core());
+      const PolicyParams params =
+          FindPolicyParams(policy, *binding->object, request, context, *policies_.core());
       if (!params.policy_error.empty()) {
         misconfigured(nullptr, params.policy_error);
         break;

@@ -1,5 +1,9 @@
 #include "apiserver/conversion/versions.h"
 
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/conversion/event_versions.h"
@@ -21,10 +25,25 @@ bool IsIn(const api::Object& object, const api::KindSchema& kind) {
          version.starts_with(kind.group) && version.ends_with(kind.version);
 }
 
-// The versions of a custom resource differ only in their name and in what their schemas keep. What
-// is stored keeps everything.
+// What webhooks made of an object, by version. There are a handful.
+struct ConvertedForms {
+  std::mutex mutex;
+  std::vector<std::pair<const api::KindSchema*, api::ObjectPtr>> forms;
+};
+
+ConvertedForms& FormsOf(const api::Object& object) {
+  static constexpr char kTag = 0;
+  const std::shared_ptr<const void> forms = object.Form(
+      &kTag, []() -> std::shared_ptr<const void> { return std::make_shared<ConvertedForms>(); });
+  return *const_cast<ConvertedForms*>(static_cast<const ConvertedForms*>(forms.get()));
+}
+
+// Without a webhook, the versions of a custom resource differ only in their name and in what their
+// schemas keep. What is stored keeps everything.
 api::TreePtr ConvertCustom(const api::TreePtr& object, const api::KindSchema& to) {
   if (to.is_api_version(object->root()["apiVersion"].str())) return object;
+  // Only its webhook can. Whoever needs it in this version asks for that first.
+  if (IsConvertedByWebhook(to)) return object;
   api::Draft draft(object);
   draft["apiVersion"] = to.api_version();
   api::TreePtr converted = draft.Freeze();
@@ -51,10 +70,28 @@ api::TreePtr ConvertTree(const api::TreePtr& object, const api::KindSchema& to) 
 api::ObjectPtr ConvertObjectTo(const api::ObjectPtr& object, const api::KindSchema& to) {
   // A Status, for example, or an object that already has this version.
   if (object->kind() != to.kind || IsIn(*object, to)) return object;
+  if (to.family != nullptr && IsConvertedByWebhook(to)) {
+    ConvertedForms& kept = FormsOf(*object);
+    const std::lock_guard lock(kept.mutex);
+    for (const auto& [version, form] : kept.forms) {
+      if (version == &to) return form;
+    }
+    return nullptr;
+  }
   return std::static_pointer_cast<const api::Object>(
       object->Form(&to, [&]() -> std::shared_ptr<const void> {
         return std::make_shared<const api::Object>(ConvertTree(object->tree(), to));
       }));
+}
+
+void KeepConverted(const api::ObjectPtr& object, const api::KindSchema& to,
+                   api::ObjectPtr converted) {
+  ConvertedForms& kept = FormsOf(*object);
+  const std::lock_guard lock(kept.mutex);
+  for (const auto& [version, form] : kept.forms) {
+    if (version == &to) return;
+  }
+  kept.forms.emplace_back(&to, std::move(converted));
 }
 
 std::string StoredField(const api::KindSchema& kind, std::string_view field) {

@@ -15,8 +15,13 @@ namespace drakkar::apiserver {
 // `object` in the version (for events also the group) of `to`. It may be in any version of its
 // kind; kinds with a single version are returned unchanged.
 api::TreePtr ConvertTree(const api::TreePtr& object, const api::KindSchema& to);
-// The same for a published object. Built once per version and kept with the object.
+// The same for a published object. Built once per version and kept with the object. For kinds that
+// a webhook converts: what KeepConverted has kept, or null.
 api::ObjectPtr ConvertObjectTo(const api::ObjectPtr& object, const api::KindSchema& to);
+
+// Keeps an object in another version, as a webhook returned it. Thread-safe.
+void KeepConverted(const api::ObjectPtr& object, const api::KindSchema& to,
+                   api::ObjectPtr converted);
 
 // The field selector `field` of `kind`, as the storage version spells it.
 std::string StoredField(const api::KindSchema& kind, std::string_view field);

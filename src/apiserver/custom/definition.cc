@@ -198,6 +198,11 @@ const api::StructSchema* CustomDefinition::MakeStruct(const JsonSchema& schema,
   return &made.schema;
 }
 
+bool IsConvertedByWebhook(const api::KindSchema& kind) {
+  return kind.family != nullptr &&
+         static_cast<const CustomDefinition*>(kind.family)->converts_by_webhook();
+}
+
 const CustomVersion* FindCustomVersion(const api::KindSchema& kind) {
   if (kind.family == nullptr) return nullptr;
   for (const auto& version : static_cast<const CustomDefinition*>(kind.family)->custom_versions()) {

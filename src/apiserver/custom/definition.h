@@ -66,6 +66,7 @@ class CustomDefinition final : public api::KindFamily {
   const std::vector<std::unique_ptr<CustomVersion>>& custom_versions() const { return versions_; }
   const CustomVersion& storage() const { return *storage_; }
   std::size_t size_bytes() const { return size_bytes_; }
+  bool converts_by_webhook() const { return converts_by_webhook_; }
 
  private:
   struct Structure;
@@ -84,7 +85,12 @@ class CustomDefinition final : public api::KindFamily {
   std::deque<api::TypeSchema> elements_;
   std::unordered_map<std::string_view, std::unique_ptr<api::Key>> keys_;
   std::size_t size_bytes_ = 0;
+  const bool converts_by_webhook_ =
+      object_->root()["spec"]["conversion"]["strategy"].str() == "Webhook";
 };
+
+// Whether the versions of the kind are converted by the webhook of its definition.
+bool IsConvertedByWebhook(const api::KindSchema& kind);
 
 // Null for kinds that are not custom resources.
 const CustomVersion* FindCustomVersion(const api::KindSchema& kind);

@@ -10,6 +10,7 @@
 #include "apiserver/custom/json_schema.h"
 #include "apiserver/custom/json_values.h"
 #include "apiserver/custom/rules.h"
+#include "apiserver/custom/webhook_client_rules.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
@@ -317,23 +318,37 @@ class DefinitionChecker {
     }
   }
 
+  void CheckConversionWebhook(Value webhook, const FieldPath& at) {
+    const Value client = webhook["clientConfig"];
+    const FieldPath where = at.Child("webhookClientConfig");
+    if (!client.has_value()) {
+      errors_.push_back(FieldError::Required(where, "required when strategy is set to Webhook"));
+    } else if (client["url"].has_value() == client["service"].has_value()) {
+      errors_.push_back(FieldError::Required(where, "exactly one of url or service is required"));
+    } else if (client["url"].has_value()) {
+      CheckWebhookUrl(errors_, where.Child("url"), client["url"].str());
+    } else {
+      CheckWebhookService(errors_, where.Child("service"), client["service"]);
+    }
+    const Value versions = webhook["conversionReviewVersions"];
+    const FieldPath versions_path = at.Child("conversionReviewVersions");
+    bool is_known = false;
+    for (Value each : versions.elements()) {
+      is_known = is_known || each.str() == "v1" || each.str() == "v1beta1";
+    }
+    if (versions.empty()) {
+      errors_.push_back(FieldError::Required(versions_path, ""));
+    } else if (!is_known) {
+      errors_.push_back(
+          FieldError::Invalid(versions_path, versions, "must include at least one of v1, v1beta1"));
+    }
+  }
+
   void CheckConversion(Value spec, const FieldPath& path) {
     const Value conversion = spec["conversion"];
     const FieldPath at = path.Child("conversion");
     const std::string_view strategy = conversion["strategy"].str();
-    if (strategy == "Webhook") {
-      if (spec["versions"].size() > 1) {
-        errors_.push_back(FieldError::Forbidden(
-            at.Child("strategy"),
-            "conversion webhooks are not supported yet; define a single version, or versions that "
-            "differ only in their name with the strategy None"));
-      }
-      if (!conversion["webhook"]["clientConfig"].has_value()) {
-        errors_.push_back(FieldError::Required(at.Child("webhookClientConfig"),
-                                               "required when strategy is set to Webhook"));
-      }
-      return;
-    }
+    if (strategy == "Webhook") return CheckConversionWebhook(conversion["webhook"], at);
     if (strategy != "None") {
       errors_.push_back(
           FieldError::NotSupported(at.Child("strategy"), strategy, {"None", "Webhook"}));

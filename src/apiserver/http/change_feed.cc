@@ -80,6 +80,19 @@ void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
   });
 }
 
+void ChangeFeed::Convert(api::ObjectPtr object, const api::KindSchema& to,
+                         std::function<void(std::optional<Failure>)> done) {
+  bridge_.ToCore([this, object = std::move(object), &to, done = std::move(done)]() mutable {
+    core_.ConvertForWatch(
+        object, to,
+        bridge_.Guard([this, done = std::move(done)](std::optional<Failure> failure) mutable {
+          bridge_.ToHttp([done = std::move(done), failure = std::move(failure)]() mutable {
+            done(std::move(failure));
+          });
+        }));
+  });
+}
+
 void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
   if (!pending->opening.list_first) {
     // The version it starts from may come from another server.

@@ -65,6 +65,10 @@ class ChangeFeed {
   void Open(Opening opening, std::shared_ptr<WatchReader> reader);
   // Calls `done` on the HTTP loop with a revision up to which every reader has received everything.
   void AskRevision(std::function<void(storage::Revision)> done);
+  // Has the webhook of its kind convert an object; calls `done` on the HTTP loop, with the reason
+  // if that failed.
+  void Convert(api::ObjectPtr object, const api::KindSchema& to,
+               std::function<void(std::optional<Failure>)> done);
 
  private:
   struct Tap;

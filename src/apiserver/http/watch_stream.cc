@@ -1,5 +1,8 @@
 #include "apiserver/http/watch_stream.h"
 
+#include <deque>
+#include <utility>
+
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/conversion/skip_operations_form.h"
@@ -105,8 +108,18 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
   }
 
   void WriteChange(ChangeType type, const api::ObjectPtr& stored) {
+    // Those behind a change that is being converted wait, so that the order stays.
+    if (!held_.empty()) {
+      if (held_.size() >= kMaxHeldChanges) return OnClosed(FellBehindFailure());
+      held_.push_back({type, stored});
+      return;
+    }
     const api::ObjectPtr object =
         plan_.version == nullptr ? stored : ConvertObjectTo(stored, *plan_.version);
+    if (object == nullptr) {
+      held_.push_back({type, stored});
+      return ConvertHeld();
+    }
     switch (type) {
       case ChangeType::kAdded:
         return WriteEvent("ADDED", object);
@@ -117,6 +130,23 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
       case ChangeType::kBookmark:
         return;
     }
+  }
+
+  void ConvertHeld() {
+    feed_.Convert(held_.front().object, *plan_.version,
+                  [weak = weak_from_this()](std::optional<Failure> failure) {
+                    const auto self = weak.lock();
+                    if (self == nullptr || self->writer_ == nullptr) return;
+                    if (failure) {
+                      self->held_.clear();
+                      return self->OnClosed(*failure);
+                    }
+                    std::deque<Held> waiting = std::exchange(self->held_, {});
+                    for (const Held& each : waiting) {
+                      if (self->writer_ == nullptr) return;
+                      self->WriteChange(each.type, each.object);
+                    }
+                  });
   }
 
   void WriteEvent(std::string_view type, const api::ObjectPtr& stored) {
@@ -166,7 +196,8 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
       asking->feed_.AskRevision([weak](storage::Revision revision) {
         auto self = weak.lock();
         if (self == nullptr || self->subscription_ == nullptr) return;
-        self->WriteBookmark(revision, /*initial_end=*/false);
+        // It would overtake the changes that wait.
+        if (self->held_.empty()) self->WriteBookmark(revision, /*initial_end=*/false);
         self->ScheduleBookmark();
       });
     });
@@ -197,6 +228,11 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
   Core::WatchPlan plan_;
   std::shared_ptr<const DeviceUsage> usage_;  // as of the newest change
   bool sent_columns_ = false;
+  struct Held {
+    ChangeType type;
+    api::ObjectPtr object;
+  };
+  std::deque<Held> held_;  // changes that wait for a webhook
   TimerHandle timeout_;
   TimerHandle bookmark_;
 };

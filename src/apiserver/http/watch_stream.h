@@ -23,6 +23,9 @@ struct WatchStreamOptions {
 // Limit for a watcher that is behind. Beyond it the watch is closed: cheaper than buffering, and no
 // slow client can make the server grow.
 constexpr std::size_t kMaxPendingBytes = 8u << 20;
+// Limit for changes that wait until a webhook has converted one before them. Beyond it the watch is
+// closed too.
+constexpr std::size_t kMaxHeldChanges = 5'000;
 // How long it then has to read what is queued before it is disconnected.
 constexpr Duration kExpiredGrace = std::chrono::seconds(30);
 

@@ -5,6 +5,7 @@
 #include "apiserver/policy/authorizer_library.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
+#include "cel/library/library.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -13,6 +14,8 @@ namespace types = cel::types;
 
 constexpr int kMinorVersion = 37;
 constexpr char kVariablesType[] = "kubernetes.variables";
+constexpr char kPatchType[] = "JSONPatch";
+constexpr char kObjectType[] = "Object";  // cel::kObjectTypeName
 // What compiling costs, in steps of the work budget.
 constexpr std::size_t kStepsPerExpression = 20'000;
 constexpr std::size_t kStepsPerByte = 200;
@@ -75,7 +78,33 @@ void AddNamespaceType(cel::Declarations& d) {
                                         {"status", types::Struct("kubernetes.NamespaceStatus")}}});
 }
 
-std::unique_ptr<cel::Environment> MakeEnvironment(const ExpressionScope& scope) {
+// "/metadata/labels/" + jsonpatch.escapeKey("a/b")
+cel::Value EscapeKey(cel::CallContext& context, cel::library::Args args) {
+  std::string escaped;
+  for (const char c : args[0].text()) {
+    if (c == '~') {
+      escaped += "~0";
+    } else if (c == '/') {
+      escaped += "~1";
+    } else {
+      escaped += c;
+    }
+  }
+  return cel::NewString(context.arena, escaped);
+}
+
+void AddConstruction(cel::Declarations& d) {
+  const cel::TypeRef text = types::String();
+  d.AddStruct(kObjectType, {});
+  d.AddTypeName(kPatchType, types::Struct(kPatchType));
+  d.AddStruct(kPatchType,
+              {{{"op", text}, {"path", text}, {"from", text}, {"value", types::Dyn()}}});
+  cel::library::Global(d, "jsonpatch.escapeKey", "string_jsonpatch_escapeKey_string", {text}, text,
+                       EscapeKey);
+}
+
+std::unique_ptr<cel::Environment> MakeEnvironment(const ExpressionScope& scope,
+                                                  bool constructs = false) {
   auto environment = std::make_unique<cel::Environment>();
   cel::AddKubernetesBase(*environment, kMinorVersion);
   // Policies have no limit of their own; the size of the object limits them.
@@ -84,6 +113,7 @@ std::unique_ptr<cel::Environment> MakeEnvironment(const ExpressionScope& scope) 
   AddRequestType(d);
   AddNamespaceType(d);
   AddAuthorizerLibrary(d);
+  if (constructs) AddConstruction(d);
   environment->AddVariable("object", types::Dyn());
   environment->AddVariable("oldObject", types::Dyn());
   environment->AddVariable("namespaceObject", types::Struct("kubernetes.Namespace"));
@@ -107,6 +137,12 @@ const cel::Environment& SharedEnvironment(bool params, bool authorizer) {
   return *environments[(params ? 2 : 0) + (authorizer ? 1 : 0)];
 }
 
+const cel::Environment& SharedConstruction(bool params) {
+  static const std::array<std::unique_ptr<cel::Environment>, 2> environments = {
+      MakeEnvironment({false, false, true}, true), MakeEnvironment({false, true, true}, true)};
+  return *environments[params ? 1 : 0];
+}
+
 bool IsOne(const cel::Type& type, const cel::TypeRef& expected) {
   return cel::Type::Same(type, *expected);
 }
@@ -125,6 +161,12 @@ std::string CheckResult(const cel::Type& type, Returns returns) {
     case Returns::kTextOrNull:
       if (IsOne(type, types::String()) || IsOne(type, types::Null())) return {};
       return StrCat("must evaluate to one of [string null_type] but got ", type.ToString());
+    case Returns::kObject:
+      if (IsOne(type, types::Struct(kObjectType))) return {};
+      return StrCat("must evaluate to Object but got ", type.ToString());
+    case Returns::kPatch:
+      if (IsOne(type, types::List(types::Struct(kPatchType)))) return {};
+      return StrCat("must evaluate to list(JSONPatch) but got ", type.ToString());
   }
   return {};
 }
@@ -150,12 +192,15 @@ PolicyExpression CompileIn(const cel::Environment& environment, std::string_view
 
 }  // namespace
 
-PolicyCompiler::PolicyCompiler(bool has_params, bool has_variables)
+PolicyCompiler::PolicyCompiler(bool has_params, bool has_variables, bool constructs)
     : has_params_(has_params), has_variables_(has_variables) {
   if (!has_variables) return;
   WorkBudget::Charge(2 * kStepsPerEnvironment);
   with_authorizer_ = MakeEnvironment(scope(true));
   without_authorizer_ = MakeEnvironment(scope(false));
+  if (!constructs) return;
+  WorkBudget::Charge(kStepsPerEnvironment);
+  with_construction_ = MakeEnvironment(scope(true), true);
 }
 
 PolicyCompiler::~PolicyCompiler() = default;
@@ -168,7 +213,15 @@ PolicyExpression PolicyCompiler::CompileVariable(std::string_view name, std::str
       expression.compiled == nullptr ? types::Dyn() : expression.compiled->output_type;
   with_authorizer_->declarations().AddStruct(kVariablesType, variables_);
   without_authorizer_->declarations().AddStruct(kVariablesType, variables_);
+  if (with_construction_ != nullptr) {
+    with_construction_->declarations().AddStruct(kVariablesType, variables_);
+  }
   return expression;
+}
+
+PolicyExpression PolicyCompiler::CompileMutation(std::string_view source, Returns returns) const {
+  return CompileIn(has_variables_ ? *with_construction_ : SharedConstruction(has_params_), source,
+                   returns);
 }
 
 PolicyExpression PolicyCompiler::Compile(std::string_view source, Returns returns,

@@ -28,7 +28,7 @@ struct ExpressionScope {
   bool authorizer = false;
 };
 
-enum class Returns { kBool, kText, kTextOrNull, kAny };
+enum class Returns { kBool, kText, kTextOrNull, kAny, kObject, kPatch };
 
 struct PolicyExpression {
   std::string source;
@@ -40,12 +40,15 @@ struct PolicyExpression {
 // Compiles the expressions of one policy. Variables can be used by what is compiled after them.
 class PolicyCompiler {
  public:
-  PolicyCompiler(bool has_params, bool has_variables);
+  // `constructs`: for CompileMutation.
+  PolicyCompiler(bool has_params, bool has_variables, bool constructs = false);
   ~PolicyCompiler();
 
   // A name that is already declared is replaced.
   PolicyExpression CompileVariable(std::string_view name, std::string_view source);
   PolicyExpression Compile(std::string_view source, Returns returns, bool authorizer = true) const;
+  // May construct Object{} and JSONPatch{}.
+  PolicyExpression CompileMutation(std::string_view source, Returns returns) const;
   // Match conditions cannot use variables.
   PolicyExpression CompileCondition(std::string_view source) const;
 
@@ -58,6 +61,7 @@ class PolicyCompiler {
   // Only with variables; otherwise all policies share environments.
   std::unique_ptr<cel::Environment> with_authorizer_;
   std::unique_ptr<cel::Environment> without_authorizer_;
+  std::unique_ptr<cel::Environment> with_construction_;
 };
 
 }  // namespace drakkar::apiserver

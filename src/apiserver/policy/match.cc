@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/scheme/scheme.h"
+#include "apiserver/custom/definition.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -63,6 +64,8 @@ bool AdmissionRule::Matches(const api::KindSchema& kind, std::string_view operat
 
 std::vector<const api::KindSchema*> EquivalentKinds(const api::KindSchema& kind) {
   std::vector<const api::KindSchema*> kinds = {&kind};
+  // A webhook cannot be asked while requests are matched.
+  if (IsConvertedByWebhook(kind)) return kinds;
   if (kind.family != nullptr) {
     for (const api::KindSchema* each : kind.family->versions) {
       if (each != &kind) kinds.push_back(each);

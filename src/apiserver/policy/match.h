@@ -72,7 +72,8 @@ class AdmissionMatch {
   std::string selector_error_;
 };
 
-// The kind in all its served versions, including groups that share its storage; itself first.
+// The kind in all its served versions, including groups that share its storage; itself first. A
+// kind that a webhook converts has only itself.
 std::vector<const api::KindSchema*> EquivalentKinds(const api::KindSchema& kind);
 
 }  // namespace drakkar::apiserver

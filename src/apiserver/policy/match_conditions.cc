@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apiserver/policy/validating_policy.h"
+#include "apiserver/policy/admission_policy_base.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
 

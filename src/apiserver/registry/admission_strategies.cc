@@ -30,10 +30,14 @@ class CheckedStrategy final : public Strategy {
 const Strategy* AdmissionStrategyFor(std::string_view group, std::string_view kind) {
   static const CheckedStrategy<ValidateValidatingPolicy> policy;
   static const CheckedStrategy<ValidateValidatingPolicyBinding> binding;
+  static const CheckedStrategy<ValidateMutatingPolicy> mutating;
+  static const CheckedStrategy<ValidateMutatingPolicyBinding> mutating_binding;
   static const CheckedStrategy<ValidateWebhookConfiguration> webhooks;
   if (group != "admissionregistration.k8s.io") return nullptr;
   if (kind == "ValidatingAdmissionPolicy") return &policy;
   if (kind == "ValidatingAdmissionPolicyBinding") return &binding;
+  if (kind == "MutatingAdmissionPolicy") return &mutating;
+  if (kind == "MutatingAdmissionPolicyBinding") return &mutating_binding;
   if (kind == "ValidatingWebhookConfiguration" || kind == "MutatingWebhookConfiguration") {
     return &webhooks;
   }

@@ -21,7 +21,6 @@ bool NamesRuntimeClass(Value pod) {
 
 constexpr std::string_view kStorage = "storage.k8s.io";
 constexpr std::string_view kNetworking = "networking.k8s.io";
-constexpr std::string_view kAdmission = "admissionregistration.k8s.io";
 constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
 
 // In the order of schema/kinds.schema.
@@ -82,10 +81,6 @@ constexpr std::array kTable = {
     Unattended{kFlowControl, "PriorityLevelConfiguration", nullptr,
                "the PriorityLevelConfiguration is stored, but requests are not queued by "
                "priority"},
-    Unattended{kAdmission, "MutatingAdmissionPolicy", nullptr,
-               "the MutatingAdmissionPolicy is stored, but not applied to requests"},
-    Unattended{kAdmission, "MutatingAdmissionPolicyBinding", nullptr,
-               "the MutatingAdmissionPolicyBinding is stored, but not applied to requests"},
 };
 
 }  // namespace

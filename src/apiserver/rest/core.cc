@@ -150,6 +150,7 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
 
 std::function<void(Response)> Core::InVersionOf(const api::KindSchema* kind,
                                                 std::function<void(Response)> done) {
+  if (IsConvertedByWebhook(*kind)) return InWebhookVersion(kind, std::move(done));
   return [kind, done = std::move(done)](Response response) {
     const WorkBudget unlimited(WorkBudget::kUnlimited);
     if (response.object != nullptr) response.object = ConvertObjectTo(response.object, *kind);
@@ -254,11 +255,7 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
         return done(Get(*resource, request));
       }
       if (request.subresource == "scale") {
-        Response response = Get(*resource, request);
-        if (response.object != nullptr) {
-          response.object = ScaleOf(*request.kind, *response.object);
-        }
-        return done(std::move(response));
+        return GetScale(request, Get(*resource, request), done);
       }
       break;
     case Verb::kList:

@@ -31,6 +31,7 @@ class CustomDefinition;
 class CustomKindsBoard;
 class CustomStrategy;
 class RemoteAdmission;
+class RemoteConversion;
 struct RemoteAnswer;
 struct RemoteQuestion;
 
@@ -130,8 +131,9 @@ class Core {
     const FeatureGates& gates;
     Authorizer* authorizer = nullptr;  // null allows everything (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
-    RemoteAdmission* webhooks = nullptr;  // null: none are called
-    Answerer* answerer = nullptr;         // null: only stored kinds are answered
+    RemoteAdmission* webhooks = nullptr;     // null: none are called
+    RemoteConversion* conversion = nullptr;  // null: objects that need a webhook cannot be read
+    Answerer* answerer = nullptr;            // null: only stored kinds are answered
     // Called with the time the store took: for "create", "update" and "delete" until durable, for
     // "list" of an older revision. May be null.
     std::function<void(const api::KindSchema& kind, std::string_view operation, Duration took)>
@@ -232,6 +234,9 @@ class Core {
   // Our own kinds and custom ones, by apiVersion and kind; null if there is none.
   const api::KindSchema* FindKind(std::string_view api_version, std::string_view kind) const;
 
+  // Converts an object of a watch, if its kind has a webhook for that; ConvertObjectTo has it then.
+  void ConvertForWatch(const api::ObjectPtr& object, const api::KindSchema& to,
+                       std::function<void(std::optional<Failure>)> done);
   // Asks webhooks about a connection to a pod, node or service. `options` describes it
   // (PodExecOptions). `done` gets the reason if one rejects it.
   void AdmitConnection(Request request, const api::KindSchema& kind, api::TreePtr options,
@@ -249,6 +254,11 @@ class Core {
 
   Resource* FindResource(const api::KindSchema& kind);
   StrategyContext ContextFor(const Request& request);
+  // What a write depends on besides its object.
+  struct WriteTerms {
+    bool dry_run = false;
+    std::string fence;
+  };
   // The admission steps before and after validation: core_admission.cc.
   std::optional<Failure> Admit(Write& write);
   std::optional<Failure> RunAdmitSteps(const Request& request, api::Draft* object,
@@ -266,6 +276,18 @@ class Core {
   void StoreCreated(Write& write);
   void StoreUpdated(Write& write, const api::DraftView& view);
   void StoreDeleted(Write& write);
+  // Kinds that a webhook converts: core_conversion.cc. ConvertRemotely keeps the results with the
+  // objects, where ConvertObjectTo finds them.
+  void ConvertRemotely(const api::KindSchema& to, std::vector<api::ObjectPtr> objects,
+                       std::function<void(std::optional<Failure>)> done);
+  std::function<void(Response)> InWebhookVersion(const api::KindSchema* kind,
+                                                 std::function<void(Response)> done);
+  // Sets `current`. True if it has to be converted first; `write` has then been moved away.
+  bool NeedsConversion(Write& write);
+  void CommitConverted(Write& write, const std::string& key, bool removes, const WriteTerms& terms,
+                       std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
+  void GetScale(const Request& request, Response response,
+                const std::function<void(Response)>& done);
   // Brings the object into shape after policies or webhooks have changed it.
   std::optional<Failure> Settle(Write& write);
   std::optional<Failure> PrepareCreated(Write& write, const StrategyContext& context);
@@ -338,10 +360,6 @@ class Core {
   // Writes `object` with its new version (null deletes) if the key is still at `before`, and calls
   // `done` when the caches show it. kConflict: the race was lost, and the caches show the winner. A
   // dry run keeps the current version, or none. kCancelled: the fence does not hold.
-  struct WriteTerms {
-    bool dry_run = false;
-    std::string fence;
-  };
   static WriteTerms TermsOf(const Request& request) { return {request.dry_run, request.fence}; }
   void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
                     const api::ObjectPtr& before, const WriteTerms& terms,
@@ -405,8 +423,8 @@ class Core {
   void RunReached();
   void AskRevision();
 
-  static std::function<void(Response)> InVersionOf(const api::KindSchema* kind,
-                                                   std::function<void(Response)> done);
+  std::function<void(Response)> InVersionOf(const api::KindSchema* kind,
+                                            std::function<void(Response)> done);
   void CountStoreCall(const Resource& resource, std::string_view operation, MonotonicTime begun);
 
   Options options_;

@@ -116,7 +116,7 @@ void Core::MutateWrite(Write& write) {
   }
   if (SuspendForMutation(write)) return;
   if (write.policies.is_changed) {
-    // Once more, because the object changed after the steps saw it.
+    // A second time, because the object changed after the steps saw it.
     write.policies.round = 1;
     write.policies.is_changed = false;
     if (std::optional<Failure> failure = Admit(write)) return write.Fail(std::move(*failure));
@@ -162,16 +162,16 @@ RemoteQuestion Core::QuestionFor(Write& write, bool mutate) {
   question.name = write.kind != Write::Kind::kCreate ? write.request.name
                   : write.is_generated               ? ""
                                                      : write.name;
-  question.kind = write.resource->kind;
-  question.before = write.before;
+  question.kind = write.schema;
+  question.before = write.current;
   const bool deletes = write.kind == Write::Kind::kDelete;
   question.operation = OperationOf(!deletes, write.before != nullptr);
   if (deletes) return question;
   if (write.request.subresource == "scale") {  // applied
     question.is_body = true;
     question.kind = api::FindKind("autoscaling", "v1", "Scale");
-    question.object = ScaleOf(*write.resource->kind, api::Object(write.object.Freeze()))->tree();
-    question.before = ScaleOf(*write.resource->kind, *write.before);
+    question.object = ScaleOf(*write.schema, api::Object(write.object.Freeze()))->tree();
+    question.before = ScaleOf(*write.schema, *write.current);
     question.accept = [](const api::TreePtr& changed, const api::KindSchema&,
                          api::TreePtr& accepted) {
       return AcceptBody(*api::FindKind("autoscaling", "v1", "Scale"), changed, accepted);
@@ -232,8 +232,7 @@ void Core::OnMutated(const std::shared_ptr<Write>& held, RemoteAnswer answer) {
   if (answer.failure) return write.Fail(std::move(*answer.failure));
   if (answer.is_changed) {
     if (write.request.subresource == "scale") {
-      SetReplicas(*write.resource->kind, write.object,
-                  answer.object->root()["spec"]["replicas"].integer());
+      SetReplicas(*write.schema, write.object, answer.object->root()["spec"]["replicas"].integer());
     } else {
       write.object = api::Draft(answer.object);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "api/tree/draft.h"
+#include "apiserver/custom/definition.h"
 #include "apiserver/request/reinvocation.h"
 #include "apiserver/rest/core_resource.h"
 
@@ -17,7 +18,8 @@ struct Core::Write {
         resource(&of),
         request(std::move(asked)),
         done(std::move(answer)),
-        attempt(retries) {}
+        attempt(retries),
+        schema(IsConvertedByWebhook(*request.kind) ? request.kind : of.kind) {}
 
   Kind kind;
   Resource* resource;
@@ -25,8 +27,12 @@ struct Core::Write {
   std::function<void(Response)> done;
   int attempt;  // how often it was rebuilt
   Response response;
-  api::Draft object;      // in the storage version; absent for a deletion
-  api::ObjectPtr before;  // null for a creation
+  // The version that it is handled in: the storage version, or for kinds that a webhook converts,
+  // the client's. Those are converted at the end.
+  const api::KindSchema* schema = nullptr;
+  api::Draft object;       // in that version; absent for a deletion
+  api::ObjectPtr before;   // as stored; null for a creation
+  api::ObjectPtr current;  // the same in that version
 
   // Of creations.
   std::string name;
@@ -44,7 +50,7 @@ struct Core::Write {
   bool applies() const {
     return request.verb == Verb::kPatch && request.patch == PatchKind::kApply;
   }
-  api::Value old() const { return before == nullptr ? api::Value() : before->root(); }
+  api::Value old() const { return current == nullptr ? api::Value() : current->root(); }
   void Fail(Failure failure) {
     Response failed = Response::Failed(std::move(failure));
     if (was_suspended) failed.warnings = std::move(response.warnings);

@@ -210,7 +210,11 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
                   on_changes = std::move(on_changes)](const std::vector<Change>& changes) {
       std::vector<Change> converted = changes;
       for (Change& change : converted) {
-        change.object = ConvertObjectTo(change.object, *kind);
+        // Without the webhook's answer as it is stored: components in this process look at the
+        // metadata of custom resources only.
+        if (api::ObjectPtr shown = ConvertObjectTo(change.object, *kind)) {
+          change.object = std::move(shown);
+        }
         change.previous = nullptr;  // not used after the cache
       }
       on_changes(converted);

@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft_view.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/custom/definition.h"
 #include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/schema_defaults.h"
 #include "apiserver/rest/core_phases.h"
@@ -53,7 +54,7 @@ api::Draft Core::ToStored(const Resource& resource, const Request& request,
     ApplySchemaDefaults(object, *request.kind->schema);
     resource.strategy->Default(object, context);
   }
-  if (request.kind == resource.kind) return object;
+  if (request.kind == resource.kind || IsConvertedByWebhook(*request.kind)) return object;
   return api::Draft(ConvertTree(object.Freeze(), *resource.kind));
 }
 
@@ -131,7 +132,7 @@ std::optional<Failure> Core::PrepareCreated(Write& write, const StrategyContext&
   if (write.was_suspended || write.policies.is_changed) {
     // What only the server sets, whatever webhooks and policies made of it.
     if (std::optional<Failure> failure =
-            PrepareMetaForCreate(*resource.kind, write.request, object)) {
+            PrepareMetaForCreate(*write.schema, write.request, object)) {
       return failure;
     }
     if (const std::string_view given = object["metadata"]["name"].str();
@@ -144,12 +145,12 @@ std::optional<Failure> Core::PrepareCreated(Write& write, const StrategyContext&
   }
   object["metadata"]["uid"] = write.uid;
   object["metadata"]["creationTimestamp"] = write.created;
-  if (HasSubresource(*resource.kind, "status") && !resource.strategy->TakesStatusOnCreate()) {
+  if (HasSubresource(*write.schema, "status") && !resource.strategy->TakesStatusOnCreate()) {
     object.Remove("status");
-    ApplySchemaDefaults(object, *resource.kind->schema, "status");
+    ApplySchemaDefaults(object, *write.schema->schema, "status");
   }
   resource.strategy->PrepareForCreate(object, context);
-  if (resource.kind->has_generation) object["metadata"]["generation"] = 1;
+  if (write.schema->has_generation) object["metadata"]["generation"] = 1;
   return std::nullopt;
 }
 
@@ -165,14 +166,14 @@ void Core::Create(Resource& resource, Request&& asked, std::function<void(Respon
   const StrategyContext context = ContextFor(request);
   write.object = ToStored(resource, request, request.object, context);
   api::Draft& object = write.object;
-  if (std::optional<Failure> failure = PrepareMetaForCreate(*resource.kind, request, object)) {
+  if (std::optional<Failure> failure = PrepareMetaForCreate(*write.schema, request, object)) {
     return write.Fail(std::move(*failure));
   }
   if (!write.applies()) {
     // What the server adds from here on has no field manager.
     PinSentEntries(object);
     const api::DraftView claimed(object);
-    TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed.root(),
+    TrackManagedFields(*write.schema, *resource.strategy, request, nullptr, claimed.root(),
                        options_.loop.clock().Now(), object);
   }
   write.uid = NewUuid(options_.random);
@@ -237,11 +238,11 @@ void Core::CheckCreated(Write& write) {
   {
     const api::DraftView view(write.object);
     const api::Value candidate = view.root();
-    api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate);
-    CheckSchemaRules(causes, api::FieldPath(), candidate, api::Value(), *resource.kind->schema);
+    api::FieldErrors causes = ValidateMeta(*write.schema, *resource.strategy, candidate);
+    CheckSchemaRules(causes, api::FieldPath(), candidate, api::Value(), *write.schema->schema);
     causes.Append(resource.strategy->Validate(candidate, context));
     if (!causes.empty()) {
-      return write.Fail(InvalidFailure(*resource.kind, write.name, causes));
+      return write.Fail(InvalidFailure(*write.schema, write.name, causes));
     }
     if (std::optional<Failure> failure =
             CheckAdmission(Steps::kBeforeWebhooks, write.request, candidate, api::Value(),
@@ -265,7 +266,7 @@ void Core::StoreCreated(Write& write) {
   Resource& resource = *write.resource;
   Request& request = write.request;
   const std::string key = KeyOf(request.namespace_, write.name);
-  const auto taken = [kind = resource.kind, name = write.name, generated = write.is_generated] {
+  const auto taken = [kind = write.schema, name = write.name, generated = write.is_generated] {
     return generated ? GeneratedNameTakenFailure(*kind, name) : AlreadyExistsFailure(*kind, name);
   };
   if (resource.cache.Find(key) != nullptr) return write.Fail(taken());
@@ -282,7 +283,7 @@ void Core::StoreCreated(Write& write) {
     if (const api::FieldErrors causes = resource.strategy->Validate(view.root(), context);
         !causes.empty()) {
       if (write.attempt + 1 >= kMaxAttempts) {
-        return write.Fail(InvalidFailure(*resource.kind, write.name, causes));
+        return write.Fail(InvalidFailure(*write.schema, write.name, causes));
       }
       request.name = write.asked_name;
       return Create(resource, std::move(request), std::move(write.done), false, write.attempt + 1);
@@ -297,45 +298,45 @@ void Core::StoreCreated(Write& write) {
     request.name = write.asked_name;
     again = std::make_shared<Request>(std::move(request));
   }
-  CommitObject(resource, key, &write.object, nullptr, terms,
-               [this, &resource, attempt = write.attempt, again, taken,
-                response = std::move(write.response), done = std::move(write.done)](
-                   Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
-                 if (!revision.ok()) {
-                   const bool lost = revision.error().code == ErrorCode::kConflict;
-                   if (lost && again != nullptr) {
-                     // Warnings about the body are not repeated when it is decoded again.
-                     done = [warnings = std::move(response.warnings),
-                             done = std::move(done)](Response retried) {
-                       retried.warnings = warnings;
-                       done(std::move(retried));
-                     };
-                     return Create(resource, std::move(*again), std::move(done), false,
-                                   attempt + 1);
-                   }
-                   return done(Response::Failed(lost ? taken() : WriteFailure(revision.error())));
-                 }
-                 response.object = std::move(stored);
-                 response.revision = *revision;
-                 done(std::move(response));
-               });
+  CommitConverted(
+      write, key, /*removes=*/false, terms,
+      [this, &resource, attempt = write.attempt, again, taken, response = std::move(write.response),
+       done = std::move(write.done)](Result<storage::Revision> revision,
+                                     api::ObjectPtr stored) mutable {
+        if (!revision.ok()) {
+          const bool lost = revision.error().code == ErrorCode::kConflict;
+          if (lost && again != nullptr) {
+            // Warnings about the body are not repeated when it is decoded again.
+            done = [warnings = std::move(response.warnings),
+                    done = std::move(done)](Response retried) {
+              retried.warnings = warnings;
+              done(std::move(retried));
+            };
+            return Create(resource, std::move(*again), std::move(done), false, attempt + 1);
+          }
+          return done(Response::Failed(lost ? taken() : WriteFailure(revision.error())));
+        }
+        response.object = std::move(stored);
+        response.revision = *revision;
+        done(std::move(response));
+      });
 }
 
 std::optional<Failure> Core::PrepareUpdated(Write& write, const StrategyContext& context) {
   const Resource& resource = *write.resource;
   const Request& request = write.request;
   api::Draft& object = write.object;
-  if (std::optional<Failure> failure = PrepareMetaForUpdate(*resource.kind, *resource.strategy,
-                                                            request, *write.before, object)) {
+  if (std::optional<Failure> failure = PrepareMetaForUpdate(*write.schema, *resource.strategy,
+                                                            request, *write.current, object)) {
     return failure;
   }
   if (request.subresource == "status") {
     KeepAllBut("status", write.old(), object);
-  } else if (HasSubresource(*resource.kind, "status") && request.subresource.empty()) {
+  } else if (HasSubresource(*write.schema, "status") && request.subresource.empty()) {
     KeepMember("status", write.old(), object);
   }
   resource.strategy->PrepareForUpdate(object, write.old(), request.subresource, context);
-  if (resource.kind->has_generation && request.subresource != "status") {
+  if (write.schema->has_generation && request.subresource != "status") {
     UpdateGeneration(*resource.strategy, write.old(), object);
   }
   return std::nullopt;
@@ -351,12 +352,13 @@ void Core::Update(Resource& resource, Request&& asked_request, std::function<voi
     return CreateByApply(resource, std::move(request), std::move(write.done));
   }
   if (write.before == nullptr) return write.Fail(NotFoundFailure(*request.kind, request.name));
+  if (NeedsConversion(write)) return;
   api::TreePtr asked;
   if (std::optional<Failure> failure =
-          applies
-              ? BuildApply(*resource.kind, *resource.strategy, request, write.before.get(),
-                           options_.loop.clock().Now(), asked, write.response.warnings)
-              : BuildUpdate(*request.kind, request, write.before, asked, write.response.warnings)) {
+          applies ? BuildApply(*write.schema, *resource.strategy, request, write.current.get(),
+                               options_.loop.clock().Now(), asked, write.response.warnings)
+                  : BuildUpdate(*request.kind, request, write.current, asked,
+                                write.response.warnings)) {
     return write.Fail(std::move(*failure));
   }
   const StrategyContext context = ContextFor(request);
@@ -376,11 +378,11 @@ void Core::CheckUpdated(Write& write) {
     const api::DraftView view(write.object);
     const api::Value candidate = view.root();
     api::FieldErrors causes = ValidateMetaUpdate(candidate, write.old());
-    CheckSchemaRules(causes, api::FieldPath(), candidate, write.old(), *resource.kind->schema);
+    CheckSchemaRules(causes, api::FieldPath(), candidate, write.old(), *write.schema->schema);
     causes.Append(
         resource.strategy->ValidateUpdate(candidate, write.old(), request.subresource, context));
     if (!causes.empty()) {
-      return write.Fail(InvalidFailure(*resource.kind, request.name, causes));
+      return write.Fail(InvalidFailure(*write.schema, request.name, causes));
     }
     if (std::optional<Failure> failure = CheckAdmission(Steps::kBeforeWebhooks, request, candidate,
                                                         write.old(), write.response.warnings)) {
@@ -416,7 +418,7 @@ void Core::StoreUpdated(Write& write, const api::DraftView& view) {
     std::optional<std::string> conflict;
     if (arbitrates_) conflict = arbiter_->FindConflict(write.old(), candidate);
     if (conflict.has_value()) {
-      return write.Fail(ConflictFailure(*resource.kind, request.name, *conflict));
+      return write.Fail(ConflictFailure(*write.schema, request.name, *conflict));
     }
   }
   AddWarnings(resource, candidate, write.old(), ContextFor(request), response.warnings);
@@ -434,31 +436,31 @@ void Core::StoreUpdated(Write& write, const api::DraftView& view) {
   if (IsReadyToGo(*resource.strategy, candidate)) {
     last = view.Freeze();
   } else if (!applies) {
-    TrackManagedFields(*resource.kind, *resource.strategy, request, before.get(), candidate,
+    TrackManagedFields(*write.schema, *resource.strategy, request, write.current.get(), candidate,
                        options_.loop.clock().Now(), write.object);
   }
   if (WorkBudget::IsExceeded()) return write.Fail(TooMuchWorkFailure());
   const WriteTerms terms = TermsOf(request);
   const std::string key = KeyOf(request.namespace_, request.name);
-  CommitObject(resource, key, last != nullptr ? nullptr : &write.object, before, terms,
-               [this, &resource, last, attempt = write.attempt, request = std::move(request),
-                response = std::move(response), done = std::move(write.done)](
-                   Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
-                 if (!revision.ok()) {
-                   if (revision.error().code != ErrorCode::kConflict) {
-                     done(Response::Failed(WriteFailure(revision.error())));
-                   } else if (attempt + 1 < kMaxAttempts) {
-                     Update(resource, std::move(request), std::move(done), attempt + 1);
-                   } else {
-                     done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
-                   }
-                   return;
-                 }
-                 response.object = last != nullptr ? std::make_shared<const api::Object>(last)
-                                                   : std::move(stored);
-                 response.revision = *revision;
-                 done(std::move(response));
-               });
+  CommitConverted(write, key, /*removes=*/last != nullptr, terms,
+                  [this, &resource, last, attempt = write.attempt, request = std::move(request),
+                   response = std::move(response), done = std::move(write.done)](
+                      Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+                    if (!revision.ok()) {
+                      if (revision.error().code != ErrorCode::kConflict) {
+                        done(Response::Failed(WriteFailure(revision.error())));
+                      } else if (attempt + 1 < kMaxAttempts) {
+                        Update(resource, std::move(request), std::move(done), attempt + 1);
+                      } else {
+                        done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
+                      }
+                      return;
+                    }
+                    response.object = last != nullptr ? std::make_shared<const api::Object>(last)
+                                                      : std::move(stored);
+                    response.revision = *revision;
+                    done(std::move(response));
+                  });
 }
 
 void Core::CreateByApply(Resource& resource, Request&& request,
@@ -504,6 +506,7 @@ void Core::Delete(Resource& resource, Request&& asked, std::function<void(Respon
   const Request& request = write.request;
   write.before = resource.cache.Find(KeyOf(request.namespace_, request.name));
   if (write.before == nullptr) return write.Fail(NotFoundFailure(*request.kind, request.name));
+  if (NeedsConversion(write)) return;
   if (const std::string_view why = resource.strategy->WhyKept(request.name); !why.empty()) {
     return write.Fail(ForbiddenFailure(*request.kind, request.name, why));
   }
@@ -646,9 +649,23 @@ void Core::DeleteNext(const std::shared_ptr<CollectionDeletion>& deletion) {
 
 void Core::Rescale(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
-  const api::ObjectPtr workload = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  api::ObjectPtr workload = resource.cache.Find(KeyOf(request.namespace_, request.name));
   if (workload == nullptr) {
     return done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+  }
+  if (IsConvertedByWebhook(*request.kind)) {
+    const api::ObjectPtr stored = workload;
+    workload = ConvertObjectTo(stored, *request.kind);
+    if (workload == nullptr) {
+      const api::KindSchema& kind = *request.kind;
+      return ConvertRemotely(
+          kind, {stored},
+          [this, &resource, request = std::make_shared<Request>(std::move(request)),
+           done = std::move(done)](std::optional<Failure> failure) mutable {
+            if (failure) return done(Response::Failed(std::move(*failure)));
+            Rescale(resource, std::move(*request), std::move(done));
+          });
+    }
   }
   if (std::optional<Failure> failure = BuildScaleUpdate(request, workload, response.warnings)) {
     return done(Response::Failed(std::move(*failure)));

@@ -6,6 +6,7 @@
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/custom/definition.h"
 #include "apiserver/registry/reset_fields.h"
 #include "apiserver/rest/custom_decode.h"
 #include "apiserver/rest/decode.h"
@@ -42,6 +43,10 @@ api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strat
               std::string_view api_version) -> std::pair<api::TreePtr, const api::StructSchema*> {
     const api::KindSchema* other = FindVersion(kind, api_version);
     if (other == nullptr) return {nullptr, nullptr};
+    // Its webhook cannot be asked here. The entry stays as it is.
+    if (IsConvertedByWebhook(*other) && !other->is_api_version(value["apiVersion"].str())) {
+      return {nullptr, nullptr};
+    }
     return {ConvertTree(api::CopyTree(value), *other), other->schema};
   };
   return by;

@@ -35,7 +35,7 @@ inline UserInfo PlainUser(std::string name, std::vector<std::string> groups = {}
 class CoreFixture : public ::testing::Test {
  protected:
   void StartCore(Authorizer* authorizer, std::vector<std::unique_ptr<AdmissionStep>> admission = {},
-                 RemoteAdmission* webhooks = nullptr) {
+                 RemoteAdmission* webhooks = nullptr, RemoteConversion* conversion = nullptr) {
     store_ = storage::OpenMemoryStore(loop_, disk_);
     core_ = std::make_unique<Core>(Core::Options{.loop = loop_,
                                                  .random = loop_.random(),
@@ -43,7 +43,8 @@ class CoreFixture : public ::testing::Test {
                                                  .gates = gates_,
                                                  .authorizer = authorizer,
                                                  .admission = std::move(admission),
-                                                 .webhooks = webhooks});
+                                                 .webhooks = webhooks,
+                                                 .conversion = conversion});
     core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
     loop_.RunUntilIdle();
     for (const char* name : {"default", "kube-node-lease", "other"}) {

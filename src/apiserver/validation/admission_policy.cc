@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/meta/names.h"
+#include "apiserver/custom/webhook_client_rules.h"
 #include "apiserver/policy/expressions.h"
 #include "apiserver/validation/metadata.h"
 #include "base/exec/work_budget.h"
@@ -371,50 +372,6 @@ void CheckActions(FieldErrors& errors, const FieldPath& path, Value actions) {
   }
 }
 
-void CheckWebhookUrl(FieldErrors& errors, const FieldPath& path, std::string_view url) {
-  constexpr std::string_view kScheme = "https://";
-  if (!url.starts_with(kScheme)) {
-    errors.push_back(FieldError::Invalid(
-        path, url, "'https' is the only allowed URL scheme; desired format: https://host[/path]"));
-    return;
-  }
-  const std::string_view rest = url.substr(kScheme.size());
-  const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
-  if (host.empty()) {
-    errors.push_back(FieldError::Invalid(
-        path, url, "host must be specified; desired format: https://host[/path]"));
-  }
-  if (host.find('@') != std::string_view::npos) {
-    errors.push_back(
-        FieldError::Invalid(path, url, "user information is not permitted in the URL"));
-  }
-  if (rest.find('#') != std::string_view::npos) {
-    errors.push_back(FieldError::Invalid(path, url, "fragments are not permitted in the URL"));
-  }
-  if (rest.find('?') != std::string_view::npos) {
-    errors.push_back(
-        FieldError::Invalid(path, url, "query parameters are not permitted in the URL"));
-  }
-}
-
-void CheckWebhookService(FieldErrors& errors, const FieldPath& path, Value service) {
-  if (service["name"].str().empty()) {
-    errors.push_back(FieldError::Required(path.Child("name"), "service name is required"));
-  }
-  if (service["namespace"].str().empty()) {
-    errors.push_back(
-        FieldError::Required(path.Child("namespace"), "service namespace is required"));
-  }
-  if (const std::int64_t port = service["port"].integer(443); port < 1 || port > 65'535) {
-    errors.push_back(FieldError::Invalid(
-        path.Child("port"), port, "port is not valid: must be between 1 and 65535, inclusive"));
-  }
-  const std::string_view where = service["path"].str();
-  if (!where.empty() && where[0] != '/') {
-    errors.push_back(FieldError::Invalid(path.Child("path"), where, "must start with a '/'"));
-  }
-}
-
 void CheckWebhook(FieldErrors& errors, const FieldPath& at, Value hook,
                   const PolicyCompiler& compiler) {
   const std::string_view name = hook["name"].str();
@@ -463,6 +420,56 @@ void CheckWebhook(FieldErrors& errors, const FieldPath& at, Value hook,
         FieldError::Invalid(versions_path, versions, "must include at least one of v1, v1beta1"));
   }
   CheckConditions(errors, at.Child("matchConditions"), hook["matchConditions"], compiler);
+}
+
+// Only creations and updates can be changed.
+void CheckMutatedOperations(FieldErrors& errors, const FieldPath& path, Value match) {
+  for (Value rule : match["resourceRules"].elements()) {
+    for (Value operation : rule["operations"].elements()) {
+      const std::string_view text = operation.str();
+      if (text == "CREATE" || text == "UPDATE") continue;
+      errors.push_back(FieldError::NotSupported(path.Child("resourceRules").Child("operations"),
+                                                text, {"CREATE", "UPDATE"}));
+    }
+  }
+}
+
+void CheckMutation(FieldErrors& errors, const FieldPath& at, Value mutation,
+                   const PolicyCompiler& compiler) {
+  const std::string_view type = mutation["patchType"].str();
+  if (type.empty()) {
+    errors.push_back(FieldError::Required(at.Child("patchType"), ""));
+    return;
+  }
+  if (type != "JSONPatch" && type != "ApplyConfiguration") {
+    errors.push_back(
+        FieldError::NotSupported(at.Child("patchType"), type, {"ApplyConfiguration", "JSONPatch"}));
+    return;
+  }
+  const bool is_patch = type == "JSONPatch";
+  const api::FieldName used =
+      is_patch ? api::FieldName("jsonPatch") : api::FieldName("applyConfiguration");
+  const api::FieldName unused =
+      is_patch ? api::FieldName("applyConfiguration") : api::FieldName("jsonPatch");
+  if (!mutation[used].has_value()) {
+    errors.push_back(
+        FieldError::Required(at.Child(used), StrCat("must be specified when patchType is ", type)));
+  } else {
+    const FieldPath where = at.Child(used).Child("expression");
+    const std::string_view source = Trim(mutation[used]["expression"].str());
+    if (source.empty()) {
+      errors.push_back(FieldError::Required(where, ""));
+    } else {
+      AddExpressionError(
+          errors, where,
+          compiler.CompileMutation(source, is_patch ? Returns::kPatch : Returns::kObject));
+    }
+  }
+  if (mutation[unused].has_value()) {
+    errors.push_back(FieldError::Invalid(at.Child(unused),
+                                         is_patch ? "{applyConfiguration}" : "{jsonPatch}",
+                                         StrCat("must not be specified when patchType is ", type)));
+  }
 }
 
 }  // namespace
@@ -516,6 +523,66 @@ FieldErrors ValidateValidatingPolicyBinding(Value binding) {
   }
   CheckMatchResources(errors, path.Child("matchResources"), spec["matchResources"]);
   CheckActions(errors, path.Child("validationActions"), spec["validationActions"]);
+  return errors;
+}
+
+FieldErrors ValidateMutatingPolicy(Value policy) {
+  FieldErrors errors;
+  const Value spec = policy["spec"];
+  const FieldPath path("spec");
+  if (spec["paramKind"].has_value()) {
+    CheckParamKind(errors, path.Child("paramKind"), spec["paramKind"]);
+  }
+  const Value constraints = spec["matchConstraints"];
+  const FieldPath constraints_path = path.Child("matchConstraints");
+  if (!constraints.has_value()) {
+    errors.push_back(FieldError::Required(constraints_path, ""));
+  } else {
+    CheckMatchResources(errors, constraints_path, constraints);
+    if (constraints["resourceRules"].empty()) {
+      errors.push_back(FieldError::Required(constraints_path.Child("resourceRules"), ""));
+    }
+    CheckMutatedOperations(errors, constraints_path, constraints);
+  }
+  PolicyCompiler compiler(spec["paramKind"].has_value(), !spec["variables"].empty(),
+                          /*constructs=*/true);
+  CheckConditions(errors, path.Child("matchConditions"), spec["matchConditions"], compiler);
+  CheckVariables(errors, path.Child("variables"), spec["variables"], compiler);
+  if (spec["mutations"].empty()) {
+    errors.push_back(
+        FieldError::Required(path.Child("mutations"), "mutations must contain at least one item"));
+  }
+  std::size_t index = 0;
+  for (Value mutation : spec["mutations"].elements()) {
+    if (WorkBudget::IsExceeded()) return errors;
+    CheckMutation(errors, path.Child("mutations").Index(index++), mutation, compiler);
+  }
+  const std::string_view reinvocation = spec["reinvocationPolicy"].str();
+  if (reinvocation.empty()) {
+    errors.push_back(FieldError::Required(path.Child("reinvocationPolicy"), ""));
+  } else if (reinvocation != "Never" && reinvocation != "IfNeeded") {
+    errors.push_back(FieldError::NotSupported(path.Child("reinvocationPolicy"), reinvocation,
+                                              {"IfNeeded", "Never"}));
+  }
+  return errors;
+}
+
+FieldErrors ValidateMutatingPolicyBinding(Value binding) {
+  FieldErrors errors;
+  const Value spec = binding["spec"];
+  const FieldPath path("spec");
+  const std::string_view name = spec["policyName"].str();
+  if (name.empty()) {
+    errors.push_back(FieldError::Required(path.Child("policyName"), ""));
+  } else {
+    AddProblems(errors, path.Child("policyName"), name, SubdomainNameProblems(name, false));
+  }
+  if (spec["paramRef"].has_value()) {
+    CheckParamRef(errors, path.Child("paramRef"), spec["paramRef"]);
+  }
+  const Value match = spec["matchResources"];
+  CheckMatchResources(errors, path.Child("matchResources"), match);
+  CheckMutatedOperations(errors, path.Child("matchResources"), match);
   return errors;
 }
 

@@ -9,6 +9,8 @@ namespace drakkar::apiserver {
 
 api::FieldErrors ValidateValidatingPolicy(api::Value policy);
 api::FieldErrors ValidateValidatingPolicyBinding(api::Value binding);
+api::FieldErrors ValidateMutatingPolicy(api::Value policy);
+api::FieldErrors ValidateMutatingPolicyBinding(api::Value binding);
 // A ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
 api::FieldErrors ValidateWebhookConfiguration(api::Value configuration);
 

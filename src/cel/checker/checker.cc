@@ -4,9 +4,17 @@
 
 #include "base/text/text.h"
 #include "cel/checker/unify.h"
+#include "cel/value/record.h"
 
 namespace drakkar::cel {
 namespace {
+
+// Whether expressions may construct values of this type with any fields.
+bool IsObjectType(const Declarations& declarations, std::string_view name) {
+  if (declarations.FindStruct(kObjectTypeName) == nullptr) return false;
+  return name == kObjectTypeName ||
+         (name.starts_with(kObjectTypeName) && name[kObjectTypeName.size()] == '.');
+}
 
 // "a.b.c" if the expression consists only of names and selections.
 std::optional<std::string> QualifiedName(const Expr& expr) {
@@ -191,6 +199,7 @@ class Checker {
   }
 
   TypeRef FieldType(std::int64_t id, const std::string& type, const std::string& field) {
+    if (IsObjectType(declarations_, type)) return types::Dyn();
     const StructType* structure = declarations_.FindStruct(type);
     if (structure == nullptr) {
       Report(id, StrCat("unexpected failed resolution of '", type, "'"));
@@ -379,13 +388,16 @@ class Checker {
         break;
       }
     }
+    const bool is_object = !type && IsObjectType(declarations_, expr.name);
+    const TypeRef object = is_object ? types::Struct(expr.name) : types::Error();
+    if (is_object) type = &object;
     if (!type) {
       ReportUndeclared(expr.id, expr.name);
       SetType(expr, types::Error());
       for (const StructField& field : expr.fields) Visit(*field.value);
       return;
     }
-    const StructType* structure = declarations_.FindStruct(expr.name);
+    const bool structure = is_object || declarations_.FindStruct(expr.name) != nullptr;
     if (structure) {
       result = *type;
       SetReference(expr, {expr.name, {}, true});

@@ -237,6 +237,23 @@ class WrapperNode final : public Node {
   bool single_precision_;
 };
 
+// Object.spec{replicas: 3}. Texts belong to the program.
+class RecordNode final : public Node {
+ public:
+  struct Field {
+    std::string_view name;
+    const Node* value;
+    bool optional;
+  };
+  RecordNode(std::string_view type_name, std::vector<Field> fields)
+      : type_name_(type_name), fields_(std::move(fields)) {}
+  Value Eval(Frame& frame) const override;
+
+ private:
+  std::string_view type_name_;
+  std::vector<Field> fields_;
+};
+
 // A comprehension. The accumulator is initialised when something first asks for it: that is what
 // makes cel.bind lazy.
 class FoldNode final : public Node {

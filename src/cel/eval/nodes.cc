@@ -2,6 +2,7 @@
 #include "cel/cost/factors.h"
 #include "cel/eval/attribute.h"
 #include "cel/eval/runtime_type.h"
+#include "cel/value/record.h"
 
 namespace drakkar::cel {
 namespace {
@@ -218,6 +219,25 @@ Value WrapperNode::Eval(Frame& frame) const {
   }
   frame.Charge(cost::kStructCreate);
   return value;
+}
+
+Value RecordNode::Eval(Frame& frame) const {
+  Value map = NewMap(frame.arena, fields_.size());
+  for (const Field& field : fields_) {
+    Value value = field.value->Eval(frame);
+    if (value.IsError()) return value;
+    if (field.optional) {
+      if (value.kind != Kind::kOptional) {
+        return NewError(frame.arena, StrCat("cannot initialize optional entry '", field.name,
+                                            "' from non-optional value ", DebugText(value)));
+      }
+      if (value.optional == nullptr) continue;
+      value = *value.optional;
+    }
+    map = MapInsert(frame.arena, map, MakeString(field.name), value);
+  }
+  frame.Charge(cost::kStructCreate);
+  return MakeMap(frame.arena.New<RecordValue>(type_name_, map), map.size);
 }
 
 bool FoldNode::Step(Frame& frame) const {

@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "cel/eval/attribute.h"
+#include "cel/value/record.h"
 
 namespace drakkar::cel {
 
@@ -314,6 +315,13 @@ class Planner {
 
   Node* VisitStruct(const Expr& expr) {
     const TypeRef& type = checked_.TypeOf(expr);
+    if (type->kind() == TypeKind::kStruct && declarations_.FindStruct(kObjectTypeName)) {
+      std::vector<RecordNode::Field> fields;
+      for (const StructField& field : expr.fields) {
+        fields.push_back({Keep(field.name), Visit(*field.value), field.optional});
+      }
+      return New<RecordNode>(Keep(expr.name), std::move(fields));
+    }
     if (!type->nullable()) return Fail(StrCat("unknown type: ", expr.name));
     Value default_value;
     switch (type->kind()) {
