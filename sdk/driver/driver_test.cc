@@ -443,6 +443,11 @@ TEST_F(DriverTest, FewCallsWaitForAClaimThatIsNeverAnswered) {
                    [&](auto results) { error = results.error().message; });
   loop_.RunUntilIdle();
   EXPECT_THAT(error, HasSubstr("has not answered"));
+  error.clear();
+  node_->Unprepare({Claim("other"), Claim("stuck")}, kTimeout,
+                   [&](auto results) { error = results.ok() ? "" : results.error().message; });
+  loop_.RunUntilIdle();
+  EXPECT_THAT(error, HasSubstr("claim with UID uid-stuck")) << "whichever claim of the call it is";
 }
 
 TEST_F(DriverTest, CallsRunOneAtATimeWithSerialize) {
@@ -507,6 +512,7 @@ TEST_F(DriverTest, ARejectedRegistrationIsReported) {
   EXPECT_THAT(error, HasSubstr("failed registration process: no thanks"));
   EXPECT_THAT(plugin_.errors, ElementsAre("the node rejected the registration: no thanks"));
   EXPECT_EQ(driver_->registration_status()->error, "no thanks");
+  EXPECT_EQ(driver_->CheckReady().error().message, "the node rejected the registration: no thanks");
 }
 
 TEST_F(DriverTest, HealthIsSentAtOnceThenOnChangeAndBeforeItExpires) {
