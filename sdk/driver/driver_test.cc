@@ -443,6 +443,11 @@ TEST_F(DriverTest, FewCallsWaitForAClaimThatIsNeverAnswered) {
                    [&](auto results) { error = results.error().message; });
   loop_.RunUntilIdle();
   EXPECT_THAT(error, HasSubstr("has not answered"));
+  error.clear();
+  node_->Unprepare({Claim("other"), Claim("stuck")}, kTimeout,
+                   [&](auto results) { error = results.ok() ? "" : results.error().message; });
+  loop_.RunUntilIdle();
+  EXPECT_THAT(error, HasSubstr("claim with UID uid-stuck")) << "whichever claim of the call it is";
 }
 
 TEST_F(DriverTest, CallsRunOneAtATimeWithSerialize) {
@@ -507,6 +512,7 @@ TEST_F(DriverTest, ARejectedRegistrationIsReported) {
   EXPECT_THAT(error, HasSubstr("failed registration process: no thanks"));
   EXPECT_THAT(plugin_.errors, ElementsAre("the node rejected the registration: no thanks"));
   EXPECT_EQ(driver_->registration_status()->error, "no thanks");
+  EXPECT_EQ(driver_->CheckReady().error().message, "the node rejected the registration: no thanks");
 }
 
 TEST_F(DriverTest, HealthIsSentAtOnceThenOnChangeAndBeforeItExpires) {
@@ -560,6 +566,100 @@ TEST_F(DriverTest, TheShortestTimeoutOfADeviceDecidesHowOftenHealthIsRepeated) {
   EXPECT_FALSE(driver_->ReportHealth({{.device_name = "a"}}).ok());
 }
 
+TEST_F(DriverTest, ADriverMayReportHealthWithoutPreparingClaims) {
+  DriverOptions options = Options();
+  options.dra_service = false;
+  options.health_service = true;
+  Start(std::move(options));
+  EXPECT_THAT(transport_.ListeningPaths(),
+              ElementsAre("/kubelet/plugins/d.example.com/dra.sock",
+                          "/kubelet/plugins_registry/d.example.com-reg.sock"));
+  EXPECT_TRUE(driver_->ReportHealth({{.pool_name = "p", .device_name = "a"}}).ok());
+  EXPECT_EQ(driver_->PreparedRequests().error().message, "the driver is not serving");
+}
+
+TEST_F(DriverTest, AStoppedDriverRefusesEverything) {
+  DriverOptions options = Options();
+  options.device_metadata = true;
+  options.health_service = true;
+  Start(std::move(options));
+  EXPECT_TRUE(driver_->PreparedRequests().ok());
+  driver_->Stop();
+  EXPECT_EQ(driver_->PreparedRequests().error().message, "the driver is not serving");
+  EXPECT_EQ(driver_->UpdateRequestMetadata({}, {}).error().message, "the driver is not serving");
+  EXPECT_EQ(driver_->PublishResources({}).error().message, "the driver was stopped");
+  EXPECT_FALSE(driver_->ReportHealth({{.pool_name = "p", .device_name = "a"}}).ok());
+  EXPECT_EQ(driver_->CheckReady().error().message, "the driver was stopped");
+  bool answered = false;
+  driver_->ApplyClaimStatus(Claim("a"), {}, [&](Result<void>) { answered = true; });
+  driver_->ForgetHealth("p", "a");
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(answered);
+}
+
+TEST_F(DriverTest, WithoutTheHealthServiceThereIsNothingToForget) {
+  Start();
+  driver_->ForgetHealth("p", "a");
+  EXPECT_FALSE(driver_->ReportHealth({{.pool_name = "p", .device_name = "a"}}).ok());
+}
+
+TEST_F(DriverTest, TheNumberOfCallsInFlightIsLimited) {
+  DriverOptions options = Options();
+  options.serialize = true;
+  Start(std::move(options));
+  plugin_.hold = true;
+  std::size_t open = 0;
+  std::vector<std::string> errors;
+  for (std::size_t i = 0; i <= kMaxOpenCalls; ++i) {
+    ++open;
+    node_->Prepare({}, std::chrono::hours(1), [&](auto results) {
+      --open;
+      if (!results.ok()) errors.push_back(results.error().message);
+    });
+    if (i % 256 == 0) loop_.RunUntilIdle();
+  }
+  loop_.RunUntilIdle();
+  EXPECT_THAT(errors, ElementsAre(HasSubstr("more than 4096 calls are in flight")));
+  EXPECT_EQ(open, kMaxOpenCalls);
+  plugin_.hold = false;
+  std::vector<PrepareDone> held = std::move(plugin_.held);
+  for (PrepareDone& done : held) done(PrepareResults());
+  loop_.RunUntilIdle();
+  EXPECT_EQ(open, 0u);
+  EXPECT_TRUE(Prepare({}).ok()) << "there is room again";
+}
+
+TEST_F(DriverTest, FailedCallsTakeNoRoom) {
+  Start();
+  for (std::size_t i = 0; i <= kMaxOpenCalls; ++i) {
+    node_->Prepare({Claim("missing")}, kTimeout, [](auto) {});
+    if (i % 256 == 0) loop_.RunUntilIdle();
+  }
+  loop_.RunUntilIdle();
+  Put("a");
+  const auto results = Prepare({Claim("a")});
+  ASSERT_TRUE(results.ok()) << results.error().message;
+  EXPECT_EQ(results->at("uid-a").error, "");
+}
+
+TEST_F(DriverTest, WithoutTheLockBetweenInstancesCallsFailAndAreReported) {
+  DriverOptions options = Options();
+  options.rolling_update_uid = "ad4af911";  // the lock file needs a real directory
+  Start(std::move(options));
+  Put("a");
+  plugin_.errors.clear();  // device metadata has a lock, too
+  for (std::size_t i = 0; i <= kMaxOpenCalls; ++i) {
+    node_->Prepare({Claim("a")}, kTimeout, [](auto) {});
+    loop_.RunUntilIdle();
+  }
+  EXPECT_EQ(plugin_.errors.size(), kMaxOpenCalls + 1) << "each call was admitted";
+  const auto results = Prepare({Claim("a")});
+  ASSERT_FALSE(results.ok());
+  EXPECT_THAT(results.error().message, HasSubstr("acquire the lock between driver instances"));
+  EXPECT_THAT(plugin_.errors.back(), HasSubstr("acquire the lock between driver instances"));
+  EXPECT_TRUE(plugin_.calls.empty());
+}
+
 TEST_F(DriverTest, CallsAreCountedAndTimed) {
   Metrics metrics;
   DriverOptions options = Options();
@@ -573,6 +673,8 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
   driver_->UpdateMetrics();
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("dra_driver_operation_duration_seconds_count{is_error=\"false\","
+                              "method=\"NodePrepareResources\"} 1"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_operation_duration_seconds_count{is_error=\"true\","
                               "method=\"NodePrepareResources\"} 1"));
   EXPECT_THAT(text, HasSubstr("dra_driver_claim_errors_total{method=\"NodePrepareResources\"} 1"));
   EXPECT_THAT(text, HasSubstr("dra_driver_registered 0"));

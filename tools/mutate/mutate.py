@@ -455,6 +455,12 @@ def main():
                 say(f"{done} of {len(left)}")
     left_over = [identity(site, texts) for site in left if answers[site.number] != "killed"]
     survivors.write_text(json.dumps(left_over))
+    if len(options.paths) > 1:
+        print()
+    for path in options.paths if len(options.paths) > 1 else []:
+        below = [site for site in left if (site.path + "/").startswith(path.rstrip("/") + "/")]
+        dead = sum(answers[site.number] == "killed" for site in below)
+        print(f"{path}: {dead} of {len(below)} ({dead / max(len(below), 1):.0%})")
     killed = sum(answer == "killed" for answer in answers.values())
     unreached = sum(answer == "unreached" for answer in answers.values())
     share = killed / len(left) if left else 0

@@ -179,6 +179,13 @@ TEST(PoolPlan, TimesOfTaintsAreKeptPerDeviceAndTaint) {
     const api::TreePtr wished = WithStoredTaintTimes(Tree(slice("", time(wish))), stored->root());
     EXPECT_EQ(wished->root()["devices"].at(1)["taints"].at(0)["timeAdded"].str(), wish);
   }
+  const api::TreePtr two = Tree(R"({"devices":[{"name":"a","taints":[{"key":"k","timeAdded":)"
+                                R"("2026-01-01T00:00:00Z"},{"key":"l","timeAdded":)"
+                                R"("2026-01-01T00:00:05Z"}]}]})");
+  const api::TreePtr both = WithStoredTaintTimes(
+      Tree(R"({"devices":[{"name":"a","taints":[{"key":"k"},{"key":"l"}]}]})"), two->root());
+  EXPECT_EQ(both->root()["devices"].at(0)["taints"].at(1)["timeAdded"].str(),
+            "2026-01-01T00:00:05Z");
   const api::TreePtr odd = Tree(slice("", time("once")));
   EXPECT_EQ(WithStoredTaintTimes(Tree(slice("", time("2026-01-01T00:00:00Z"))), odd->root())
                 ->root()["devices"]
@@ -245,6 +252,12 @@ TEST(DroppedFeatures, AreNamedByTheirGate) {
       dropped(R"({"devices":[{"name":"a","capacity":{"m":{"value":"1","requestPolicy":{}}}}]})",
               R"({"devices":[{"name":"a","capacity":{"m":{"value":"1"}}}]})"),
       "DRAConsumableCapacity");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","capacity":{"l":{"value":"1"},)"
+                    R"("m":{"value":"1","requestPolicy":{}}}}]})",
+                    R"({"devices":[{"name":"a","capacity":{"l":{"value":"1"},)"
+                    R"("m":{"value":"1"}}}]})"),
+            "DRAConsumableCapacity")
+      << "of the second capacity";
   EXPECT_EQ(dropped(R"({"devices":[{"name":"b"}]})", kPlain), "unknown");
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hash/crc32.h"
 #include "base/testing/memory_file_system.h"
 #include "storage/backup/backup_file.h"
 
@@ -105,6 +106,114 @@ TEST(BackupPage, RoundTrips) {
       EXPECT_LT(cut->entries.size(), 2u);
     }
   }
+}
+
+TEST(VerifyResultFormat, RoundTripsAndNoticesTruncation) {
+  VerifyResult slice;
+  slice.rows = 3;
+  slice.bytes = 77;
+  slice.next = "/n";
+  slice.damaged = {{"/x", 9, "damaged"}, {"/y", 10, "cut"}};
+  const std::string bytes = EncodeVerifyResult(slice);
+  const Result<VerifyResult> read = DecodeVerifyResult(bytes);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->rows, 3u);
+  EXPECT_EQ(read->bytes, 77u);
+  EXPECT_EQ(read->next, "/n");
+  ASSERT_EQ(read->damaged.size(), 2u);
+  EXPECT_EQ(read->damaged[0].key, "/x");
+  EXPECT_EQ(read->damaged[1].mod_revision, 10);
+  EXPECT_EQ(read->damaged[1].reason, "cut");
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(DecodeVerifyResult(bytes.substr(0, size)).ok()) << size;
+  }
+  EXPECT_THAT(DecodeVerifyResult(EncodeBackupPage({})).error().message,
+              HasSubstr("it is not a slice"));
+  EXPECT_THAT(DecodeBackupPage(bytes).error().message, HasSubstr("it is not a page"));
+}
+
+// The bytes of an entry with these fields and the right checksum.
+std::string Record(std::uint32_t key_bytes, std::uint32_t value_bytes, std::uint64_t created,
+                   std::uint64_t modified, const std::string& rest) {
+  std::string out = "E";
+  const auto put = [&](std::uint64_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>((number >> (8 * i)) & 0xff);
+  };
+  put(key_bytes, 4);
+  put(value_bytes, 4);
+  put(created, 8);
+  put(modified, 8);
+  out += rest;
+  put(Crc32(out), 4);
+  return out;
+}
+
+TEST(BackupRecordFormat, AnEntryHasAKeyAndPossibleRevisions) {
+  BackupRecord record;
+  const auto decode = [&](const std::string& bytes) {
+    const Result<std::size_t> size = DecodeBackupRecord(bytes, record);
+    return size.ok() ? std::to_string(*size) : size.error().message;
+  };
+  const std::string good = Record(2, 3, 4, 5, "/kval");
+  EXPECT_EQ(good, EncodeBackupEntry(MakeEntry("/k", "val", 4, 5)));
+  EXPECT_EQ(decode(good), std::to_string(good.size()));
+  ASSERT_TRUE(record.entry);
+  EXPECT_EQ(record.entry->key, "/k");
+  EXPECT_EQ(*record.entry->value, "val");
+  EXPECT_EQ(record.entry->create_revision, 4);
+  EXPECT_EQ(record.entry->mod_revision, 5);
+  EXPECT_EQ(decode(good + "more"), std::to_string(good.size())) << "what follows is left";
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_EQ(decode(good.substr(0, size)), "0") << "more is needed";
+    EXPECT_FALSE(record.entry) << size;
+  }
+  EXPECT_EQ(decode(Record(1, 0, 1, 1, "k")), "30");
+  EXPECT_THAT(decode(Record(0, 0, 1, 1, "")), HasSubstr("impossible size"));
+  EXPECT_THAT(decode(Record(1, 0, 0, 1, "k")), HasSubstr("impossible revision"));
+  EXPECT_THAT(decode(Record(1, 0, 2, 1, "k")), HasSubstr("impossible revision"));
+  EXPECT_THAT(decode("X"), HasSubstr("unknown type"));
+  const std::string longest(kMaxBackupKeyBytes, 'k');
+  EXPECT_EQ(decode(Record(kMaxBackupKeyBytes, 0, 1, 1, longest)),
+            std::to_string(29 + kMaxBackupKeyBytes));
+  EXPECT_THAT(decode(Record(kMaxBackupKeyBytes + 1, 0, 1, 1, longest + "k")),
+              HasSubstr("impossible size"));
+  EXPECT_EQ(decode(Record(1, kMaxBackupValueBytes, 1, 1, "k")), "0") << "the value follows";
+  EXPECT_THAT(decode(Record(1, kMaxBackupValueBytes + 1, 1, 1, "k")), HasSubstr("impossible size"));
+}
+
+TEST(BackupRecordFormat, TheEndHasTheCountTheRevisionAndADigest) {
+  BackupRecord record;
+  const std::string digest(32, 'd');
+  const std::string bytes = EncodeBackupEnd({.entries = 3, .revision = 12}) + digest;
+  const Result<std::size_t> size = DecodeBackupRecord(bytes + "rest", record);
+  ASSERT_TRUE(size.ok());
+  EXPECT_EQ(*size, bytes.size());
+  EXPECT_FALSE(record.entry);
+  ASSERT_TRUE(record.end);
+  EXPECT_EQ(record.end->entries, 3u);
+  EXPECT_EQ(record.end->revision, 12);
+  EXPECT_EQ(record.sha256, digest);
+  for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
+    EXPECT_EQ(*DecodeBackupRecord(bytes.substr(0, cut), record), 0u) << cut;
+  }
+  BackupPage page;
+  EXPECT_FALSE(DecodeBackupPage(EncodeBackupPage(page) + bytes).ok()) << "a page has no end";
+}
+
+TEST(BackupPage, ACountThatCannotBeTrueIsNotBelieved) {
+  std::string bytes = EncodeBackupPage({});
+  // The number of unreadable entries, which are missing.
+  bytes.replace(bytes.size() - 4, 4, "\xff\xff\xff\xff");
+  EXPECT_THAT(DecodeBackupPage(bytes).error().message, HasSubstr("a page is cut off"));
+}
+
+TEST_F(BackupTest, AnEmptyBackupIsOne) {
+  Write(0);
+  const Result<BackupEnd> end = CheckBackup(files_, "/d/backup");
+  ASSERT_TRUE(end.ok()) << end.error().message;
+  EXPECT_EQ(end->entries, 0u);
+  EXPECT_EQ(end->revision, 77);
+  EXPECT_EQ(files_.ListDirectory("/d")->size(), 1u);
 }
 
 }  // namespace

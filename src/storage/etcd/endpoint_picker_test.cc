@@ -52,5 +52,16 @@ TEST(EndpointPicker, ASuccessOrANewConnectionClearsAFailure) {
   EXPECT_NE(picker.Pick({}, kNow), picker.Pick({}, kNow));
 }
 
+TEST(EndpointPicker, CallsGoRoundAmongMembersThatAllFailed) {
+  EndpointPicker picker(3);
+  for (const std::size_t i : {0u, 1u, 2u}) {
+    picker.OnConnected(i);
+    picker.OnFailure(i, kNow);
+  }
+  std::vector<std::size_t> picked;
+  for (int i = 0; i < 4; ++i) picked.push_back(picker.Pick({}, kNow).value());
+  EXPECT_EQ(picked, (std::vector<std::size_t>{0, 1, 2, 0}));
+}
+
 }  // namespace
 }  // namespace drakkar::storage

@@ -58,5 +58,16 @@ TEST(EtcdEndpoint, AListNamesEachMemberOnce) {
   EXPECT_FALSE(ParseEtcdEndpoints(std::vector<std::string>(65, "http://a:1"), false).ok());
 }
 
+TEST(EtcdEndpoint, TheNumberOfServersIsLimited) {
+  std::vector<std::string> urls;
+  for (int i = 1; i <= 64; ++i) urls.push_back("http://10.0.0." + std::to_string(i) + ":2379");
+  const auto most = ParseEtcdEndpoints(urls, false);
+  ASSERT_TRUE(most.ok()) << most.error().message;
+  EXPECT_EQ(most->size(), 64u);
+  urls.push_back("http://10.0.1.1:2379");
+  EXPECT_EQ(ParseEtcdEndpoints(urls, false).error().message,
+            "65 etcd servers are given, the limit is 64");
+}
+
 }  // namespace
 }  // namespace drakkar::storage

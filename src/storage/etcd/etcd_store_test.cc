@@ -296,5 +296,60 @@ TEST_F(EtcdStoreTest, StoppingWithoutAConnectionDoesNotHang) {
   EXPECT_TRUE(closed_.has_value());
 }
 
+TEST_F(EtcdStoreTest, AWriteThatIsRefusedIsNotSentAgain) {
+  Open(1);
+  ASSERT_TRUE(ReadRevision().ok());
+  int sent = 0;
+  cluster_->transport().SetCallFault(
+      [&](const std::string&, std::string_view method) -> std::optional<Error> {
+        if (method != etcd::kTxnMethod) return std::nullopt;
+        return ++sent == 1 ? std::optional(InvalidArgument("etcdserver: request is too large"))
+                           : std::nullopt;
+      });
+  const Result<TransactionResult> result = Commit({{{"a", 0}}, {Put("a", "1")}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().message, HasSubstr("request is too large"));
+  EXPECT_EQ(sent, 1);
+}
+
+TEST_F(EtcdStoreTest, AWatchOfAStoreThatEndedIsClosed) {
+  Open(1);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  cluster_->etcd().Wipe();
+  ASSERT_FALSE(ReadRevision().ok());
+  StartWatch("k");
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return closed_.has_value(); }));
+  EXPECT_THAT(closed_->message, HasSubstr("went back from 4 to 1"));
+  bool stopped = false;
+  store_->Stop([&] { stopped = true; });
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return stopped; }, seconds(1))) << "it waits for nothing";
+  closed_.reset();
+  StartWatch("k");
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return closed_.has_value(); }));
+}
+
+TEST_F(EtcdStoreTest, AWatchThatIsGoneDoesNotHoldUpStopping) {
+  Open(1);
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  ASSERT_TRUE(Commit({{}, {Put("other", "x")}}).ok());
+  watch_.reset();
+  bool stopped = false;
+  store_->Stop([&] { stopped = true; });
+  EXPECT_TRUE(cluster_->WaitUntil([&] { return stopped; }, seconds(1)));
+}
+
+TEST_F(EtcdStoreTest, StoppingWaitsForWatchesToShowEveryWriteButNoLonger) {
+  Open(1);
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  store_->Commit({{}, {Put("k", "y")}}, nullptr, nullptr);
+  bool stopped = false;
+  store_->Stop([&] { stopped = true; });
+  EXPECT_TRUE(cluster_->WaitUntil([&] { return stopped; }, seconds(1)));
+  EXPECT_THAT(events_, ElementsAre("k@2", "k@3"));
+  EXPECT_TRUE(closed_.has_value());
+}
+
 }  // namespace
 }  // namespace drakkar::storage

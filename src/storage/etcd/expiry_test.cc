@@ -127,5 +127,20 @@ TEST_F(EtcdExpiryTest, OneOfSeveralStoresCompactsToTheRevisionOfAnIntervalAgo) {
             0);
 }
 
+TEST_F(EtcdExpiryTest, ACompactionThatFailedDoesNotCount) {
+  const std::unique_ptr<Store> store = Open(minutes(5));
+  cluster_.transport().SetCallFault(
+      [](const std::string&, std::string_view method) -> std::optional<Error> {
+        if (method != rpc::etcd::kCompactMethod) return std::nullopt;
+        return InvalidArgument("etcdserver: no");
+      });
+  for (int i = 0; i < 20; ++i) {
+    Put(*store, "k", Duration(0));
+    cluster_.loop().Advance(minutes(1));
+  }
+  EXPECT_EQ(cluster_.etcd().compacted(), 0);
+  EXPECT_EQ(store->compacted_revision(), 0);
+}
+
 }  // namespace
 }  // namespace drakkar::storage

@@ -91,5 +91,25 @@ TEST(VersionIndex, AHotKeyWithManyVersionsIsDestroyedWithoutRecursion) {
   EXPECT_EQ(index.keys(), 1u);
 }
 
+TEST(VersionIndex, EventsStopAtTheirLimitButNeverWithinARevision) {
+  VersionIndex index;
+  index.Apply(MakeRow(2, "a", "1", 2));
+  index.Apply(MakeRow(3, "a", "2", 2));
+  index.Apply({MakeRowId(3, 1), 3, "b", std::make_shared<const std::string>("x")});
+  index.Apply(MakeRow(4, "a", "3", 2));
+  const auto read = [&](std::size_t limit, Revision after) {
+    std::vector<WatchEvent> events;
+    std::vector<VersionIndex::Missing> missing;
+    const Revision reached = index.Events("", after, 4, limit, &events, &missing);
+    return std::pair(reached, events.size());
+  };
+  EXPECT_EQ(read(1, 1), std::pair(Revision{2}, std::size_t{1}));
+  EXPECT_EQ(read(2, 1), std::pair(Revision{3}, std::size_t{3})) << "revision 3 is whole";
+  EXPECT_EQ(read(3, 1), std::pair(Revision{3}, std::size_t{3}));
+  EXPECT_EQ(read(4, 1), std::pair(Revision{4}, std::size_t{4}));
+  EXPECT_EQ(read(1, 3), std::pair(Revision{4}, std::size_t{1}));
+  EXPECT_EQ(read(1, 4), std::pair(Revision{4}, std::size_t{0}));
+}
+
 }  // namespace
 }  // namespace drakkar::storage
