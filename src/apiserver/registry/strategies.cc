@@ -32,6 +32,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const ConfigMapStrategy config_map;
   static const EventStrategy event;
   static const LeaseStrategy lease;
+  static const CsiDriverStrategy csi_driver;
   static const LimitRangeStrategy limit_range;
   static const ResourceQuotaStrategy quota;
   static const ServiceStrategy service;
@@ -50,6 +51,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"", "Service"}, &service},
       {{"coordination.k8s.io", "Lease"}, &lease},
       {{"scheduling.k8s.io", "PriorityClass"}, &priority_class},
+      {{"storage.k8s.io", "CSIDriver"}, &csi_driver},
       {{"policy", "PodDisruptionBudget"}, &budget},
       {{kExtensionsGroup, "CustomResourceDefinition"}, &definition},
       {{"rbac.authorization.k8s.io", "Role"}, &rbac},
