@@ -3,21 +3,24 @@
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
-from cluster import ROOT, SKIP, free_port, skip_without_containers
+from cluster import ROOT, SKIP, free_port, remove_work, skip_without_containers
 from etcd import find_etcd
 
 FILES = ("c", "cpp", "cmake", "yaml")
 # What each guide's commands print.
 EXPECTED = {"run-on-etcd": ("one CA", "\n42\n", "\n43\n", "stopped"),
             "replace-kube-apiserver": ("42 example.com/keep\n", "43 example.com/keep\n", "stopped"),
+            "upgrade": ("same pod, container and device; after-upgrade ran",
+                        "same pod, container and device; after-downgrade ran", "intact:", "stopped"),
             "write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "write-a-driver-in-c": ("rolling.handover", "0 failed"),
-            "backup-and-restore": ("intact: backup of", "restored ", "the store before is now", "\n42", "nothing to repair"),
+            "backup-and-restore": ("intact: backup of", "restored ", "the store before is now", "\n42", "nothing to repair",
+                                   "objects in etcd at revision", "on etcd: 42", "embedded: 42", "migrated and verified",
+                                   "stopped"),
             "use-device-metadata": (
                 "-device vfio-pci,host=0000:81:00.1\n"
                 "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/c2a8e1f0-6a0e-4f3b-9d52-0f4f4f0f6e11\n",
@@ -27,8 +30,10 @@ EXPECTED = {"run-on-etcd": ("one CA", "\n42\n", "\n43\n", "stopped"),
 
 def main():
     guide = sys.argv[2]
-    if guide in ("run-on-etcd", "replace-kube-apiserver"):
+    if guide in ("run-on-etcd", "replace-kube-apiserver", "backup-and-restore", "upgrade"):
         find_etcd()
+        if guide == "upgrade":
+            skip_without_containers()
     elif guide not in ("write-a-driver-in-c", "backup-and-restore"):
         skip_without_containers()
     if guide == "replace-kube-apiserver" and not (ROOT / "build/peers/interop/kube/kube-apiserver").exists():
@@ -37,7 +42,7 @@ def main():
     text = (ROOT / f"docs/guides/{guide}.md").read_text()
     work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-guide-"))
     environment = dict(os.environ, BUILD=sys.argv[1], WORK=str(work), PORT=str(free_port()), NODE_PORT=str(free_port()),
-                       ETCD_PORT=str(free_port()), PEER_PORT=str(free_port()))
+                       ETCD_PORT=str(free_port()), PEER_PORT=str(free_port()), SERVING_PORT=str(free_port()))
     environment.pop("KUBECONFIG", None)
     script = "set -eu\n"
     for language, name, body in re.findall(r"^```(\w+) (\S+)\n(.*?)^```$", text, re.S | re.M):
@@ -53,17 +58,17 @@ def main():
         for expected in EXPECTED[guide]:
             assert expected in result.stdout, result.stdout[-2000:]
     finally:
-        for name in ("scheduler.pid", "controllers.pid", "driver.pid", "up.pid", "etcd.pid"):
-            if (work / name).exists():
-                pid = int((work / name).read_text())
-                try:
-                    os.kill(pid, signal.SIGTERM)
-                    for _ in range(200):
-                        os.kill(pid, 0)
-                        subprocess.run(["sleep", "0.05"], check=True)
-                except ProcessLookupError:
-                    pass
-        shutil.rmtree(work, ignore_errors=True)
+        # etcd last: the others end faster while it answers.
+        for path in sorted(work.glob("*.pid"), key=lambda p: p.name == "etcd.pid"):
+            pid = int(path.read_text())
+            try:
+                os.kill(pid, signal.SIGTERM)
+                for _ in range(200):
+                    os.kill(pid, 0)
+                    subprocess.run(["sleep", "0.05"], check=True)
+            except ProcessLookupError:
+                pass
+        remove_work(work)
     print(f"ok: {guide} works as written")
 
 
