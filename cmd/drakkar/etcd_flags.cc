@@ -56,7 +56,7 @@ std::vector<cli::Flag> EtcdFlags() {
   };
 }
 
-Result<EtcdFlagValues> ReadEtcdFlags(const cli::Arguments& arguments) {
+Result<EtcdFlagValues> ReadEtcdFlags(const cli::Arguments& arguments, bool compacts) {
   EtcdFlagValues values;
   for (const std::string& list : arguments.List("etcd-servers")) {
     for (std::string_view server : Split(list, ',')) {
@@ -85,7 +85,8 @@ Result<EtcdFlagValues> ReadEtcdFlags(const cli::Arguments& arguments) {
   if (values.location.etcd_certificate_file.empty() != values.location.etcd_key_file.empty()) {
     return InvalidArgument("--etcd-certfile and --etcd-keyfile must be given together");
   }
-  values.location.etcd_compaction_interval = arguments.Time("etcd-compaction-interval");
+  values.location.etcd_compaction_interval =
+      compacts ? arguments.Time("etcd-compaction-interval") : Duration(0);
   if (values.location.etcd_compaction_interval < Duration(0)) {
     return InvalidArgument("--etcd-compaction-interval must not be negative");
   }

@@ -15,7 +15,8 @@ struct EtcdFlagValues {
   storage::StoreLocation location;
   apiserver::StoreLayout layout;
 };
-// The embedded store without --etcd-servers; the other flags are then refused.
-Result<EtcdFlagValues> ReadEtcdFlags(const cli::Arguments& arguments);
+// The embedded store without --etcd-servers; the other flags are then refused. Commands without
+// --etcd-compaction-interval leave compaction to the servers.
+Result<EtcdFlagValues> ReadEtcdFlags(const cli::Arguments& arguments, bool compacts = true);
 
 }  // namespace drakkar::cmd

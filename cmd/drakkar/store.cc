@@ -1,9 +1,11 @@
-// store check, repair, backup and restore.
+// store check, repair, backup, restore and migrate.
 #include "api/meta/quantity.h"
 #include "base/env/absolute_path.h"
 #include "base/text/text.h"
 #include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/etcd_flags.h"
 #include "cmd/drakkar/store_source.h"
+#include "cmd/drakkar/store_target.h"
 #include "storage/backup/backup_file.h"
 #include "storage/sqlite/store_file.h"
 
@@ -29,6 +31,26 @@ const cli::Flag kKubeconfigFlag = {
     "Ask this API server. Default: the one that uses the data directory, if it runs.",
     "",
     "FILE"};
+
+// Those of --etcd-servers that say where the objects are, not how a server treats them.
+std::vector<cli::Flag> LocationFlags() {
+  std::vector<cli::Flag> flags;
+  for (cli::Flag& flag : EtcdFlags()) {
+    if (flag.name == "etcd-compaction-interval") continue;
+    if (flag.name == "etcd-servers") {
+      flag.help =
+          "The objects are in etcd: its members, separated by commas, as https://HOST:PORT or "
+          "http://HOST:PORT.";
+    }
+    flags.push_back(std::move(flag));
+  }
+  return flags;
+}
+
+std::vector<cli::Flag> WithLocation(std::vector<cli::Flag> flags) {
+  for (cli::Flag& flag : LocationFlags()) flags.push_back(std::move(flag));
+  return flags;
+}
 
 int Fail(Console& console, const Error& error) {
   console.Error(error.message);
@@ -90,6 +112,32 @@ int CheckBackupFile(const std::string& path, Console& console) {
   return cli::kExitOk;
 }
 
+// Reads every object in etcd, as an API server would.
+int CheckEtcd(const EtcdFlagValues& etcd, Console& console) {
+  Result<std::unique_ptr<StoreSource>> source =
+      OpenOwnStore(etcd.location, apiserver::RootPrefix(etcd.layout));
+  if (!source.ok()) return Fail(console, source.error());
+  Progress progress(console);
+  CopyProgress total;
+  const Result<storage::Revision> revision = CopyObjects(
+      **source, etcd.layout, {}, [](const storage::Entry&) { return Ok(); },
+      [&](const CopyProgress& so_far) {
+        progress.Show(StrCat("checked ", so_far.entries, " of ", so_far.entries_expected,
+                             " objects, ", Megabytes(so_far.bytes)));
+      },
+      total);
+  if (!revision.ok()) return Fail(console, revision.error());
+  PrintDamaged(console, total.unreadable);
+  if (!total.unreadable.empty()) {
+    console.Error(
+        StrCat(total.unreadable.size(), " of ", total.entries, " objects cannot be read"));
+    return cli::kExitFailure;
+  }
+  console.Out(StrCat("intact: ", total.entries, " objects in etcd at revision ", *revision, ", ",
+                     Megabytes(total.bytes), "\n"));
+  return cli::kExitOk;
+}
+
 int CheckServer(const std::string& kubeconfig, Console& console) {
   Result<std::unique_ptr<StoreSource>> source = OpenServerStore(kubeconfig);
   if (!source.ok()) return Fail(console, source.error());
@@ -120,6 +168,9 @@ int RunCheck(const Arguments& arguments, Console& console) {
   if (!arguments.Text("backup").empty()) {
     return CheckBackupFile(AbsolutePath(arguments.Text("backup")), console);
   }
+  const Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments, /*compacts=*/false);
+  if (!etcd.ok()) return Fail(console, etcd.error());
+  if (etcd->layout.is_kubernetes) return CheckEtcd(*etcd, console);
   if (const std::string server = ServerOf(arguments); !server.empty()) {
     return CheckServer(server, console);
   }
@@ -171,6 +222,25 @@ Result<std::uint64_t> ReadRate(const Arguments& arguments) {
   return static_cast<std::uint64_t>(rate->Value());
 }
 
+Result<std::unique_ptr<StoreSource>> OpenFile(const Arguments& arguments, Console& console) {
+  if (!console.files().Exists(JoinPath(StoreDirectory(arguments), "store.db"))) {
+    return NotFound(StrCat("there is no store in ", StoreDirectory(arguments)));
+  }
+  return OpenOwnStore({.directory = StoreDirectory(arguments)}, "");
+}
+
+// The store that the flags name: in etcd, of a running server, or in a data directory.
+Result<std::unique_ptr<StoreSource>> OpenSource(const Arguments& arguments,
+                                                const EtcdFlagValues& etcd, Console& console) {
+  if (etcd.layout.is_kubernetes) {
+    return OpenOwnStore(etcd.location, apiserver::RootPrefix(etcd.layout));
+  }
+  if (const std::string server = ServerOf(arguments); !server.empty()) {
+    return OpenServerStore(server);
+  }
+  return OpenFile(arguments, console);
+}
+
 int RunBackup(const Arguments& arguments, Console& console) {
   const Result<std::uint64_t> rate = ReadRate(arguments);
   if (!rate.ok()) return Fail(console, rate.error());
@@ -178,19 +248,15 @@ int RunBackup(const Arguments& arguments, Console& console) {
   if (console.files().Exists(path)) {
     return Fail(console, FailedPrecondition(StrCat(path, " exists; choose another name")));
   }
-  const std::string server = ServerOf(arguments);
-  if (server.empty() && !console.files().Exists(JoinPath(StoreDirectory(arguments), "store.db"))) {
-    return Fail(console, NotFound(StrCat("there is no store in ", StoreDirectory(arguments))));
-  }
-  Result<std::unique_ptr<StoreSource>> source =
-      server.empty() ? OpenOwnStore({.directory = StoreDirectory(arguments)}, "")
-                     : OpenServerStore(server);
+  const Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments, /*compacts=*/false);
+  if (!etcd.ok()) return Fail(console, etcd.error());
+  Result<std::unique_ptr<StoreSource>> source = OpenSource(arguments, *etcd, console);
   if (!source.ok()) return Fail(console, source.error());
   storage::BackupWriter writer(console.files(), path);
   Progress progress(console);
   CopyProgress total;
-  const Result<storage::Revision> revision = CopyStore(
-      **source, {.bytes_per_second_max = *rate},
+  const Result<storage::Revision> revision = CopyObjects(
+      **source, etcd->layout, {.bytes_per_second_max = *rate},
       [&](const storage::Entry& entry) { return writer.Add(entry); },
       [&](const CopyProgress& so_far) {
         progress.Show(StrCat("saved ", so_far.entries, " of ", so_far.entries_expected,
@@ -216,9 +282,13 @@ int RunRestore(const Arguments& arguments, Console& console) {
   // Nothing is touched unless all of it is readable.
   const Result<storage::BackupEnd> end = storage::CheckBackup(console.files(), path);
   if (!end.ok()) return Fail(console, end.error());
-  Result<std::unique_ptr<storage::StoreFileWriter>> writer = storage::StoreFileWriter::Open(
-      StoreDirectory(arguments), RealClock(), arguments.Bool("force"));
-  if (!writer.ok()) return Fail(console, writer.error());
+  const Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments, /*compacts=*/false);
+  if (!etcd.ok()) return Fail(console, etcd.error());
+  Result<std::unique_ptr<StoreTarget>> target =
+      etcd->layout.is_kubernetes
+          ? OpenEtcdTarget(etcd->location, etcd->layout)
+          : OpenFileTarget(StoreDirectory(arguments), arguments.Bool("force"));
+  if (!target.ok()) return Fail(console, target.error());
   storage::BackupReader reader(console.files(), path);
   Progress progress(console);
   std::uint64_t entries = 0;
@@ -226,15 +296,85 @@ int RunRestore(const Arguments& arguments, Console& console) {
     const Result<std::optional<storage::Entry>> entry = reader.Next();
     if (!entry.ok()) return Fail(console, entry.error());
     if (!*entry) break;
-    if (Result<void> added = (*writer)->Add(**entry); !added.ok()) {
+    if (Result<void> added = (*target)->Add(**entry); !added.ok()) {
       return Fail(console, added.error());
     }
     progress.Show(StrCat("restored ", ++entries, " of ", end->entries, " objects"));
   }
-  const Result<std::string> old = (*writer)->Finish(reader.end().revision + storage::kRevisionLeap);
+  const Result<std::string> old = (*target)->Finish(reader.end().revision);
   if (!old.ok()) return Fail(console, old.error());
   console.Out(StrCat("restored ", end->entries, " objects from revision ", end->revision, "\n"));
   if (!old->empty()) console.Out(StrCat("the store before is now ", *old, "\n"));
+  return cli::kExitOk;
+}
+
+// Reads both stores again and compares them: finds what was not copied, and what somebody
+// changed in the meantime.
+Result<std::uint64_t> VerifyMigration(const Arguments& arguments, const EtcdFlagValues& etcd,
+                                      bool to_etcd) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<StoreSource> remote,
+                   OpenOwnStore(etcd.location, apiserver::RootPrefix(etcd.layout)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<StoreSource> local,
+                   OpenOwnStore({.directory = StoreDirectory(arguments)}, ""));
+  ASSIGN_OR_RETURN(const ObjectDigests in_etcd, DigestsOf(*remote, etcd.layout, etcd.layout));
+  ASSIGN_OR_RETURN(const ObjectDigests embedded, DigestsOf(*local, {}, etcd.layout));
+  const std::string difference =
+      to_etcd ? FindDifference(embedded, in_etcd) : FindDifference(in_etcd, embedded);
+  if (difference.empty()) return in_etcd.size();
+  return FailedPrecondition(StrCat("the copy differs: ", difference,
+                                   "; stop all API servers, remove the copy and migrate again"));
+}
+
+int RunMigrate(const Arguments& arguments, Console& console) {
+  const std::string& to = arguments.Text("to");
+  if (to != "etcd" && to != "embedded") {
+    return Fail(console, InvalidArgument(StrCat("--to must be etcd or embedded, not ", Quote(to))));
+  }
+  const bool to_etcd = to == "etcd";
+  const Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments, /*compacts=*/false);
+  if (!etcd.ok()) return Fail(console, etcd.error());
+  if (!etcd->layout.is_kubernetes) {
+    return Fail(console, InvalidArgument("--etcd-servers is missing"));
+  }
+  if (IsInUse(StoreDirectory(arguments))) {
+    return Fail(console, FailedPrecondition(StrCat("a server uses ", StoreDirectory(arguments),
+                                                   "; stop it first")));
+  }
+  CopyProgress total;
+  std::string old;
+  {
+    Result<std::unique_ptr<StoreSource>> source =
+        to_etcd ? OpenFile(arguments, console)
+                : OpenOwnStore(etcd->location, apiserver::RootPrefix(etcd->layout));
+    if (!source.ok()) return Fail(console, source.error());
+    Result<std::unique_ptr<StoreTarget>> target =
+        to_etcd ? OpenEtcdTarget(etcd->location, etcd->layout)
+                : OpenFileTarget(StoreDirectory(arguments), arguments.Bool("force"));
+    if (!target.ok()) return Fail(console, target.error());
+    Progress progress(console);
+    const Result<storage::Revision> revision = CopyObjects(
+        **source, to_etcd ? apiserver::StoreLayout{} : etcd->layout, {},
+        [&](const storage::Entry& entry) { return (*target)->Add(entry); },
+        [&](const CopyProgress& so_far) {
+          progress.Show(
+              StrCat("copied ", so_far.entries, " of ", so_far.entries_expected, " objects"));
+        },
+        total);
+    if (!revision.ok()) return Fail(console, revision.error());
+    if (!total.unreadable.empty()) {
+      PrintDamaged(console, total.unreadable);
+      return Fail(console, Error{ErrorCode::kDataLoss,
+                                 StrCat(total.unreadable.size(),
+                                        " objects cannot be read, and nothing was migrated")});
+    }
+    Result<std::string> finished = (*target)->Finish(*revision);
+    if (!finished.ok()) return Fail(console, finished.error());
+    old = *std::move(finished);
+  }
+  const Result<std::uint64_t> verified = VerifyMigration(arguments, *etcd, to_etcd);
+  if (!verified.ok()) return Fail(console, verified.error());
+  console.Out(StrCat("migrated and verified ", *verified, " objects\n"));
+  if (!old.empty()) console.Out(StrCat("the store before is now ", old, "\n"));
   return cli::kExitOk;
 }
 
@@ -246,15 +386,18 @@ void AddStoreCommands(cli::App& app) {
   check.summary = "Check the store for damage";
   check.help =
       "Reads everything in the store and compares it with its checksums. Changes nothing. If a "
-      "server uses the data directory, the server does it, a little at a time.";
+      "server uses the data directory, the server does it, a little at a time. In etcd, which has "
+      "checksums of its own, every object is decoded.";
   check.examples =
       "  drakkar store check\n"
-      "  drakkar store check --backup cluster.backup\n";
+      "  drakkar store check --backup cluster.backup\n"
+      "  drakkar store check --etcd-servers http://127.0.0.1:2379\n";
   check.section = kSection;
   check.max_arguments = 0;
-  check.flags = {kDataDirectoryFlag,
-                 kKubeconfigFlag,
-                 {"backup", 0, FlagType::kString, "Check this backup instead.", "", "FILE"}};
+  check.flags =
+      WithLocation({kDataDirectoryFlag,
+                    kKubeconfigFlag,
+                    {"backup", 0, FlagType::kString, "Check this backup instead.", "", "FILE"}});
   check.run = RunCheck;
   app.Add(std::move(check));
 
@@ -281,7 +424,8 @@ void AddStoreCommands(cli::App& app) {
   backup.help =
       "Saves one consistent state of all objects, while the server runs or not. The file holds "
       "Secrets and is readable by its owner only. Certificates and keys are in the data "
-      "directory's pki folder, not in the store: save them, too.";
+      "directory's pki folder, not in the store: save them, too. A backup of either store can be "
+      "restored into the other one.";
   backup.examples =
       "  drakkar store backup /backup/cluster-1.backup\n"
       "  # from another machine, with less load on the server\n"
@@ -289,10 +433,11 @@ void AddStoreCommands(cli::App& app) {
   backup.section = kSection;
   backup.min_arguments = 1;
   backup.max_arguments = 1;
-  backup.flags = {kDataDirectoryFlag,
-                  kKubeconfigFlag,
-                  {"rate", 0, FlagType::kString,
-                   "Bytes per second to read at most; 0 for no limit.", "64Mi", "QUANTITY"}};
+  backup.flags =
+      WithLocation({kDataDirectoryFlag,
+                    kKubeconfigFlag,
+                    {"rate", 0, FlagType::kString,
+                     "Bytes per second to read at most; 0 for no limit.", "64Mi", "QUANTITY"}});
   backup.run = RunBackup;
   app.Add(std::move(backup));
 
@@ -303,16 +448,39 @@ void AddStoreCommands(cli::App& app) {
   restore.help =
       "The backup is checked completely before anything is changed. Objects keep their resource "
       "versions, and new changes continue far beyond them, so that clients notice and list again. "
-      "Stop the server first.";
-  restore.examples = "  drakkar store restore --force /backup/cluster-1.backup\n";
+      "Stop the server first. In etcd there must be no keys below --etcd-prefix, and objects get "
+      "new resource versions.";
+  restore.examples =
+      "  drakkar store restore --force /backup/cluster-1.backup\n"
+      "  drakkar store restore --etcd-servers http://127.0.0.1:2379 /backup/cluster-1.backup\n";
   restore.section = kSection;
   restore.min_arguments = 1;
   restore.max_arguments = 1;
-  restore.flags = {kDataDirectoryFlag,
-                   {"force", 0, FlagType::kBool,
-                    "Replace an existing store, which is kept under another name.", "false"}};
+  restore.flags =
+      WithLocation({kDataDirectoryFlag,
+                    {"force", 0, FlagType::kBool,
+                     "Replace an existing store, which is kept under another name.", "false"}});
   restore.run = RunRestore;
   app.Add(std::move(restore));
+
+  Command migrate;
+  migrate.name = "store migrate";
+  migrate.summary = "Move a cluster between the embedded store and etcd";
+  migrate.help =
+      "Copies all objects from the store in the data directory to etcd, or back, reads both again "
+      "and compares them. The source is left as it is. Stop all API servers first.";
+  migrate.examples =
+      "  drakkar store migrate --to etcd --etcd-servers http://127.0.0.1:2379\n"
+      "  drakkar store migrate --to embedded --etcd-servers http://127.0.0.1:2379 --force\n";
+  migrate.section = kSection;
+  migrate.max_arguments = 0;
+  migrate.flags = WithLocation(
+      {kDataDirectoryFlag,
+       {"to", 0, FlagType::kString, "Where the objects go: etcd or embedded.", "", "STORE"},
+       {"force", 0, FlagType::kBool,
+        "Replace an existing embedded store, which is kept under another name.", "false"}});
+  migrate.run = RunMigrate;
+  app.Add(std::move(migrate));
 }
 
 }  // namespace drakkar::cmd

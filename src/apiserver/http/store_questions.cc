@@ -77,7 +77,8 @@ std::map<std::string, Frontend::Options::Question, std::less<>> StoreQuestions(
   if (layout.is_kubernetes) {
     const auto refuse = [](const net::Query&, const Done& done) {
       done(Error{ErrorCode::kFailedPrecondition,
-                 "the cluster's data is in etcd: back it up with `etcdctl snapshot save`"});
+                 "the cluster's data is in etcd: use `drakkar store` with --etcd-servers, or "
+                 "`etcdctl snapshot save`"});
     };
     return {{kStorePagePath, refuse}, {kStoreCheckPath, refuse}};
   }

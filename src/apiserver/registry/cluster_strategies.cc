@@ -37,6 +37,18 @@ void DropDisabledFeatures(api::Draft& object, api::Value before, const StrategyC
 }  // namespace
 
 void NodeStrategy::Default(api::Draft& object, const StrategyContext&) const {
+  // podCIDR is the first of podCIDRs; whichever is given sets the other.
+  if (api::Draft* spec = object.Find("spec")) {
+    const api::Draft* one = spec->Find("podCIDR");
+    api::Draft* all = spec->Find("podCIDRs");
+    const std::string first(one == nullptr ? "" : one->str());
+    const std::string listed(all == nullptr || all->size() == 0 ? "" : all->at(0).str());
+    if (first.empty() && !listed.empty()) (*spec)["podCIDR"] = listed;
+    if (!first.empty() && first != listed) {
+      spec->Remove("podCIDRs");
+      (*spec)["podCIDRs"].Append(first);
+    }
+  }
   // A node that reserves nothing for itself offers all it has.
   api::Draft* status = object.Find("status");
   if (status == nullptr || !status->Has("capacity") || status->Has("allocatable")) return;

@@ -111,6 +111,14 @@ std::string_view PriorityClassStrategy::WhyKept(std::string_view name) const {
                                           : "this is a system priority class and cannot be deleted";
 }
 
+void CsiDriverStrategy::Default(api::Draft& object, const StrategyContext&) const {
+  api::Draft* spec = object.Find("spec");
+  const api::Draft* modes = spec == nullptr ? nullptr : spec->Find("volumeLifecycleModes");
+  if (modes == nullptr || modes->size() == 0) {
+    object["spec"]["volumeLifecycleModes"].Append("Persistent");
+  }
+}
+
 api::FieldErrors LeaseStrategy::Validate(api::Value object, const StrategyContext&) const {
   api::FieldErrors errors;
   const api::Value spec = object["spec"];

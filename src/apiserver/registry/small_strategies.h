@@ -17,6 +17,12 @@ class PriorityClassStrategy final : public Strategy {
   std::string_view WhyKept(std::string_view name) const override;
 };
 
+// Volumes of a driver that says nothing about their life are persistent.
+class CsiDriverStrategy final : public Strategy {
+ public:
+  void Default(api::Draft& object, const StrategyContext& context) const override;
+};
+
 class LeaseStrategy final : public Strategy {
  public:
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;

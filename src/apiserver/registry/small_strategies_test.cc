@@ -31,6 +31,33 @@ class SmallStrategiesTest : public CoreFixture {
   static constexpr std::string_view kRbac = "rbac.authorization.k8s.io/v1";
 };
 
+TEST_F(SmallStrategiesTest, VolumesOfACsiDriverArePersistentUnlessItSaysOtherwise) {
+  const auto modes = [this](const std::string& name, std::string_view spec) {
+    EXPECT_EQ(Made("storage.k8s.io/v1", "CSIDriver", StrCat(R"("spec":)", spec), name), "none");
+    const api::ObjectPtr made = core_->Find("storage.k8s.io", "csidrivers", name);
+    std::string text;
+    for (const api::Value mode : (*made)["spec"]["volumeLifecycleModes"].elements()) {
+      text += StrCat(mode.str(), ";");
+    }
+    return text;
+  };
+  EXPECT_EQ(modes("a", R"({"attachRequired":false})"), "Persistent;");
+  EXPECT_EQ(modes("b", R"({"volumeLifecycleModes":["Ephemeral"]})"), "Ephemeral;");
+}
+
+TEST_F(SmallStrategiesTest, PodCidrIsTheFirstOfPodCidrs) {
+  const auto made = [this](std::string_view name, std::string_view spec) {
+    EXPECT_EQ(Made("v1", "Node", StrCat(R"("spec":)", spec), name), "none");
+    const api::Value stored = (*core_->Find("", "nodes", std::string(name)))["spec"];
+    return StrCat(stored["podCIDR"].str(), " ", stored["podCIDRs"].at(0).str(), " ",
+                  stored["podCIDRs"].size());
+  };
+  EXPECT_EQ(made("a", R"({"podCIDR":"10.9.0.0/24"})"), "10.9.0.0/24 10.9.0.0/24 1");
+  EXPECT_EQ(made("b", R"({"podCIDRs":["10.9.0.0/24","fd00::/64"]})"), "10.9.0.0/24 10.9.0.0/24 2");
+  EXPECT_EQ(made("c", R"({"podCIDR":"10.8.0.0/24","podCIDRs":["10.9.0.0/24"]})"),
+            "10.8.0.0/24 10.8.0.0/24 1");
+}
+
 TEST_F(SmallStrategiesTest, TheRoleOfABindingIsRequiredAndImmutable) {
   EXPECT_EQ(
       Made(kRbac, "ClusterRoleBinding", R"("subjects":[])"),

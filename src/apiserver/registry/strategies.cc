@@ -33,6 +33,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const ConfigMapStrategy config_map;
   static const EventStrategy event;
   static const LeaseStrategy lease;
+  static const CsiDriverStrategy csi_driver;
   static const LimitRangeStrategy limit_range;
   static const ResourceQuotaStrategy quota;
   static const ServiceStrategy service;
@@ -52,6 +53,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"", "Service"}, &service},
       {{"coordination.k8s.io", "Lease"}, &lease},
       {{"scheduling.k8s.io", "PriorityClass"}, &priority_class},
+      {{"storage.k8s.io", "CSIDriver"}, &csi_driver},
       {{"policy", "PodDisruptionBudget"}, &budget},
       {{kExtensionsGroup, "CustomResourceDefinition"}, &definition},
       {{"certificates.k8s.io", "CertificateSigningRequest"}, &signing_request},
