@@ -445,6 +445,7 @@ BENCHES = {
     "prepare": (["drakkar"], lambda: bench_node.bench_prepare(DRAKKAR)),
     "health": (["drakkar"], lambda: bench_node.bench_health(DRAKKAR)),
     "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),
+    "pod.burst": (["drakkar"], lambda: bench_node.bench_burst(DRAKKAR)),
     "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
     "features": (["features_bench", "scheduler_features_bench"], bench_features),
     "answers": (["drakkar"], bench_answers),
@@ -471,7 +472,7 @@ BENCHES["binding.memory"] = (LOADED, bench_binding_memory)
 
 # Groups for "./dev bench scheduler" and so on.
 GROUPS = {"allocator": ["alloc"], "scheduler": ["sched."], "api": ["api."], "binding": ["binding."],
-          "node": ["prepare", "health", "node.mem", "pod.start"]}
+          "node": ["prepare", "health", "node.mem", "pod.start", "pod.burst"]}
 RUNS = 3
 # Settings for drakkar-load from the command line: --nodes=50000 --pods=150000
 SETTINGS = []

@@ -106,12 +106,12 @@ def pss_mb(pid):
 
 
 @contextlib.contextmanager
-def running(drakkar, devices, *driver_flags, node_alone=False):
+def running(drakkar, devices, *driver_flags, node_alone=False, network="host"):
     """A cluster that is torn down with all its pods. With `node_alone` only the node uses the disk."""
     from parts import wait_until
     with contextlib.ExitStack() as stack:
         memory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))) if node_alone else None
-        parts = stack.enter_context(start(drakkar, devices, *driver_flags, memory=memory))
+        parts = stack.enter_context(start(drakkar, devices, *driver_flags, memory=memory, network=network))
         yield parts
         for each in json.loads(parts.api("GET", PODS))["items"]:
             parts.api("DELETE", f"{PODS}/{each['metadata']['name']}")
@@ -128,7 +128,7 @@ def move_to_memory(parts, memory):
     parts.cdi.symlink_to(memory / "cdi")
 
 
-def start(drakkar, devices, *driver_flags, memory=None):
+def start(drakkar, devices, *driver_flags, memory=None, network="host"):
     """API server, controllers, scheduler, node and driver as separate processes, on the build's disk."""
     from parts import Parts, wait_until
     tempfile.tempdir = str(pathlib.Path(drakkar).parents[2])
@@ -138,7 +138,7 @@ def start(drakkar, devices, *driver_flags, memory=None):
         move_to_memory(parts, memory)
     quiet = "--log-level=warning"
     parts.start_control_plane(quiet)
-    parts.start_node(quiet)
+    parts.start_node(quiet, network=network)
     description = parts.work / "devices.yaml"
     description.write_text(f"count: {devices}\n")
     parts.start("driver", "driver", f"--kubeconfig={parts.kubeconfig}", "--node-name=n1", quiet,
@@ -203,17 +203,58 @@ def start_and_end_pods(parts, watcher, runs):
     return times
 
 
+def has_own_network():
+    """Whether the CNI plugins of the built-in bridge network are installed."""
+    places = [pathlib.Path("/usr/lib/cni"), pathlib.Path("/opt/cni/bin")]
+    return any((place / "bridge").exists() for place in places)
+
+
 def bench_pod_starts(drakkar, runs=200):
-    """Like prepare, but with everything on disk."""
-    with running(drakkar, 8) as parts:
+    """Like prepare, but with everything on disk. With CNI plugins each pod has a network of its own."""
+    figures = pod_starts(drakkar, runs, "host", "pod.start")
+    if has_own_network():
+        figures += pod_starts(drakkar, runs, "auto", "pod.start.network")
+    else:
+        print("bench: no CNI plugins, so pods share the host's network", file=sys.stderr)
+    return figures
+
+
+def pod_starts(drakkar, runs, network, figure):
+    with running(drakkar, 8, network=network) as parts:
         parts.api("GET", PODS)
         watcher = Watcher(parts)
         times = start_and_end_pods(parts, watcher, runs)
         watcher.close()
         what = {"runs": len(times), "slowest_s": max(times), "disk_sync_p99_ms": sync_p99_ms(parts.work),
-                "what": "POST of a pod with a claim to the watch event Running, one process per component"}
-        return [("pod.start.p50", statistics.median(times), "s", what),
-                ("pod.start.p99", percentile(times, 0.99), "s", dict(what))]
+                "what": "POST of a pod with a claim to the watch event Running, one process per component, " +
+                        ("a network namespace for each pod" if network == "auto" else "on the host's network")}
+        return [(f"{figure}.p50", statistics.median(times), "s", what),
+                (f"{figure}.p99", percentile(times, 0.99), "s", dict(what))]
+
+
+def bench_burst(drakkar, pods=110):
+    """As many pods as a node takes, created at once: until all run, and the agent's memory with them."""
+    with running(drakkar, pods, network="auto" if has_own_network() else "host") as parts:
+        parts.api("GET", PODS)
+        watcher = Watcher(parts)
+        waiting = {f"bench-{i}" for i in range(pods)}
+        begun = time.monotonic()
+        for name in sorted(waiting):
+            parts.api("POST", PODS, pod(name))
+        created = time.monotonic() - begun
+
+        def all_run(each):
+            if each.get("status", {}).get("phase") == "Running":
+                waiting.discard(each["metadata"]["name"])
+            return not waiting
+        watcher.until(all_run)
+        took = time.monotonic() - begun
+        watcher.close()
+        time.sleep(2)
+        memory = pss_mb(parts.processes["node"].pid)
+        return [("pod.burst", took, "s", {"pods": pods, "created_s": created, "own_network": has_own_network(),
+                                          "what": "from the first POST until all pods run on one node"}),
+                ("node.mem.full", memory, "MB", {"pods": pods, "what": "the agent's Pss with these pods running"})]
 
 
 def bench_health(drakkar, devices=10_000, pods=20, flips=300):
@@ -271,4 +312,5 @@ def bench_memory(drakkar, pods=40):
 
 
 def bench_node(drakkar):
-    return bench_prepare(drakkar) + bench_pod_starts(drakkar) + bench_health(drakkar) + bench_memory(drakkar)
+    return (bench_prepare(drakkar) + bench_pod_starts(drakkar) + bench_burst(drakkar) + bench_health(drakkar) +
+            bench_memory(drakkar))

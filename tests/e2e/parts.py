@@ -67,10 +67,10 @@ class Parts:
         for name in ("scheduler", "controllers", "apiserver"):
             self.stop(name)
 
-    def start_node(self, *flags):
+    def start_node(self, *flags, network="host"):
         pki = self.data / "pki"
         self.start("node", "node", f"--data-dir={self.node_data}", f"--root-dir={self.root}",
-                   f"--kubeconfig={self.kubeconfig}", "--node-name=n1", "--pod-network=host",
+                   f"--kubeconfig={self.kubeconfig}", "--node-name=n1", f"--pod-network={network}",
                    f"--port={self.node_port}", f"--client-ca-file={pki}/ca.crt", f"--tls-cert-file={pki}/apiserver.crt",
                    f"--tls-private-key-file={pki}/apiserver.key", *flags)
 
