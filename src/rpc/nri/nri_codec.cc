@@ -263,8 +263,10 @@ std::string EncodeValidation(const NriValidation& validation) {
   Fill(validation.container, *message.mutable_container());
   Fill(validation.adjustment, *message.mutable_adjust());
   FillUpdates(validation.updates, message.mutable_update());
+  // Plugins read the owners without checking for them.
+  auto& owners_by_container = *message.mutable_owners()->mutable_owners();
   for (const auto& [id, owners] : validation.owners) {
-    wire::FieldOwners& fields = (*message.mutable_owners()->mutable_owners())[id];
+    wire::FieldOwners& fields = owners_by_container[id];
     for (const auto& [field, plugin] : owners.simple) {
       (*fields.mutable_simple())[static_cast<std::int32_t>(field)] = plugin;
     }

@@ -462,6 +462,11 @@ TEST_F(NriSessionTest, AValidatorThatDoesNotAnswerHasNotAgreed) {
   EXPECT_FALSE(runtime_->is_ready()) << "and is disconnected";
 }
 
+TEST(NriCodec, AValidatorIsToldTheOwnersEvenIfThereAreNone) {
+  // Plugins look an owner up in this message (5) without checking that it is there.
+  EXPECT_THAT(nri::EncodeValidation({}), HasSubstr(std::string("\x2a\x00", 2)));
+}
+
 TEST(NriCodec, ChangesThatNobodyCarriesOutAreNamed) {
   // adjust (1) with linux (6): io_priority (5), scheduler (10), rdt (11), memory_policy (12)
   const std::string bytes("\x0a\x0a\x32\x08\x2a\x00\x52\x00\x5a\x00\x62\x00", 12);
