@@ -77,6 +77,8 @@ TEST(DeviceConfig, SkippedOperationsAreABooleanOrAList) {
   EXPECT_EQ(
       ParseDeviceConfig("skipNodeOperations: [NodeUnprepareResources]\n")->skip_node_operations,
       std::vector<std::string>{"NodeUnprepareResources"});
+  EXPECT_EQ(ErrorOf("skipNodeOperations: [NodePrepareResources]\n"), "");
+  EXPECT_NE(ErrorOf("skipNodeOperations: [Something]\n"), "");
 }
 
 TEST(DeviceConfig, SingleDevicesExtendAndOverrideTheCommonFields) {
