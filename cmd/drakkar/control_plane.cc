@@ -76,6 +76,8 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .events = part->options_.events,
       .low_latency = part->options_.low_latency,
       .in_flight = part->options_.in_flight,
+      .token_signing_key = part->options_.token_signing_key,
+      .token_keys = part->options_.token_keys,
   });
   return part;
 }

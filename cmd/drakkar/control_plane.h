@@ -41,6 +41,10 @@ class ApiServerPart final : public Part {
     apiserver::InFlightLimits in_flight = {};
     bool low_latency = false;      // keep idle processors awake during writes
     std::string driver_node = {};  // the node whose driver gets a kubeconfig; empty for none
+    // PEM of the key that signs service account tokens (empty: that of the data directory), and of
+    // further keys whose tokens are accepted.
+    std::string token_signing_key = {};
+    std::vector<std::string> token_keys = {};
   };
   // Loads or creates the cluster's CA and opens the store. This does everything that can fail
   // before the server runs.

@@ -17,6 +17,7 @@
 #include "cmd/drakkar/node_part.h"
 #include "cmd/drakkar/registry_flags.h"
 #include "cmd/drakkar/separate.h"
+#include "net/tls/jws.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::cmd {
@@ -135,6 +136,34 @@ Result<apiserver::InFlightLimits> ReadInFlightLimits(const cli::Arguments& argum
     *limit = static_cast<std::size_t>(*number);
   }
   return limits;
+}
+
+// Named as in kube-apiserver.
+std::vector<cli::Flag> TokenKeyFlags() {
+  return {{.name = "service-account-key-file",
+           .type = cli::FlagType::kRepeated,
+           .help = "Key (P-256 or RSA, public or private) whose service account tokens are "
+                   "accepted in addition to those of the signing key. May be repeated.",
+           .placeholder = "FILE"},
+          {.name = "service-account-signing-key-file",
+           .help = "Private key (P-256 or RSA) that signs service account tokens. Defaults to "
+                   "pki/service-accounts.key in the data directory.",
+           .placeholder = "FILE"}};
+}
+
+Result<void> ReadTokenKeys(const cli::Arguments& arguments, std::string& signing_key,
+                           std::vector<std::string>& keys) {
+  if (const std::string& path = arguments.Text("service-account-signing-key-file"); !path.empty()) {
+    ASSIGN_OR_RETURN(signing_key, RealFileSystem().ReadFile(path));
+  }
+  for (const std::string& path : arguments.List("service-account-key-file")) {
+    ASSIGN_OR_RETURN(std::string key, RealFileSystem().ReadFile(path));
+    if (const auto read = net::JwsVerifier::Create(key); !read.ok()) {
+      return read.error().Prefixed(StrCat("--service-account-key-file ", path));
+    }
+    keys.push_back(std::move(key));
+  }
+  return Ok();
 }
 
 cli::Flag LowLatencyFlag() {
@@ -455,6 +484,11 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (!in_flight.ok()) return Fail(console, in_flight.error());
   Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments);
   if (!etcd.ok()) return Fail(console, etcd.error());
+  std::string token_signing_key;
+  std::vector<std::string> token_keys;
+  if (auto read = ReadTokenKeys(arguments, token_signing_key, token_keys); !read.ok()) {
+    return Fail(console, read.error());
+  }
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
@@ -468,7 +502,9 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
                            .skip_operations_as_list = *as_list,
                            .events = *events,
                            .in_flight = *in_flight,
-                           .low_latency = arguments.Bool("low-latency")});
+                           .low_latency = arguments.Bool("low-latency"),
+                           .token_signing_key = std::move(token_signing_key),
+                           .token_keys = std::move(token_keys)});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -894,7 +930,8 @@ void AddDaemonCommands(cli::App& app) {
            .flags = With({DataDirectoryFlag(), AddressFlag("Address to listen on."),
                           PortFlag("port", "Port to listen on; 0 chooses a free one.", "6443"),
                           SkipFormFlag(), LowLatencyFlag()},
-                         And(And(EtcdFlags(), EventFlags()), And(InFlightFlags(), ReachFlags()))),
+                         And(And(And(EtcdFlags(), EventFlags()), TokenKeyFlags()),
+                             And(InFlightFlags(), ReachFlags()))),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});

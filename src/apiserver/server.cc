@@ -256,8 +256,10 @@ struct ApiServer::Impl {
 
   // Service account tokens; fails if the key cannot be used.
   Result<void> SetUpTokens() {
-    ASSIGN_OR_RETURN(tokens, ServiceAccountTokens::Create(options.pki.token_key_pem(),
-                                                          options.loop.clock(), RealRandom()));
+    const std::string& key =
+        options.token_signing_key.empty() ? options.pki.token_key_pem() : options.token_signing_key;
+    ASSIGN_OR_RETURN(tokens, ServiceAccountTokens::Create(key, options.loop.clock(), RealRandom(),
+                                                          options.token_keys));
     tokens->Attach(core);
     answerers.Add(*tokens);
     authenticator.AddTokenVerifier([this](std::string_view token) {
@@ -332,8 +334,7 @@ struct ApiServer::Impl {
                return SelfReport(core, options.gates, options.pki, options.loop.clock().Now());
              }},
             {"/openid/v1/jwks", [this] { return tokens->KeysJson(); }},
-            {"/.well-known/openid-configuration",
-             [] { return ServiceAccountTokens::ConfigurationJson(); }}};
+            {"/.well-known/openid-configuration", [this] { return tokens->ConfigurationJson(); }}};
   }
 
   // The effective configuration, without secrets.

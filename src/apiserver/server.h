@@ -50,6 +50,10 @@ class ApiServer {
     EventLimits events = {};
     bool low_latency = false;  // keep processors awake while there are writes
     InFlightLimits in_flight = {};
+    // PEM of the key that signs service account tokens (empty: that of `pki`), and of further keys
+    // whose tokens are accepted.
+    std::string token_signing_key = {};
+    std::vector<std::string> token_keys = {};
   };
   explicit ApiServer(Options options);
   ~ApiServer();

@@ -13,7 +13,7 @@
 #include "base/hash/base64.h"
 #include "base/ids/uuid.h"
 #include "base/text/text.h"
-#include "net/tls/certificates.h"
+#include "net/tls/crypto.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -46,12 +46,23 @@ std::string_view PluralOf(std::string_view kind) {
 }  // namespace
 
 Result<std::unique_ptr<ServiceAccountTokens>> ServiceAccountTokens::Create(
-    std::string_view private_key_pem, const Clock& clock, Random& random) {
+    std::string_view private_key_pem, const Clock& clock, Random& random,
+    const std::vector<std::string>& other_keys) {
   std::unique_ptr<ServiceAccountTokens> tokens(new ServiceAccountTokens(clock, random));
-  ASSIGN_OR_RETURN(tokens->signer_, net::Es256Signer::Create(private_key_pem));
-  ASSIGN_OR_RETURN(const std::string public_key, net::PublicKeyPem(private_key_pem));
-  ASSIGN_OR_RETURN(tokens->verifier_, net::Es256Verifier::Create(public_key));
-  tokens->key_id_ = Base64UrlEncode(net::Sha256(tokens->verifier_->PublicKeyDer()));
+  ASSIGN_OR_RETURN(tokens->signer_, net::JwsSigner::Create(private_key_pem));
+  if (other_keys.size() >= kMaxKeys) {
+    return InvalidArgument(StrCat("more than ", kMaxKeys - 1, " keys"));
+  }
+  std::vector<std::string> all = {std::string(private_key_pem)};
+  all.insert(all.end(), other_keys.begin(), other_keys.end());
+  for (const std::string& pem : all) {
+    Key key;
+    ASSIGN_OR_RETURN(key.verifier, net::JwsVerifier::Create(pem));
+    key.id = Base64UrlEncode(net::Sha256(key.verifier->PublicKeyDer()));
+    const bool known =
+        std::ranges::any_of(tokens->keys_, [&](const Key& each) { return each.id == key.id; });
+    if (!known) tokens->keys_.push_back(std::move(key));
+  }
   return tokens;
 }
 
@@ -143,7 +154,8 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
   claims["sub"] = StrCat("system:serviceaccount:", request.namespace_, ":", request.name);
 
   const std::string signed_part =
-      StrCat(Encoded(Draft{{"alg", "ES256"}, {"kid", key_id_}}), ".", Encoded(claims));
+      StrCat(Encoded(Draft{{"alg", signer_->algorithm()}, {"kid", keys_.front().id}}), ".",
+             Encoded(claims));
   const Result<std::string> signature = signer_->Sign(signed_part);
   if (!signature.ok()) return api::StatusInternalError(signature.error().message);
 
@@ -228,10 +240,16 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
   const Result<std::string> signature = Base64UrlDecode(parts[2]);
   if (!header.ok() || !payload.ok() || !signature.ok()) return std::nullopt;
   const Result<api::TreePtr> head = api::ParseJson(*header);
-  if (!head.ok() || (*head)->root()["alg"].str() != "ES256") return std::nullopt;
-  if (!verifier_->Verify(token.substr(0, parts[0].size() + 1 + parts[1].size()), *signature)) {
-    return std::nullopt;
-  }
+  if (!head.ok()) return std::nullopt;
+  // The key decides about the algorithm; the token only has to agree.
+  const std::string_view algorithm = (*head)->root()["alg"].str();
+  const std::string_view id = (*head)->root()["kid"].str();
+  const std::string_view signed_part = token.substr(0, parts[0].size() + 1 + parts[1].size());
+  const bool is_ours = std::ranges::any_of(keys_, [&](const Key& key) {
+    return key.verifier->algorithm() == algorithm && (id.empty() || id == key.id) &&
+           key.verifier->Verify(signed_part, *signature);
+  });
+  if (!is_ours) return std::nullopt;
   const Result<api::TreePtr> tree = api::ParseJson(*payload);
   if (!tree.ok()) return std::nullopt;
   const Value claims = (*tree)->root();
@@ -284,22 +302,40 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
 }
 
 std::string ServiceAccountTokens::KeysJson() const {
-  const Draft key = {{"use", "sig"},
-                     {"kty", "EC"},
-                     {"kid", key_id_},
-                     {"crv", "P-256"},
-                     {"alg", "ES256"},
-                     {"x", Base64UrlEncode(verifier_->x())},
-                     {"y", Base64UrlEncode(verifier_->y())}};
-  return api::WriteJson(Draft{{"keys", Draft::Array({key})}}.Freeze()->root());
+  Draft keys = Draft::Array();
+  for (const Key& each : keys_) {
+    Draft key = {{"use", "sig"}, {"kid", each.id}, {"alg", each.verifier->algorithm()}};
+    const std::vector<net::JwsVerifier::Parameter> parameters = each.verifier->KeyParameters();
+    const auto value = [&](std::string_view name) {
+      const auto found = std::ranges::find(parameters, name, &net::JwsVerifier::Parameter::name);
+      return found == parameters.end() ? std::string() : found->value;
+    };
+    key["kty"] = value("kty");
+    if (each.verifier->algorithm() == "ES256") {
+      key["crv"] = value("crv");
+      key["x"] = value("x");
+      key["y"] = value("y");
+    } else {
+      key.Entry("n") = value("n");
+      key.Entry("e") = value("e");
+    }
+    keys.Append(std::move(key));
+  }
+  return api::WriteJson(Draft{{"keys", std::move(keys)}}.Freeze()->root());
 }
 
-std::string ServiceAccountTokens::ConfigurationJson() {
+std::string ServiceAccountTokens::ConfigurationJson() const {
+  Draft algorithms = Draft::Array();
+  for (const std::string_view algorithm : {"ES256", "RS256"}) {
+    const bool used = std::ranges::any_of(
+        keys_, [&](const Key& key) { return key.verifier->algorithm() == algorithm; });
+    if (used) algorithms.Append(algorithm);
+  }
   return api::WriteJson(Draft{{"issuer", kIssuer},
                               {"jwks_uri", StrCat(kIssuer, "/openid/v1/jwks")},
                               {"response_types_supported", Draft::Array({"id_token"})},
                               {"subject_types_supported", Draft::Array({"public"})},
-                              {"id_token_signing_alg_values_supported", Draft::Array({"ES256"})}}
+                              {"id_token_signing_alg_values_supported", std::move(algorithms)}}
                             .Freeze()
                             ->root());
 }

@@ -10,15 +10,15 @@
 #include "apiserver/rest/core.h"
 #include "base/env/clock.h"
 #include "base/env/random.h"
-#include "net/tls/crypto.h"
+#include "net/tls/jws.h"
 
 namespace drakkar::apiserver {
 
-// Tokens of service accounts: JSON Web Tokens signed with ES256, bound to an audience, a lifetime
-// and an object. Issued by POST serviceaccounts/NAME/token. Every use checks the account and the
-// object that the token is bound to, so deleting either revokes it. A node gets tokens only for
-// pods bound to it, for the audiences and at most the lifetime that the volumes of those pods ask
-// for.
+// Tokens of service accounts: JSON Web Tokens signed with ES256 or RS256, bound to an audience, a
+// lifetime and an object. Issued by POST serviceaccounts/NAME/token. Every use checks the account
+// and the object that the token is bound to, so deleting either revokes it. A node gets tokens only
+// for pods bound to it, for the audiences and at most the lifetime that the volumes of those pods
+// ask for.
 class ServiceAccountTokens final : public Answerer {
  public:
   static constexpr std::string_view kIssuer = "https://kubernetes.default.svc.cluster.local";
@@ -31,8 +31,12 @@ class ServiceAccountTokens final : public Answerer {
   // period, so that the pod can still report.
   static constexpr std::int64_t kDeletionLeeway = 60;
 
-  static Result<std::unique_ptr<ServiceAccountTokens>> Create(std::string_view private_key_pem,
-                                                              const Clock& clock, Random& random);
+  // Signs with the private key. Accepts tokens that it or one of `other_keys` (PEM; public keys are
+  // enough) has signed: former keys, and those of other API servers. At most kMaxKeys.
+  static constexpr std::size_t kMaxKeys = 32;
+  static Result<std::unique_ptr<ServiceAccountTokens>> Create(
+      std::string_view private_key_pem, const Clock& clock, Random& random,
+      const std::vector<std::string>& other_keys = {});
 
   // `core` must outlive this, or Detach must come first.
   void Attach(const Core& core) { core_ = &core; }
@@ -47,7 +51,7 @@ class ServiceAccountTokens final : public Answerer {
 
   // /openid/v1/jwks and /.well-known/openid-configuration, for others who verify tokens.
   std::string KeysJson() const;
-  static std::string ConfigurationJson();
+  std::string ConfigurationJson() const;
 
  private:
   ServiceAccountTokens(const Clock& clock, Random& random) : clock_(clock), random_(random) {}
@@ -60,9 +64,12 @@ class ServiceAccountTokens final : public Answerer {
 
   const Clock& clock_;
   Random& random_;
-  std::unique_ptr<const net::Es256Signer> signer_;
-  std::unique_ptr<const net::Es256Verifier> verifier_;
-  std::string key_id_;
+  struct Key {
+    std::string id;
+    std::unique_ptr<const net::JwsVerifier> verifier;
+  };
+  std::unique_ptr<const net::JwsSigner> signer_;
+  std::vector<Key> keys_;  // that of the signer first
   const Core* core_ = nullptr;
 };
 

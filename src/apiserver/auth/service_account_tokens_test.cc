@@ -1,6 +1,7 @@
 #include "apiserver/auth/service_account_tokens.h"
 
 #include "apiserver/testing/core_fixture.h"
+#include "base/hash/base64.h"
 #include "base/text/text.h"
 #include "net/tls/certificates.h"
 
@@ -182,6 +183,39 @@ TEST_F(TokensTest, TokensOutliveADeletionByAMinute) {
   loop_.Advance(std::chrono::seconds(ServiceAccountTokens::kDeletionLeeway + 2));
   ASSERT_NE(core_->Find("", "pods", "default/p"), nullptr) << "a finalizer holds it";
   EXPECT_FALSE(Verify(token).has_value());
+}
+
+// A 2048-bit RSA key, as kubeadm makes them; used here only.
+std::string RsaKey() {
+  return net::GenerateRsaKeyPem(2048).value();
+}
+
+TEST_F(TokensTest, AnRsaKeySignsAndItsTokensAreAcceptedElsewhere) {
+  const std::string rsa = RsaKey();
+  const std::string own = Token("{}");
+  auto made = ServiceAccountTokens::Create(rsa, loop_.clock(), loop_.random());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  std::swap(tokens_, *made);
+  tokens_->Attach(*core_);
+  const std::string signed_by_rsa = Token("{}");
+  EXPECT_EQ(Base64UrlDecode(Split(signed_by_rsa, '.')[0]).value().substr(0, 14),
+            R"({"alg":"RS256")");
+  EXPECT_TRUE(Verify(signed_by_rsa).has_value());
+  EXPECT_FALSE(Verify(own).has_value());
+  EXPECT_NE(tokens_->KeysJson().find(R"("kty":"RSA")"), std::string::npos);
+  // Both keys, the RSA key by its public half.
+  auto both = ServiceAccountTokens::Create(*net::GenerateKeyPem(), loop_.clock(), loop_.random(),
+                                           {net::PublicKeyPem(rsa).value()});
+  ASSERT_TRUE(both.ok()) << both.error().message;
+  (*both)->Attach(*core_);
+  std::vector<std::string> meant_for;
+  EXPECT_TRUE((*both)->Verify(signed_by_rsa, {}, meant_for).has_value());
+  EXPECT_EQ((*both)->ConfigurationJson().find("RS256") != std::string::npos, true);
+  // The algorithm is the key's, not the token's.
+  const std::string_view rest = std::string_view(signed_by_rsa).substr(signed_by_rsa.find('.'));
+  for (const char* header : {R"({"alg":"HS256"})", R"({"alg":"none"})", R"({"alg":"ES256"})"}) {
+    EXPECT_FALSE((*both)->Verify(StrCat(Base64UrlEncode(header), rest), {}, meant_for)) << header;
+  }
 }
 
 }  // namespace

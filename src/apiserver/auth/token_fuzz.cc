@@ -37,7 +37,7 @@ struct World {
   const std::string key = *net::GenerateKeyPem();
   std::unique_ptr<ServiceAccountTokens> tokens =
       *ServiceAccountTokens::Create(key, loop.clock(), loop.random());
-  std::unique_ptr<const net::Es256Signer> signer = *net::Es256Signer::Create(key);
+  std::unique_ptr<const net::JwsSigner> signer = *net::JwsSigner::Create(key);
   std::string account, pod;
 };
 

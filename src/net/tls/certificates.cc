@@ -4,6 +4,7 @@
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 
 #include "base/text/text.h"
@@ -283,6 +284,12 @@ Result<WallTime> TimeOf(const ASN1_TIME* time) {
 
 Result<std::string> GenerateKeyPem() {
   ASSIGN_OR_RETURN(KeyPtr key, NewKey());
+  return KeyPem(key.get());
+}
+
+Result<std::string> GenerateRsaKeyPem(unsigned bits) {
+  KeyPtr key(EVP_RSA_gen(bits));
+  if (!key) return Failure("generate key");
   return KeyPem(key.get());
 }
 

@@ -34,6 +34,8 @@ struct CertificateSubject {
 enum class CertificateUse { kServer, kClient, kBoth };
 
 Result<std::string> GenerateKeyPem();
+// For tests of what others use; our own keys are P-256.
+Result<std::string> GenerateRsaKeyPem(unsigned bits);
 Result<std::string> PublicKeyPem(std::string_view private_key_pem);
 
 // Creates a self-signed CA.
