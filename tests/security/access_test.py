@@ -259,7 +259,7 @@ def requests(cluster, uids, node_uid):
         add(f"{name} POST /exec", "POST", "/exec/default/pod-a/c?command=id&output=1", port=port)
         add(f"{name} DELETE /pods", "DELETE", "/pods", port=port)
     for name, port in (("scheduler", cluster.scheduler), ("controllers", cluster.controllers)):
-        for path in ("/healthz", "/metrics", "/configz", "/why", "/none"):
+        for path in ("/healthz", "/metrics", "/configz", "/why/pods/default/pod-a", "/none"):
             add(f"{name} {path}", "GET", path, port=port)
     return found
 

@@ -88,7 +88,7 @@ TEST(Simulation, APlantedSchedulerThatDoesNotWaitIsCaught) {
 
 TEST(Simulation, PodsAreReallyBound) {
   std::size_t bound = 0, metadata = 0, driverless = 0;
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Simulation simulation({.seed = seed});
     for (int i = 0; i < kSteps; ++i) simulation.Step();
     simulation.Settle();
@@ -96,8 +96,8 @@ TEST(Simulation, PodsAreReallyBound) {
     metadata += simulation.metadata_seen();
     driverless += simulation.driverless_pods();
   }
-  EXPECT_GE(bound, 12u) << "a simulation in which nothing happens is useless";
-  EXPECT_GE(metadata, 6u);
+  EXPECT_GE(bound, 24u) << "a simulation in which nothing happens is useless";
+  EXPECT_GE(metadata, 12u);
   EXPECT_GE(driverless, 1u);
 }
 
