@@ -318,7 +318,7 @@ TEST_F(StrategiesTest, WebhooksOfBothKindsAreChecked) {
         << kind;
   }
   EXPECT_THAT(Made(Of("admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicyBinding"),
-                   R"({"webhooks":[{"name":"short"}]})"),
+                   R"({"spec":{"policyName":"p"},"webhooks":[{"name":"short"}]})"),
               IsEmpty())
       << "it has no webhooks";
 }
