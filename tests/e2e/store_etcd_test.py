@@ -60,8 +60,8 @@ def contents(server):
         for item in server.api("GET", path)["items"]:
             version = item["metadata"].pop("resourceVersion")
             assert int(version) > 0, item
-            if item["metadata"]["name"] == "kubernetes":
-                continue  # the Service of the API server, which names its port
+            if item["metadata"]["name"] in ("kubernetes", "cluster-info"):
+                continue  # these name the port of the API server
             found[path, item["metadata"].get("namespace"), item["metadata"]["name"]] = json.dumps(item, sort_keys=True)
     return found
 
