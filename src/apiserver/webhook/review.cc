@@ -36,11 +36,9 @@ std::string ShownKind(std::string_view api_version, std::string_view kind) {
 
 Failure Denial(std::string_view name, Value status) {
   Failure denial;
-  denial.code = 400;
-  if (status.is_object()) {
-    denial = api::Status::FromTree(status);
-    if (denial.code < 400 || denial.code > 599) denial.code = 400;
-  }
+  if (status.is_object()) denial = api::Status::FromTree(status);
+  const std::int64_t code = status["code"].integer();  // FromTree has a default of its own
+  denial.code = code < 400 || code > 599 ? 400 : static_cast<int>(code);
   const std::string by = StrCat("admission webhook ", Quote(name), " denied the request");
   if (!denial.message.empty()) {
     denial.message = StrCat(by, ": ", Cut(denial.message, kMaxWebhookMessageBytes));

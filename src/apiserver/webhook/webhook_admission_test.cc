@@ -148,6 +148,12 @@ TEST_F(WebhookAdmissionTest, ADenialWithoutReasonIsABadRequest) {
   EXPECT_EQ(refused.failure->message,
             "admission webhook \"v.example.com\" denied the request without explanation");
   EXPECT_EQ(refused.failure->code, 400);
+  transport_.hooks["v"] = [](api::Value) {
+    return std::string(R"("allowed":false,"status":{"message":"no"})");
+  };
+  const Response explained = TryCreate(ConfigMap("a"));
+  ASSERT_TRUE(explained.failure);
+  EXPECT_EQ(explained.failure->code, 400);
 }
 
 TEST_F(WebhookAdmissionTest, MutatingWebhooksRunFirstSortedByConfiguration) {
