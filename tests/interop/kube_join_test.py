@@ -88,6 +88,7 @@ readOnlyPort: 0
 authentication: {{x509: {{clientCAFile: {ca}}}}}
 rotateCertificates: true
 serverTLSBootstrap: true
+failCgroupV1: false
 containerRuntimeEndpoint: unix://{socket}
 failSwapOn: false
 cgroupsPerQOS: false
@@ -120,7 +121,7 @@ def check_kubelet(drakkar, binary_dir):
         (folder / "config.yaml").write_text(KUBELET.format(port=peers.node_port, ca=pki / "ca.crt", socket=runtime, work=folder))
         peers.start("kubelet", kubelet, f"--config={folder}/config.yaml", f"--bootstrap-kubeconfig={folder}/bootstrap.kubeconfig",
                     f"--kubeconfig={folder}/kubeconfig", f"--cert-dir={folder}/pki", f"--root-dir={folder}/root",
-                    "--hostname-override=n1", "--node-ip=127.0.0.1", "--v=2", ours=False)
+                    "--hostname-override=n1", "--v=2", ours=False)
         wait_until("it has its client certificate", (folder / "pki/kubelet-client-current.pem").exists, 60)
         wait_until("it is registered", lambda: peers.get("node", "n1"), 60)
         wait_until("it has its serving certificate", (folder / "pki/kubelet-server-current.pem").exists, 60)
@@ -129,8 +130,8 @@ def check_kubelet(drakkar, binary_dir):
         assert requests["kubernetes.io/kubelet-serving"]["spec"]["username"] == "system:node:n1"
         # Its port serves with that certificate: verified against the CA, and for the node's name.
         text = wait_until("its port serves with it", lambda: subprocess.run(
-            ["openssl", "s_client", "-connect", f"127.0.0.1:{peers.node_port}", "-CAfile", pki / "ca.crt", "-verify_ip",
-             "127.0.0.1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout, 30)
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{peers.node_port}", "-CAfile", pki / "ca.crt", "-verify_hostname",
+             "n1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout, 30)
         assert "Verify return code: 0 (ok)" in text and re.search(r"CN ?= ?system:node:n1", text), text[-2000:]
         peers.stop("kubelet")
     print("ok: a kubelet bootstraps its certificates at our API server")
