@@ -59,6 +59,9 @@ def fill(kube):
             {"request": "gpu", "driver": "gpu.example.com", "pool": "gpu-1", "device": f"gpu-{i}"} for i in range(2)]}},
         "reservedFor": [{"resource": "pods", "name": "held", "uid": holder["metadata"]["uid"]}]}},
         "application/merge-patch+json")
+    # What a node reports once the claim is prepared.
+    kube.api("PATCH", "/api/v1/namespaces/default/pods/held/status", {"status": {"phase": "Running"}},
+             "application/merge-patch+json")
 
 
 def main():
@@ -70,7 +73,7 @@ def main():
         plugins = kube.work / "bin"
         plugins.mkdir()
         (plugins / "kubectl-drakkar").symlink_to(drakkar)
-        before = json.dumps([kube.api("GET", path) for path in ("/api/v1/pods", CLAIMS, f"{GROUP}/resourceslices")])
+        before = json.dumps([kube.api("GET", path)["items"] for path in ("/api/v1/pods", CLAIMS, f"{GROUP}/resourceslices")])
 
         def ask(*words, code=0):
             done = subprocess.run([kubectl, "drakkar", *words], capture_output=True, text=True, timeout=60, check=False,
@@ -95,7 +98,7 @@ def main():
         assert "CA of the kubeconfig: expires in" in ask("doctor", "--ask-nodes=false", code=1)
         ask("why", "pod", "nobody", code=2)
         assert "unknown command" in ask("delete", "pod", "wanted", code=2), "the plugin only reads"
-        after = json.dumps([kube.api("GET", path) for path in ("/api/v1/pods", CLAIMS, f"{GROUP}/resourceslices")])
+        after = json.dumps([kube.api("GET", path)["items"] for path in ("/api/v1/pods", CLAIMS, f"{GROUP}/resourceslices")])
         assert before == after, "the plugin has written something"
         print("ok: kubectl drakkar answers on a stock kube-apiserver")
 
