@@ -24,10 +24,7 @@ absl::AnyInvocable<void(Result<std::string>)> CriPort::UrlCallback() {
     if (!bytes.ok()) return End(std::move(bytes).error());
     auto url = cri::DecodeStreamUrl(*bytes);
     if (!url.ok()) return End(std::move(url).error());
-    dialing_ = dial_(*url,
-                     {{"Connection", "Upgrade"},
-                      {"Upgrade", "SPDY/3.1"},
-                      {"X-Stream-Protocol-Version", "portforward.k8s.io"}},
+    dialing_ = dial_(*url, SpdyHeaders("portforward.k8s.io"),
                      lifetime_.Guard([this](Result<std::unique_ptr<net::RawStream>> stream) {
                        OnConnected(std::move(stream));
                      }));

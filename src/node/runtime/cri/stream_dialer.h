@@ -23,4 +23,11 @@ using StreamDialer = std::function<std::unique_ptr<PendingDial>(
     const std::string& url, net::Headers headers,
     absl::AnyInvocable<void(Result<std::unique_ptr<net::RawStream>>)> done)>;
 
+// The headers that upgrade to SPDY with one of the streaming protocols.
+inline net::Headers SpdyHeaders(std::string_view protocol) {
+  return {{"Connection", "Upgrade"},
+          {"Upgrade", "SPDY/3.1"},
+          {"X-Stream-Protocol-Version", std::string(protocol)}};
+}
+
 }  // namespace drakkar::node
