@@ -19,6 +19,7 @@
 #include "scheduler/binding/refusal_notices.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
+#include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
 #include "scheduler/framework/framework.h"
@@ -118,6 +119,7 @@ class Scheduler::Impl {
 
   NodeTable nodes_;
   Placements placements_{nodes_};
+  NamespaceLabels namespaces_;
   DeviceState devices_;
   ClaimCache claims_;
 
@@ -190,6 +192,7 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
               .events = events,
               .nodes = owner.nodes_,
               .placements = owner.placements_,
+              .namespaces = owner.namespaces_,
               .claims = owner.claims_,
               .devices = owner.devices_,
               .gates = owner.options_.gates,
@@ -284,6 +287,7 @@ SchedulerState Scheduler::Impl::State(const std::string& pod_key) const {
                                    : kind == "ResourceSlice" ? cluster.slices
                                    : kind == "DeviceClass"   ? cluster.classes
                                    : kind == "ResourceClaim" ? cluster.claims
+                                   : kind == "Namespace"     ? cluster.namespaces
                                                              : cluster.taint_rules;
     into.reserve(informer->objects().size());
     for (const auto& [name, object] : informer->objects()) {
@@ -367,6 +371,21 @@ void Scheduler::Impl::Start() {
                     .on_update = [this](const ObjectPtr& before,
                                         const ObjectPtr& after) { OnNode(before, after); },
                     .on_delete = [this](const ObjectPtr& node) { OnNode(node, nullptr); }}));
+  const auto on_namespace = [this](const ObjectPtr& ns) {
+    namespaces_.Set(ns);
+    queue_->OnEvent({EventKind::kNamespaceLabel, nullptr, ns, {}});
+  };
+  informers_.push_back(
+      MakeInformer("", "v1", "Namespace",
+                   {.on_add = on_namespace,
+                    .on_update =
+                        [on_namespace](const ObjectPtr& before, const ObjectPtr& after) {
+                          if (!api::Equal(before->root()["metadata"]["labels"],
+                                          after->root()["metadata"]["labels"])) {
+                            on_namespace(after);
+                          }
+                        },
+                    .on_delete = [this](const ObjectPtr& ns) { namespaces_.Remove(ns); }}));
   const auto changed = [this](EventKind kind) { queue_->OnEvent({kind, nullptr, nullptr, {}}); };
   const auto add_devices = [&](std::string_view version, std::string_view kind, EventKind event,
                                void (DeviceState::*set)(const ObjectPtr&),

@@ -36,8 +36,10 @@ NodeIndex Placements::SetNode(const api::ObjectPtr& node) {
   if (by_node_.size() < table_.size()) {
     by_node_.resize(table_.size());
     pods_versions_.resize(table_.size(), 0);
+    affinity_versions_.resize(table_.size(), 0);
   }
   Note(at);
+  NoteAffinity(at);
   if (const auto found = strays_.find(node->name()); found != strays_.end()) {
     for (const std::string& uid : found->second) {
       const PodInfoPtr& pod = pods_.at(uid).pod;
@@ -58,6 +60,7 @@ void Placements::RemoveNode(std::string_view name) {
   table_.RemoveNode(name);
   by_node_[at].clear();
   Note(at);
+  NoteAffinity(at);
   std::set<std::string> left;
   for (const auto& [uid, entry] : pods_) {
     if (entry.node_name == name) left.insert(uid);
@@ -86,6 +89,7 @@ void Placements::Count(const Entry& entry, bool add) {
     pods.pop_back();
   }
   Note(node);
+  if (entry.pod->has_pod_affinity) NoteAffinity(node);
 }
 
 void Placements::Put(Entry entry) {
@@ -128,6 +132,7 @@ Placements::Change Placements::Confirm(PodInfoPtr pod) {
     if (const NodeIndex node = table_.Find(node_name); node != kNoNode) {
       *FindIn(by_node_[node], *entry.pod) = pod;
       Note(node);
+      if (pod->has_pod_affinity) NoteAffinity(node);
     }
     entry.pod = std::move(pod);
     return change;

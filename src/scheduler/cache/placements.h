@@ -53,6 +53,9 @@ class Placements {
   // change. A cache over pods needs to look only at nodes with a higher value than it has seen.
   std::uint64_t pods_version() const { return pods_version_; }
   const std::vector<std::uint64_t>& pods_versions() const { return pods_versions_; }
+  // The same, but only for pods with pod affinity, which most pods lack.
+  std::uint64_t affinity_version() const { return affinity_version_; }
+  const std::vector<std::uint64_t>& affinity_versions() const { return affinity_versions_; }
 
   std::size_t size() const { return pods_.size(); }
   std::size_t assumed_count() const { return assumed_count_; }
@@ -66,6 +69,7 @@ class Placements {
   void Put(Entry entry);
   void Count(const Entry& entry, bool add);
   void Note(NodeIndex node) { pods_versions_[node] = ++pods_version_; }
+  void NoteAffinity(NodeIndex node) { affinity_versions_[node] = ++affinity_version_; }
 
   NodeTable& table_;
   std::size_t assumed_count_ = 0;
@@ -74,6 +78,8 @@ class Placements {
   std::vector<std::vector<PodInfoPtr>> by_node_;
   std::vector<std::uint64_t> pods_versions_;
   std::uint64_t pods_version_ = 0;
+  std::vector<std::uint64_t> affinity_versions_;
+  std::uint64_t affinity_version_ = 0;
   // Pods on unknown nodes, by node name.
   std::map<std::string, std::set<std::string>, std::less<>> strays_;
   std::map<std::string, Entry> nominated_;  // by uid

@@ -7,6 +7,7 @@
 #include "base/exec/event_loop.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
+#include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
 #include "scheduler/framework/cluster_event.h"
@@ -37,6 +38,7 @@ struct PluginContext {
 
   const NodeTable& nodes;
   const Placements& placements;  // which pods are on which node, with their labels
+  const NamespaceLabels& namespaces;
   ClaimCache& claims;
   DeviceState& devices;  // slices, classes and the allocator
 

@@ -406,6 +406,7 @@ PluginContext ContextWith(TestContext& world, client::Client& client) {
           .events = world.events,
           .nodes = world.nodes,
           .placements = world.placements,
+          .namespaces = world.namespaces,
           .claims = world.claims,
           .devices = world.devices,
           .gates = world.gates,

@@ -281,7 +281,7 @@ TEST_F(SpreadTest, CachedCountsFollowEveryChange) {
 TEST_F(SpreadTest, ManyKeysAndSelectorsDoNotMixUpCachedCounts) {
   AddZones();
   Place("a1", 1);
-  for (std::size_t i = 0; i < 2 * TopologyCounts::kMaxSelectors; ++i) {
+  for (std::size_t i = 0; i < 2 * TopologyCounts::kMaxRules; ++i) {
     const std::string other = StrCat(
         R"({"maxSkew":1,"topologyKey":"key-)", i, R"(","whenUnsatisfiable":"DoNotSchedule",)",
         R"("labelSelector":{"matchLabels":{"app":"app-)", i, R"("}}})");
