@@ -31,7 +31,7 @@ LOGS = re.compile(r"^\s*(kLog|log_?|logger_?)(\.|->)\w+\(|^\s*std::fprintf\(stde
 # In a destructor this only fixes the order in which members are destroyed.
 RELEASES = re.compile(r"(\.|->)(reset|clear)\(\)$")
 # Functions whose arguments may be swapped without effect.
-SYMMETRIC = {"min", "max", "swap", "Equal"}
+SYMMETRIC = {"min", "max", "swap", "Equal", "MaskOf"}
 # What an early return returns, by type.
 EARLY_RETURNS = {"void": ("",), "bool": (" false", " true"), "int": (" 0",)}
 

@@ -1,6 +1,8 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text/text.h"
+#include "node/checkpoint/claim_checkpoint.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
@@ -457,6 +459,34 @@ TEST(OptionalPreparation, ACheckpointOfThePreviousReleaseSkipsNothing) {
   node.DeletePod("p");
   node.Advance(seconds(1));
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+// A kubelet does not list devices that skip preparation.
+TEST(OptionalPreparation, AfterACheckpointOfAKubeletTheNextPodListsTheDevicesAgain) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.Advance(seconds(2));
+  node.KillAgent();
+  const std::string path = "/var/lib/kubelet/dra_manager_state";
+  auto state = DecodeCheckpoint(*node.files.ReadFile(path));
+  ASSERT_TRUE(state.ok() && state->has_value());
+  for (CheckpointClaim& claim : **state) {
+    for (auto& [name, driver] : *claim.driver_state) driver.devices.reset();
+  }
+  ASSERT_TRUE(node.files.WriteFile(path, EncodeCheckpoint(*state), 0600).ok());
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok()) << node.started.error().message;
+  const auto& claims = node.agent->dra().cache().claims();
+  const auto devices = [&] {
+    return claims.at("default/c").drivers.at("ghost.example.com").devices;
+  };
+  EXPECT_TRUE(devices().empty());
+  node.CreatePod("q", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("q"), "Running");
+  ASSERT_EQ(devices().size(), 1u);
+  EXPECT_EQ(devices()[0].device_name, "dev-0");
 }
 
 }  // namespace

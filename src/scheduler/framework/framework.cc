@@ -108,7 +108,7 @@ Decision Framework::Decide(Cycle& cycle, NodeIndex preferred_node) {
   for (Plugin* plugin : prefer_) {
     if (IsAsked(*plugin, cycle)) plugin->Prefer(cycle, left_);
   }
-  if (preferred_node != kNoNode && left_.Contains(preferred_node)) {
+  if (left_.Contains(preferred_node)) {
     decision.node = preferred_node;
     decision.feasible_nodes = 1;
     return decision;
