@@ -7,10 +7,6 @@ namespace {
 
 using api::Value;
 
-bool Preempts(Value priority_class) {
-  return priority_class["preemptionPolicy"].str("PreemptLowerPriority") != "Never";
-}
-
 bool WantsUserNamespace(Value pod) {
   return pod["spec"]["hostUsers"].optional_boolean() == false;
 }
@@ -42,9 +38,6 @@ constexpr std::array kTable = {
     Unattended{"", "PersistentVolumeClaim", nullptr,
                "the PersistentVolumeClaim is stored, but nothing provisions or binds a volume for "
                "it, and pods that use it stay pending"},
-    Unattended{"scheduling.k8s.io", "PriorityClass", Preempts,
-               "the priority orders the scheduling queue, but no pod is preempted for another; set "
-               "preemptionPolicy: Never to make this explicit"},
     Unattended{kStorage, "StorageClass", nullptr,
                "the StorageClass is stored, but nothing provisions volumes for it"},
     Unattended{kStorage, "CSIDriver", nullptr,

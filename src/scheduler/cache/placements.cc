@@ -92,13 +92,20 @@ void Placements::Count(const Entry& entry, bool add) {
   if (entry.pod->has_pod_affinity) NoteAffinity(node);
 }
 
+void Placements::ForgetPriority(const Entry& entry) {
+  const auto found = priorities_.find(entry.pod->priority);
+  if (--found->second == 0) priorities_.erase(found);
+}
+
 void Placements::Put(Entry entry) {
   const auto [at, is_new] = pods_.try_emplace(entry.pod->uid);
   if (!is_new) {
     Count(at->second, false);
+    ForgetPriority(at->second);
     assumed_count_ -= at->second.assumed ? 1 : 0;
   }
   at->second = std::move(entry);
+  ++priorities_[at->second.pod->priority];
   assumed_count_ += at->second.assumed ? 1 : 0;
   Count(at->second, true);
 }
@@ -129,6 +136,8 @@ Placements::Change Placements::Confirm(PodInfoPtr pod) {
     // The usual case: a status change, or our own binding from the watch. Nothing is recounted.
     assumed_count_ -= std::exchange(entry.assumed, false) ? 1 : 0;
     if (!change.relabelled) return change;
+    ForgetPriority(entry);
+    ++priorities_[pod->priority];
     if (const NodeIndex node = table_.Find(node_name); node != kNoNode) {
       *FindIn(by_node_[node], *entry.pod) = pod;
       Note(node);
@@ -147,6 +156,7 @@ void Placements::Remove(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   Count(found->second, false);
+  ForgetPriority(found->second);
   assumed_count_ -= found->second.assumed ? 1 : 0;
   pods_.erase(found);
 }

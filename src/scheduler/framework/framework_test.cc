@@ -219,18 +219,18 @@ TEST_F(FrameworkTest, AnErrorInAFilterEndsTheAttempt) {
   EXPECT_THAT(calls_, ElementsAre("a.PreFilter", "b.PreFilter", "a.Filter"));
 }
 
-TEST_F(FrameworkTest, PostFilterRunsForEveryPluginButThoseThatSkip) {
+TEST_F(FrameworkTest, PostFilterRunsUpToTheFirstPluginThatActsWithoutThoseThatSkip) {
   Recorder& a = Add("a");
   a.pre_filter = Status::Skip();
   a.post_filter = Status::Unschedulable("not asked");
   Recorder& b = Add("b");
   b.rejects = {0, 1, 2};
-  b.post_filter = Status::Unschedulable("devices were freed");
-  Add("c");
+  Add("c").post_filter = Status::Unschedulable("devices were freed");
+  Add("d");
   const Decision decision = Decide();
   EXPECT_EQ(decision.diagnosis.Message(3), "0/3 nodes are available: 3 b. devices were freed");
-  EXPECT_THAT(calls_, ElementsAre("a.PreFilter", "b.PreFilter", "c.PreFilter", "b.Filter",
-                                  "b.Explain", "b.PostFilter", "c.PostFilter"));
+  EXPECT_THAT(calls_, ElementsAre("a.PreFilter", "b.PreFilter", "c.PreFilter", "d.PreFilter",
+                                  "b.Filter", "b.Explain", "b.PostFilter", "c.PostFilter"));
 }
 
 TEST_F(FrameworkTest, TheNominatedNodeIsTakenWithoutScoresIfItFits) {

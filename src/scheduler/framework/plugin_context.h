@@ -26,6 +26,7 @@ class Framework;
 
 namespace drakkar::scheduler {
 
+struct Cycle;
 struct SchedulerMetrics;
 
 // What a plugin may read of the cluster and do to it. All plugins of a profile share one context,
@@ -56,6 +57,9 @@ struct PluginContext {
   std::function<void()> on_wait_began;
   // Whether the pod is bound. True if that is unknown.
   std::function<bool(std::string_view pod_uid)> is_bound;
+  // Evicts pods of lower priority if that makes the pod fit a node; says what it did, or nothing.
+  // May be empty, where nothing is to be evicted.
+  std::function<std::string(Cycle& cycle)> preempt;
 
   const Clock& clock() const { return loop.clock(); }
 };
