@@ -65,7 +65,8 @@ struct NodeAgent::Parts {
                      RetryWaiting();  // claims are then unprepared without it
                    }
                  }}),
-        checkpoint(options.loop, options.files, options.blocking, options.root_directory),
+        checkpoint(options.loop, options.files, options.blocking, options.root_directory,
+                   options.checkpoint_side_file),
         dra({.loop = options.loop,
              .client = options.client,
              .plugins = store,

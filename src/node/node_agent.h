@@ -67,6 +67,7 @@ class NodeAgent {
     std::string log_directory = "/var/log/pods";
     std::vector<std::string> cdi_directories;                  // empty: /etc/cdi, /var/run/cdi
     std::map<std::string, std::string> service_variables;      // address of the API server
+    bool checkpoint_side_file = true;                 // see CheckpointFile
     std::map<std::string, std::string> pod_network_variables;  // see PodContext
     DnsSettings dns;
     PodNetwork* network = nullptr;  // of the runtime; null: pods share the host's network
