@@ -132,6 +132,7 @@ int OomScoreAdjust(Value pod, Value container, std::int64_t machine_memory_bytes
   if (qos == "Guaranteed") return -997;
   if (qos == "BestEffort" || machine_memory_bytes <= 0) return 1000;
   const std::int64_t request = MemoryBytes(container["resources"]["requests"]);
+  if (!spec["hostnameOverride"].str().empty()) return name;
   const std::int64_t adjust =
       1000 - 1000 * (request / 1024) / std::max<std::int64_t>(machine_memory_bytes / 1024, 1);
   return static_cast<int>(std::clamp<std::int64_t>(adjust, 3, 999));
@@ -194,7 +195,8 @@ PodRequests RequestsOf(Value pod) {
 }
 
 std::string PodHostname(Value pod) {
-  const std::string_view wanted = pod["spec"]["hostname"].str();
+  const std::string_view chosen = pod["spec"]["hostnameOverride"].str();
+  const std::string_view wanted = chosen.empty() ? pod["spec"]["hostname"].str() : chosen;
   std::string name(wanted.empty() ? pod["metadata"]["name"].str() : wanted);
   // The kernel allows 64 characters. Cutting a name may leave a trailing '-' or '.', which is
   // invalid.
@@ -534,7 +536,7 @@ std::string HostsFileText(const HostsFileInput& input, std::string_view node_hos
     const std::string name = PodHostname(pod);
     const std::string_view subdomain = spec["subdomain"].str();
     for (const std::string& pod_ip : input.pod_ips) {
-      if (!subdomain.empty()) {
+      if (!subdomain.empty() && spec["hostnameOverride"].str().empty()) {
         text += StrCat(pod_ip, "\t", name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
                        ".svc.", input.cluster_domain, "\t", name, "\n");
       } else {

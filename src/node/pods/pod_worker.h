@@ -198,12 +198,14 @@ class PodWorker {
   void StartContainer(const ContainerFacts& container);
 
   // Images. A pull runs in parallel with everything else.
-  bool HasImage(const ContainerFacts& container);
+  // A pull is for a container's own image or for one of its image volumes; both have a key.
+  bool HasImages(const ContainerFacts& container);
+  bool HasImage(const std::string& key, const std::string& image, std::string_view policy);
   bool IsPulling(const std::string& container) const;
-  void StartPull(const std::string& name, const std::string& image);
+  void StartPull(const std::string& key, const std::string& image);
   std::vector<RegistryCredential> ImageCredentials(const PodSources& sources,
                                                    const std::string& image);
-  void OnPulled(const std::string& name, const std::string& image, Result<Image> pulled);
+  void OnPulled(const std::string& key, const std::string& image, Result<Image> pulled);
   void ShowPullBackOff();
 
   void CreateContainer(const std::string& name, std::uint32_t attempt, const PodSources& sources);
@@ -335,7 +337,7 @@ class PodWorker {
   std::map<std::string, ContainerAttempt> attempts_;  // by container id
   std::map<std::string, CrashBackoff> crash_;
   std::map<std::string, ContainerRetry> container_retry_;
-  std::map<std::string, ImagePull> pulls_;  // by container name
+  std::map<std::string, ImagePull> pulls_;  // by key: "container", "container/volume"
   std::map<std::string, WaitingReason> waiting_;
   std::map<std::string, std::unique_ptr<ContainerProbes>>
       probes_;  // by container name, while it runs

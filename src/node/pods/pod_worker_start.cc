@@ -319,7 +319,7 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
   if (container.current && container.current->state == ContainerState::kCreated) {
     return StartCreated(name, container.current->id);
   }
-  if (!HasImage(container)) return;
+  if (!HasImages(container)) return;
   const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
   if (!NeedsSources(root(), SourceUse::kEnvironment))
     return CreateContainer(name, attempt, PodSources{});
@@ -427,7 +427,9 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
     } else {
       waiting_.erase(name);
       container_retry_.erase(name);
-      pulls_.erase(name);
+      std::erase_if(pulls_, [&](const auto& pull) {
+        return pull.first == name || pull.first.starts_with(name + "/");
+      });
       context_.events.Normal(pod_, "Started", StrCat("Started container ", name));
       RemoveStale();
       RunPostStart(name, id);

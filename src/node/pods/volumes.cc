@@ -290,6 +290,12 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume,
     RETURN_IF_ERROR(CheckHostPath(input, prepared.host_path, source["type"].str()));
     return prepared;
   }
+  if (const Value source = volume["image"]; source.has_value()) {
+    // The runtime has its files; they are pulled before a container that mounts them starts.
+    prepared.image = std::string(source["reference"].str());
+    prepared.always_read_only = true;
+    return prepared;
+  }
   if (const Value source = volume["emptyDir"]; source.has_value()) {
     return PrepareEmptyDir(input, source, directory("empty-dir"));
   }
@@ -363,6 +369,16 @@ Result<std::vector<Mount>> MakeMounts(const MountInput& input) {
     if (!use["subPathExpr"].str().empty()) {
       ASSIGN_OR_RETURN(sub_path, ExpandReferences(use["subPathExpr"].str(), input.environment,
                                                   kMaxSubPathBytes));
+    }
+    if (!volume.image.empty()) {
+      if (auto valid = sub_path.empty() ? Ok() : CheckPath(sub_path); !valid.ok()) {
+        return valid.error().Prefixed(
+            StrCat("subPath ", Quote(sub_path), " of volume ", Quote(name)));
+      }
+      mount.image = volume.image;
+      mount.host_path = sub_path;
+      mounts.push_back(std::move(mount));
+      continue;
     }
     if (!sub_path.empty()) {
       const auto refused = [&](const Error& error) {

@@ -108,6 +108,9 @@ struct Mount {
   MountPropagation propagation = MountPropagation::kPrivate;
 };
 
+  // A name or an id: the files of this image, always read-only and without programs to run.
+  // `host_path` is then a path in it, or empty.
+  std::string image;
 struct DeviceNode {
   std::string host_path;       // source of major, minor and type if they are not given
   std::string container_path;  // empty: host_path

@@ -145,7 +145,12 @@ Result<void> Fill(const Mount& from, wire::Mount* to) {
     return InvalidArgument(StrCat("a mount of type ", from.type, " at ", from.container_path,
                                   " cannot be passed over CRI; enable CDI in the runtime"));
   }
-  to->set_host_path(from.host_path);
+  if (from.image.empty()) {
+    to->set_host_path(from.host_path);
+  } else {
+    to->mutable_image()->set_image(from.image);
+    to->set_image_sub_path(from.host_path);
+  }
   to->set_container_path(from.container_path);
   to->set_readonly(from.readonly);
   switch (from.propagation) {

@@ -101,6 +101,7 @@ class BundleBuilder {
   Result<void> WriteSandboxFiles(const SandboxRecord& record, const PodSandboxConfig& config);
   Result<void> RemoveDirectory(const std::string& directory);
   Result<void> SettleStart(ContainerRecord& record);
+  Result<void> ResolveImageMounts(const std::string& user, std::vector<Mount>& mounts);
   Result<void> ScanContainers(Found& found, bool is_last_try);
   Result<void> ScanSandboxes(Found& found, bool is_last_try);
   Result<void> RemoveRest(const ContainerRecord& record, const std::string& why, Found& found,
