@@ -9,6 +9,7 @@
 #include "node/pods/environment.h"
 #include "node/pods/log_stream.h"
 #include "node/pods/volumes.h"
+#include "node/resources/pod_limits.h"
 
 namespace drakkar::node {
 namespace {
@@ -272,7 +273,6 @@ TEST(Volumes, NamesThatArePathsAreRefused) {
   EXPECT_FALSE(node.MakeMountsOf({{"v", {.host_path = "/pods/u/v"}}}, container->root()).ok());
 }
 
-TEST(ContainerConfig, HasResourcesSecurityContextAndExpandedCommand) {
 TEST(Volumes, AnImageIsMountedByTheRuntimeReadOnly) {
   VolumeFixture node;
   auto pod = Parse(R"json({"metadata":{"name":"p","uid":"u"},"spec":{"volumes":[
@@ -307,17 +307,20 @@ TEST(Hostname, AnOverrideReplacesTheNameAndTheDomain) {
               HasSubstr("10.0.0.1\ta.b.example.com\n"));
 }
 
+TEST(ContainerConfig, HasResourcesSecurityContextAndExpandedCommand) {
   auto pod = Parse(R"json({"metadata":{"name":"p","namespace":"n","uid":"u"},
     "spec":{"securityContext":{"runAsUser":1000,"fsGroup":7,"supplementalGroups":[5]},
       "containers":[{"name":"a","image":"i","command":["run","$(X)"],"args":["$(X)"],
         "securityContext":{"runAsUser":2000,"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}},
         "resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"2","memory":"64Mi"}}}]},
     "status":{"qosClass":"Guaranteed"}})json");
-  auto config = MakeContainerConfig({.pod = pod->root(),
-                                     .container = (*pod)["spec"]["containers"].at(0),
-                                     .attempt = 3,
-                                     .machine_memory_bytes = 1 << 30,
-                                     .environment = {{"X", "1"}}});
+  auto config =
+      MakeContainerConfig({.pod = pod->root(),
+                           .container = (*pod)["spec"]["containers"].at(0),
+                           .attempt = 3,
+                           .limits = ContainerLimits({.machine_memory_bytes = 1 << 30}, pod->root(),
+                                                     (*pod)["spec"]["containers"].at(0)),
+                           .environment = {{"X", "1"}}});
   ASSERT_TRUE(config.ok());
   EXPECT_THAT(config->command, ElementsAre("run", "1"));
   EXPECT_THAT(config->arguments, ElementsAre("1"));

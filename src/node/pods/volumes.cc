@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
+#include "node/resources/pod_limits.h"
 
 namespace drakkar::node {
 namespace {
@@ -238,8 +239,7 @@ Result<void> CheckHostPath(const VolumeInput& input, const std::string& path,
 // The size of its tmpfs: the smaller of the pod's memory limit and sizeLimit.
 std::uint64_t MemoryVolumeBytes(const VolumeInput& input, std::int64_t size_limit_bytes) {
   std::int64_t size = input.downward.allocatable_memory_bytes;
-  const std::int64_t pod =
-      MakeSandboxConfig(input.downward.pod, 0, "").resources.memory_limit_bytes;
+  const std::int64_t pod = PodLimits({}, input.downward.pod).memory_limit_bytes;
   for (const std::int64_t bound : {pod, size_limit_bytes}) {
     if (bound > 0 && (size <= 0 || bound < size)) size = bound;
   }

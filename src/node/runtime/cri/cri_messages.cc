@@ -72,6 +72,10 @@ void Fill(const CgroupResources& from, wire::LinuxContainerResources* to) {
   to->set_cpuset_cpus(from.cpuset_cpus);
   to->set_cpuset_mems(from.cpuset_mems);
   to->set_memory_limit_in_bytes(from.memory_limit_bytes);
+  if (from.memory_limit_bytes > 0) {
+    to->set_memory_swap_limit_in_bytes(from.memory_swap_limit_bytes);
+  }
+  FillMap(from.unified, to->mutable_unified());
   to->set_oom_score_adj(from.oom_score_adjust.value_or(0));
   for (const auto& [size, bytes] : from.hugepage_limits_bytes) {
     wire::HugepageLimit* limit = to->add_hugepage_limits();

@@ -365,10 +365,9 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
     RETURN_IF_ERROR(Save(record));
     RETURN_IF_ERROR(images_.AddUse(record.image_id, record.id));
     RETURN_IF_ERROR(MakeRootfs(directory, image.rootfs, warnings));
-    ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, config, image));
+    ContainerConfig possible = config;
     RETURN_IF_ERROR(ResolveImageMounts(record.id, possible.mounts));
     ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, possible, image));
-    ContainerConfig possible = config;
     if (!cgroups_.HasController("hugetlb") &&
         !(config.resources.hugepage_limits_bytes.empty() &&
           config.cgroup_changes.hugepage_limits_bytes.empty())) {
