@@ -5,10 +5,11 @@
 
 #include "base/env/file_system.h"
 #include "cli/command.h"
+#include "cmd/drakkar/resource_settings.h"
 #include "node/admission/node_features.h"
 #include "node/eviction/thresholds.h"
 #include "node/runtime/images/image_collector.h"
-#include "node/status/node_facts.h"
+#include "node/shutdown/shutdown_manager.h"
 
 namespace drakkar::cmd {
 
@@ -23,8 +24,9 @@ struct KubeletSettings {
   std::string resolv_conf;
   node::ImageCollection image_collection;
   node::EvictionSettings eviction;
-  node::NodeReservation reserved;  // systemReserved and kubeReserved
-  std::int64_t max_pods = 0;       // 0: not set
+  ResourceSettings resources;
+  std::vector<node::ShutdownPeriod> shutdown_periods;
+  std::int64_t max_pods = 0;  // 0: not set
   node::NodeFeatureOptions features;
 };
 

@@ -111,9 +111,9 @@ maxPods: 250
   EXPECT_EQ(settings->eviction.soft.at("nodefs.available"), "15%");
   EXPECT_EQ(settings->eviction.transition_period, std::chrono::seconds(30));
   EXPECT_EQ(settings->eviction.max_pod_grace_seconds, 60);
-  EXPECT_EQ(settings->reserved.cpu_milli, 1'500);
-  EXPECT_EQ(settings->reserved.memory_bytes, 1 << 30);
-  EXPECT_EQ(settings->reserved.ephemeral_storage_bytes, 1 << 30);
+  EXPECT_EQ(settings->resources.reserved().cpu_milli, 1'500);
+  EXPECT_EQ(settings->resources.reserved().memory_bytes, 1 << 30);
+  EXPECT_EQ(settings->resources.reserved().ephemeral_storage_bytes, 1 << 30);
   EXPECT_EQ(settings->max_pods, 250);
   EXPECT_THAT(logged_, IsEmpty());
 }

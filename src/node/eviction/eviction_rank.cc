@@ -19,33 +19,6 @@ const PodUsage* UsageOf(const NodeUsage& usage, std::string_view uid) {
   return nullptr;
 }
 
-std::int64_t QuantityOf(Value list, std::string_view resource) {
-  const auto quantity = api::Quantity::Parse(list.Entry(resource).str());
-  return quantity.ok() ? quantity->Value() : 0;
-}
-
-// What the scheduler reserved for the pod.
-std::int64_t RequestOf(Value pod, std::string_view resource) {
-  const Value spec = pod["spec"];
-  if (const Value whole = spec["resources"]["requests"].Entry(resource); whole.has_value()) {
-    return QuantityOf(spec["resources"]["requests"], resource);
-  }
-  std::int64_t sum = 0, sidecars = 0, most = 0;
-  for (Value container : spec["containers"].elements()) {
-    sum += QuantityOf(container["resources"]["requests"], resource);
-  }
-  for (Value container : spec["initContainers"].elements()) {
-    const std::int64_t own = QuantityOf(container["resources"]["requests"], resource);
-    if (container["restartPolicy"].str() == "Always") {
-      sidecars += own;
-      most = std::max(most, sidecars);
-    } else {
-      most = std::max(most, sidecars + own);
-    }
-  }
-  return std::max(sum + sidecars, most) + QuantityOf(spec["overhead"], resource);
-}
-
 struct Rank {
   bool exceeds = false;
   std::int64_t priority = 0;
@@ -98,15 +71,6 @@ std::string Bytes(std::uint64_t amount, bool binary) {
 }
 
 }  // namespace
-
-bool IsCritical(Value pod) {
-  const Value annotations = pod["metadata"]["annotations"];
-  if (annotations.Entry("kubernetes.io/config.source").str() == "file" ||
-      annotations.Entry("kubernetes.io/config.mirror").has_value()) {
-    return true;
-  }
-  return pod["spec"]["priority"].integer() >= kSystemCriticalPriority;
-}
 
 std::vector<api::ObjectPtr> RankForEviction(std::vector<api::ObjectPtr> pods,
                                             const NodeUsage& usage, Signal signal) {

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "node/admission/node_features.h"
+#include "node/cpus/cpu_pool.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_claims.h"
 #include "node/pods/container_config.h"
@@ -338,6 +339,7 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
   if (!verdict_ && context_.refuse_new && facts_.sandboxes.empty()) {
     verdict_ = context_.refuse_new(root());
   }
+  if (!verdict_ && context_.cpus != nullptr) verdict_ = context_.cpus->Admit(root());
   if (!verdict_) {
     Advance(PodEvent::kAdmitted);
     if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr);

@@ -101,8 +101,8 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
   Begin(PodOperation::kResizingContainer);
   if (!resize_ || resize_->is_pending()) SetResize(ResizeState{});
   ResourceUpdate update;
-  update.container = ContainerResourcesOf(root(), container.spec, context_.machine_memory_bytes);
-  update.pod = MakeSandboxConfig(root(), 0, "").resources;
+  update.container = LimitsOf(container.spec);
+  update.pod = PodLimits(context_.limits, root(), HasExclusiveCpus());
   update.annotations[kResourcesAnnotation] = resources;
   context_.runtime.UpdateContainer(
       container.current->id, std::move(update),
