@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta/quantity.h"
+#include "api/meta/saturated.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
@@ -21,7 +22,7 @@ const PodUsage* UsageOf(const NodeUsage& usage, std::string_view uid) {
 
 std::int64_t QuantityOf(Value list, std::string_view resource) {
   const auto quantity = api::Quantity::Parse(list.Entry(resource).str());
-  return quantity.ok() ? quantity->Value() : 0;
+  return quantity.ok() ? api::SaturatedValue(*quantity) : 0;
 }
 
 // What the scheduler reserved for the pod.
@@ -32,18 +33,19 @@ std::int64_t RequestOf(Value pod, std::string_view resource) {
   }
   std::int64_t sum = 0, sidecars = 0, most = 0;
   for (Value container : spec["containers"].elements()) {
-    sum += QuantityOf(container["resources"]["requests"], resource);
+    sum = api::SaturatedAdd(sum, QuantityOf(container["resources"]["requests"], resource));
   }
   for (Value container : spec["initContainers"].elements()) {
     const std::int64_t own = QuantityOf(container["resources"]["requests"], resource);
     if (container["restartPolicy"].str() == "Always") {
-      sidecars += own;
+      sidecars = api::SaturatedAdd(sidecars, own);
       most = std::max(most, sidecars);
     } else {
-      most = std::max(most, sidecars + own);
+      most = std::max(most, api::SaturatedAdd(sidecars, own));
     }
   }
-  return std::max(sum + sidecars, most) + QuantityOf(spec["overhead"], resource);
+  return api::SaturatedAdd(std::max(api::SaturatedAdd(sum, sidecars), most),
+                           QuantityOf(spec["overhead"], resource));
 }
 
 struct Rank {
@@ -147,7 +149,8 @@ std::string EvictionMessage(Value pod, const NodeUsage& usage, const Threshold& 
         if (container["name"].str() != each.name) continue;
         const Value request = container["resources"]["requests"].Entry(resource);
         const auto asked = api::Quantity::Parse(request.str());
-        if (asked.ok() && asked->Value() >= static_cast<std::int64_t>(*amount)) continue;
+        if (asked.ok() && api::SaturatedValue(*asked) >= static_cast<std::int64_t>(*amount))
+          continue;
         message += StrCat("Container ", each.name, " was using ", Bytes(*amount, true),
                           ", request is ", asked.ok() ? asked->ToString() : std::string("0"),
                           ", has larger consumption of ", resource, ". ");
