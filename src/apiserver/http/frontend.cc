@@ -41,7 +41,7 @@ constexpr std::chrono::minutes kMinWatchLifetime{30};
 
 constexpr std::size_t kMaxKnownTokens = 4'096;
 
-// Of the credentials that decide who sent the request: the token, or the certificate.
+// A hash of the credentials that decide who sent the request: the token, or the certificate.
 std::size_t HashOfToken(const net::ServerRequest& request) {
   const std::string_view token = request.headers.Get("authorization");
   const net::ConnectionInfo* connection = request.connection.get();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta/quantity.h"
+#include "api/meta/saturated.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
@@ -111,7 +112,7 @@ std::string EvictionMessage(Value pod, const NodeUsage& usage, const Threshold& 
         if (container["name"].str() != each.name) continue;
         const Value request = container["resources"]["requests"].Entry(resource);
         const auto asked = api::Quantity::Parse(request.str());
-        if (asked.ok() && asked->Value() >= static_cast<std::int64_t>(*amount)) continue;
+        if (asked.ok() && api::SaturatedValue(*asked) >= static_cast<std::int64_t>(*amount)) continue;
         message += StrCat("Container ", each.name, " was using ", Bytes(*amount, true),
                           ", request is ", asked.ok() ? asked->ToString() : std::string("0"),
                           ", has larger consumption of ", resource, ". ");

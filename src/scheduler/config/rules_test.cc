@@ -28,7 +28,7 @@ std::string ErrorOf(std::string body, FeatureGates gates = {}) {
 std::string ErrorOfProfile(std::string profile) {
   return ErrorOf(StrCat("profiles: [{", profile, "}]"));
 }
-// Of the arguments of one plugin; the path before them is cut off.
+// Errors in the arguments of one plugin, without the path that leads to them.
 std::string ErrorOfArgs(std::string plugin, std::string args) {
   std::string error =
       ErrorOfProfile(StrCat("pluginConfig: [{name: ", plugin, ", args: {", args, "}}]"));

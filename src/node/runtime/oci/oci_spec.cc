@@ -528,7 +528,7 @@ void Copy(api::Value value, api::JsonWriter& out) {
       }
       out.EndObject();
       return;
-    // Of the numbers we write, only "unlimited" limits exceed 63 bits.
+    // The only numbers here that exceed 63 bits are "unlimited" limits.
     case api::ValueKind::kDouble:
       out.Unsigned(UINT64_MAX);
       return;
