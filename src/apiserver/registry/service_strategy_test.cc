@@ -142,7 +142,7 @@ TEST_F(ServiceTest, ATypeThatIsNotExposedHasNoNodePorts) {
   EXPECT_FALSE(spec["allocateLoadBalancerNodePorts"].has_value());
   EXPECT_FALSE(spec["ports"].at(0)["nodePort"].has_value());
   EXPECT_FALSE(spec["ports"].at(1)["nodePort"].has_value());
-  // What the client sets anew is refused instead of dropped.
+  // What the client changes itself is refused instead of dropped.
   Made("b", StrCat(R"("type":"NodePort",)", kPorts));
   updated = Update("b", StrCat(R"("type":"ClusterIP","externalTrafficPolicy":"Local",)", kPorts));
   ASSERT_TRUE(updated.failure);

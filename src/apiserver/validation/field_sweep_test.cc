@@ -82,7 +82,7 @@ std::set<std::string> Leaves(api::Value value) {
   return leaves;
 }
 
-// Values that are drawn anew for each object are replaced by what they are.
+// Replaces values that differ for each object.
 std::string WithoutRandomValues(std::string leaf, const std::string& uid) {
   for (const char* name : {"clusterIP=", "clusterIPs[0]=", "odePort="}) {
     if (const std::size_t at = leaf.find(name); at != leaf.npos) {
