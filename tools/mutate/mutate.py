@@ -314,12 +314,13 @@ def measure_case(build, test, case, count, vectors, scratch):
     return reached, seconds
 
 
-def measure(build, tests, count, vectors, jobs, scratch):
+def measure(build, tests, wanted, count, vectors, jobs, scratch):
+    """Fills in what the cases reach for which wanted(case) is true, and returns those that fail."""
     broken = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         running = {}
         for test in tests:
-            for case in list_cases(build, test):
+            for case in filter(wanted, list_cases(build, test)):
                 running[test.name, case] = (test, pool.submit(
                     measure_case, build, test, case, count, vectors, scratch))
         for (_, case), (test, job) in running.items():
@@ -361,24 +362,51 @@ def suite_of(case):
     return case.split(".")[0].split("/")[-1]
 
 
-def try_mutant(build, tests, site, vectors):
-    """"killed", "survived" or "unreached". The tests next to the code come first, because they usually kill it."""
-    near_suites = suites_below(os.path.dirname(site.path))
-    near, far = [], []
+def try_mutant(build, tests, wanted, site, vectors):
+    """"killed", "survived" or "unreached" by the cases for which wanted(case) is true. Fast programs come first."""
+    reached = False
     for test in sorted(tests, key=lambda t: sum(t.seconds.values())):
-        cases = [case for case, numbers in test.cases.items() if site.number in numbers]
-        for batch, is_near in ((near, True), (far, False)):
-            chosen = [case for case in cases if (suite_of(case) in near_suites) == is_near]
-            if chosen:
-                batch.append((test, chosen))
-    for test, cases in near + far:
+        cases = [case for case, numbers in test.cases.items() if site.number in numbers and wanted(case)]
+        if not cases:
+            continue
+        reached = True
         environment = test_environment(vectors, DRAKKAR_MUTANT=str(site.number))
         chosen = ":".join(cases)
         if len(chosen) < MAX_FILTER_BYTES:
             environment["GTEST_FILTER"] = chosen
         if not passes(build, test, environment, sum(test.seconds[case] for case in cases)):
             return "killed"
-    return "survived" if near or far else "unreached"
+    return "survived" if reached else "unreached"
+
+
+def try_mutants(build, tests, sites, options, jobs, scratch, count):
+    """{number: answer}. The tests next to the code come first, because they usually kill a mutant; only what they let
+    pass is worth measuring and running the others."""
+    near_suites = set().union(*(suites_below(os.path.dirname(site.path)) for site in sites))
+
+    def is_near(case):
+        return suite_of(case) in near_suites
+
+    answers = {site.number: "unreached" for site in sites}
+    rounds = (("next to the code", is_near), ("elsewhere", lambda case: not is_near(case)))
+    for where, wanted in rounds:
+        left = [site for site in sites if answers[site.number] != "killed"]
+        if not left:
+            break
+        say(f"running every test case {where} once")
+        for name in measure(build, tests, wanted, count, options.vectors, jobs, scratch)[:10]:
+            say(f"fails even without a mutant; ignored: {name}")
+        say(f"running {len(left)} mutants")
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            running = {site.number: pool.submit(try_mutant, build, tests, wanted, site, options.vectors)
+                       for site in left}
+            for done, site in enumerate(left, 1):
+                answer = running[site.number].result()
+                if answer != "unreached":
+                    answers[site.number] = answer
+                if done % 50 == 0:
+                    say(f"{done} of {len(left)}")
+    return answers
 
 
 def show(site, texts, why):
@@ -436,23 +464,13 @@ def main():
     left = compile_mutants(tree, build, texts, chosen, tests, jobs)
     if len(left) < len(chosen):
         say(f"{len(chosen) - len(left)} mutants do not compile and were dropped")
-    say("running every test case once")
     scratch = tree / "build" / "coverage"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    broken = measure(build, tests, len(chosen), options.vectors, jobs, scratch)
-    for name in broken[:10]:
-        say(f"fails even without a mutant; ignored: {name}")
-    say("running the mutants")
-    answers = {}
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        running = {site.number: pool.submit(try_mutant, build, tests, site, options.vectors) for site in left}
-        for done, site in enumerate(left, 1):
-            answer = answers[site.number] = running[site.number].result()
-            if answer != "killed":
-                show(site, texts, "no test reaches it" if answer == "unreached" else "survived")
-            if done % 50 == 0:
-                say(f"{done} of {len(left)}")
+    answers = try_mutants(build, tests, left, options, jobs, scratch, len(chosen))
+    for site in left:
+        if answers[site.number] != "killed":
+            show(site, texts, "no test reaches it" if answers[site.number] == "unreached" else "survived")
     left_over = [identity(site, texts) for site in left if answers[site.number] != "killed"]
     survivors.write_text(json.dumps(left_over))
     if len(options.paths) > 1:

@@ -155,5 +155,211 @@ TEST_F(ServiceTest, AnUpdateKeepsWhatWasAllocated) {
   EXPECT_FALSE((*updated.object)["spec"]["clusterIP"].has_value());
 }
 
+TEST_F(ServiceTest, ATypeThatIsNotExposedHasNoNodePorts) {
+  constexpr std::string_view kPorts = R"("ports":[{"name":"a","port":80},{"name":"b","port":81}])";
+  const api::Value exposed = Made("a", StrCat(R"("type":"LoadBalancer",)", kPorts));
+  EXPECT_TRUE(exposed["allocateLoadBalancerNodePorts"].boolean());
+  EXPECT_EQ(exposed["externalTrafficPolicy"].str(), "Cluster");
+  const std::string address(exposed["clusterIP"].str());
+  // As kubectl edit sends it: everything is there, only the type is another.
+  std::string ports;
+  for (api::Value port : exposed["ports"].elements()) {
+    EXPECT_NE(port["nodePort"].integer(), 0);
+    ports += StrCat(ports.empty() ? "" : ",", R"({"name":")", port["name"].str(), R"(","port":)",
+                    port["port"].integer(), R"(,"nodePort":)", port["nodePort"].integer(), "}");
+  }
+  Response updated =
+      Update("a", StrCat(R"("type":"ClusterIP","externalTrafficPolicy":"Cluster",)",
+                         R"("allocateLoadBalancerNodePorts":true,"ports":[)", ports, "]"));
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  const api::Value spec = (*updated.object)["spec"];
+  EXPECT_EQ(spec["clusterIP"].str(), address);
+  EXPECT_FALSE(spec["externalTrafficPolicy"].has_value());
+  EXPECT_FALSE(spec["allocateLoadBalancerNodePorts"].has_value());
+  EXPECT_FALSE(spec["ports"].at(0)["nodePort"].has_value());
+  EXPECT_FALSE(spec["ports"].at(1)["nodePort"].has_value());
+  // What the client changes itself is refused instead of dropped.
+  Made("b", StrCat(R"("type":"NodePort",)", kPorts));
+  updated = Update("b", StrCat(R"("type":"ClusterIP","externalTrafficPolicy":"Local",)", kPorts));
+  ASSERT_TRUE(updated.failure);
+  EXPECT_NE(updated.failure->message.find("may only be set for externally-accessible services"),
+            std::string::npos);
+  updated = Update("b", R"("type":"ClusterIP","ports":[{"port":80,"nodePort":30123}])");
+  ASSERT_TRUE(updated.failure);
+  EXPECT_NE(updated.failure->message.find("may not be used when `type` is 'ClusterIP'"),
+            std::string::npos);
+}
+
+TEST_F(ServiceTest, ALoadBalancerMayDoWithoutNodePorts) {
+  const api::Value spec =
+      Made("a", StrCat(R"("type":"LoadBalancer","allocateLoadBalancerNodePorts":false,)", kPort));
+  EXPECT_FALSE(spec["ports"].at(0)["nodePort"].has_value());
+  const api::Value kept = Made("b", R"("type":"LoadBalancer","allocateLoadBalancerNodePorts":false,
+      "externalTrafficPolicy":"Local","ports":[{"port":80,"nodePort":30777}])");
+  EXPECT_EQ(kept["ports"].at(0)["nodePort"].integer(), 30'777);
+  EXPECT_EQ(kept["externalTrafficPolicy"].str(), "Local");
+}
+
+TEST_F(ServiceTest, ANodePortIsGivenOncePerProtocol) {
+  const auto node_port = [](std::string_view protocol) {
+    return StrCat(R"("type":"NodePort","ports":[{"port":80,"nodePort":30080,"protocol":")",
+                  protocol, R"("}])");
+  };
+  Made("tcp", node_port("TCP"));
+  Made("udp", node_port("UDP"));
+  for (const char* protocol : {"TCP", "UDP"}) {
+    EXPECT_NE(Rejected(node_port(protocol)).find("provided port is already allocated"),
+              std::string::npos);
+  }
+  EXPECT_EQ(Rejected(node_port("SCTP")), "accepted");
+  Made("checked", StrCat(R"("type":"LoadBalancer","externalTrafficPolicy":"Local",)",
+                         R"("healthCheckNodePort":30090,)", kPort));
+  EXPECT_NE(Rejected(R"("type":"NodePort","ports":[{"port":80,"nodePort":30090}])")
+                .find("provided port is already allocated"),
+            std::string::npos);
+  // Its own port is not taken by another.
+  const Response again =
+      Update("tcp", R"("type":"NodePort","ports":[{"port":81,"nodePort":30080}])");
+  EXPECT_FALSE(again.failure) << again.failure->message;
+}
+
+TEST_F(ServiceTest, TheBoundsOfNodePortsAndPorts) {
+  for (const int port : {30'000, 32'767}) {
+    EXPECT_EQ(Rejected(StrCat(R"("type":"NodePort","ports":[{"port":80,"nodePort":)", port, "}]")),
+              "accepted")
+        << port;
+    Delete("v1", "Service", "default", "x");
+  }
+  for (const int port : {29'999, 32'768}) {
+    EXPECT_NE(Rejected(StrCat(R"("type":"NodePort","ports":[{"port":80,"nodePort":)", port, "}]"))
+                  .find("The range of valid ports is 30000-32767"),
+              std::string::npos)
+        << port;
+  }
+  for (const int port : {1, 65'535}) {
+    EXPECT_EQ(Rejected(StrCat(R"("ports":[{"port":)", port, R"(,"targetPort":)", port, "}]")),
+              "accepted")
+        << port;
+    Delete("v1", "Service", "default", "x");
+  }
+  for (const char* ports :
+       {R"({"port":0})", R"({"port":65536})", R"({"port":80,"targetPort":65536})",
+        R"({"port":80,"targetPort":-1})"}) {
+    EXPECT_NE(Rejected(StrCat(R"("ports":[)", ports, "]")).find("must be between 1 and 65535"),
+              std::string::npos)
+        << ports;
+  }
+}
+
+TEST_F(ServiceTest, AnIpv6AddressHasItsFamily) {
+  const api::Value spec = Made("a", StrCat(kPort, R"(,"clusterIPs":["2001:db8::1"])"));
+  EXPECT_EQ(spec["clusterIP"].str(), "2001:db8::1") << "the first of the list";
+  EXPECT_EQ(spec["ipFamilies"].at(0).str(), "IPv6");
+  EXPECT_NE(Rejected(StrCat(kPort, R"(,"clusterIP":"2001:db8::1")")).find("already allocated"),
+            std::string::npos);
+  EXPECT_NE(Rejected(StrCat(kPort, R"(,"clusterIP":"10.96.0.1","clusterIPs":["10.96.0.2"])"))
+                .find("first value must match `clusterIP`"),
+            std::string::npos);
+  EXPECT_NE(Rejected(StrCat(kPort, R"(,"clusterIP":"10.96.0.5","clusterIPs":["10.96.0.5","x"])"))
+                .find("spec.clusterIPs[1]: Invalid value: \"x\": must be a valid IP address"),
+            std::string::npos);
+}
+
+TEST_F(ServiceTest, AHeadlessServiceIsNotExposed) {
+  EXPECT_NE(Rejected(StrCat(R"("type":"NodePort","clusterIP":"None",)", kPort))
+                .find("may not be set to 'None' for LoadBalancer services"),
+            std::string::npos);
+  Made("one", R"("clusterIP":"None")");
+  EXPECT_EQ(Rejected(R"("clusterIP":"None")"), "accepted") << "it is no address to be taken";
+}
+
+TEST_F(ServiceTest, AServiceThatBecomesInternalGetsAnAddress) {
+  Made("a", R"("type":"ExternalName","externalName":"db.example.com")");
+  Response updated = Update("a", kPort);
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  const std::string address((*updated.object)["spec"]["clusterIP"].str());
+  EXPECT_NE(address, "");
+  EXPECT_EQ((*updated.object)["spec"]["ipFamilies"].size(), 1u);
+  // Back again: what belonged to the address goes, unless the client wants another one.
+  updated =
+      Update("a", StrCat(R"("type":"ExternalName","externalName":"db.example.com",)",
+                         R"("ipFamilyPolicy":"SingleStack","internalTrafficPolicy":"Cluster",)",
+                         R"("clusterIP":")", address, R"(","clusterIPs":[")", address,
+                         R"("],"ipFamilies":["IPv4"])"));
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  for (const api::FieldName field : api::FieldNames{"clusterIP", "clusterIPs", "ipFamilies",
+                                                    "ipFamilyPolicy", "internalTrafficPolicy"}) {
+    EXPECT_FALSE((*updated.object)["spec"][field].has_value()) << field.view();
+  }
+  updated = Update("a", kPort);
+  ASSERT_FALSE(updated.failure);
+  updated = Update("a", R"("type":"ExternalName","externalName":"x","clusterIP":"10.96.0.9")");
+  ASSERT_TRUE(updated.failure);
+  EXPECT_NE(updated.failure->message.find("may not be set when `type` is 'ExternalName'"),
+            std::string::npos);
+}
+
+TEST_F(ServiceTest, NodePortsStayWithTheirPortAndProtocol) {
+  const api::Value made = Made("a", R"("type":"NodePort","ports":[{"name":"t","port":53},
+      {"name":"u","port":53,"protocol":"UDP"},{"name":"w","port":80}])");
+  std::vector<std::int64_t> before;
+  for (api::Value port : made["ports"].elements()) before.push_back(port["nodePort"].integer());
+  const Response updated = Update("a", R"("type":"NodePort","ports":[{"name":"w","port":80},
+      {"name":"u","port":53,"protocol":"UDP"},{"name":"t","port":53},{"name":"n","port":81}])");
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  const api::Value ports = (*updated.object)["spec"]["ports"];
+  EXPECT_EQ(ports.at(0)["nodePort"].integer(), before[2]);
+  EXPECT_EQ(ports.at(1)["nodePort"].integer(), before[1]);
+  EXPECT_EQ(ports.at(2)["nodePort"].integer(), before[0]);
+  EXPECT_NE(ports.at(3)["nodePort"].integer(), 0);
+}
+
+TEST_F(ServiceTest, AffinityLastsThreeHoursUnlessItSaysOtherwise) {
+  EXPECT_EQ(
+      Made("a", StrCat(kPort, R"(,"sessionAffinity":"ClientIP")"))["sessionAffinityConfig"]
+                                                                  ["clientIP"]["timeoutSeconds"]
+                                                                      .integer(),
+      10'800);
+  EXPECT_EQ(Made("b", StrCat(kPort, R"(,"sessionAffinity":"ClientIP",)",
+                             R"("sessionAffinityConfig":{"clientIP":{"timeoutSeconds":5}})"))
+                ["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"]
+                    .integer(),
+            5);
+  EXPECT_FALSE(Made("c", StrCat(kPort, R"(,"sessionAffinity":"None",)",
+                                R"("sessionAffinityConfig":{"clientIP":{"timeoutSeconds":5}})"))
+                   ["sessionAffinityConfig"]
+                       .has_value());
+}
+
+TEST_F(ServiceTest, OnlyTheServersOwnServiceMayChangeItsAddress) {
+  Made("kubernetes", StrCat(kPort, R"(,"clusterIP":"10.96.0.1")"));
+  const Response updated = Update(
+      "kubernetes", StrCat(kPort, R"(,"clusterIP":"10.96.0.2",)", R"("clusterIPs":["10.96.0.2"])"));
+  EXPECT_FALSE(updated.failure) << updated.failure->message;
+  Create(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"kubernetes",)"
+         R"("namespace":"other"},"spec":{"clusterIP":"10.96.0.3","ports":[{"port":80}]}})");
+  const Response other = Handle(RequestFor(
+      Verb::kUpdate,
+      R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"kubernetes",)"
+      R"("namespace":"other"},"spec":{"clusterIP":"10.96.0.4","clusterIPs":["10.96.0.4"],)"
+      R"("ports":[{"port":80}]}})",
+      AdminUser()));
+  ASSERT_TRUE(other.failure);
+  EXPECT_NE(other.failure->message.find("may not change once set"), std::string::npos);
+}
+
+TEST_F(ServiceTest, TheStatusDoesNotTouchTheSpec) {
+  const std::string address(Made("a", kPort)["clusterIP"].str());
+  Request request = RequestFor(Verb::kUpdate,
+                               Body("a", R"("type":"Nonsense")",
+                                    R"(},"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]})"),
+                               AdminUser());
+  request.subresource = "status";
+  const Response updated = Handle(std::move(request));
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  EXPECT_EQ((*updated.object)["spec"]["clusterIP"].str(), address);
+  EXPECT_EQ((*updated.object)["status"]["loadBalancer"]["ingress"].at(0)["ip"].str(), "1.2.3.4");
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

@@ -4,6 +4,7 @@
 
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/registry/certificate_strategy.h"
 #include "apiserver/registry/cluster_strategies.h"
 #include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/resource_fields.h"
@@ -433,6 +434,134 @@ TEST(ResourceFields, SharesInAClaimsStatusAreDroppedUnlessTheStoredClaimUsesThem
       R"({"status":{"allocation":{"devices":{"results":[{"consumedCapacity":{"m":"1"}}]}}}})"));
   EXPECT_TRUE(kept(R"({"spec":{"devices":{"requests":[{"exactly":{"capacity":{"requests":{)"
                    R"("m":"1"}}}}]}}})"));
+}
+
+TEST(SignerName, IsADomainAndAPath) {
+  const auto problems = [](std::string_view name) {
+    std::string text;
+    for (const api::FieldError& error : ValidateSignerName("f", name)) {
+      text += StrCat(text.empty() ? "" : "; ", error.ToString());
+    }
+    return text;
+  };
+  for (const char* good : {"example.com/a", "a.b.c/a.b-c", "1.2/3"}) EXPECT_EQ(problems(good), "");
+  EXPECT_EQ(problems(""), "f: Required value");
+  for (const char* bad : {"example.com", "example.com/a/b", "example.com/a/"}) {
+    EXPECT_THAT(problems(bad), HasSubstr("of the form 'example.com/signer-name'")) << bad;
+  }
+  EXPECT_THAT(problems("nodots/a"), HasSubstr("at least two segments separated by dots"));
+  EXPECT_THAT(problems("/a"), HasSubstr("validating label \"\""));
+  EXPECT_THAT(problems("example.com/"), HasSubstr("validating label \"\""));
+  EXPECT_EQ(problems("x_.y_.com/a").find("\"y_\""), std::string::npos)
+      << "only the first bad label is reported";
+  std::string domain(62, 'a');
+  while (domain.size() < 254) domain += ".a";
+  EXPECT_EQ(problems(domain.substr(0, 252) + "/a"), "");
+  EXPECT_THAT(problems(domain + "/a"), HasSubstr("f: Too long: may not be more than 253"));
+  std::string path(domain);
+  while (path.size() < 700) path += ".a";
+  EXPECT_EQ(problems("example.com/" + path.substr(0, 500)), "");
+  EXPECT_THAT(problems("example.com/" + path), HasSubstr("f: Too long: may not be more than 571"));
+}
+
+TEST_F(StrategiesTest, ConditionsOfASigningRequestAreNamedOnceAndDecideOneWay) {
+  const Strategy& strategy = Of("certificates.k8s.io", "v1", "CertificateSigningRequest");
+  const auto with = [](std::string_view conditions) {
+    return StrCat(R"({"status":{"conditions":[)", conditions, "]}}");
+  };
+  const auto approval = [&](std::string_view conditions, std::string_view before = "") {
+    return Updated(strategy, with(conditions), with(before), "approval");
+  };
+  constexpr std::string_view kApproved = R"({"type":"Approved","status":"True","reason":"a"})";
+  constexpr std::string_view kDenied = R"({"type":"Denied","status":"True"})";
+  constexpr std::string_view kUnnamed = R"({"type":"","status":"True"})";
+  for (const char* status : {"True", "False", "Unknown"}) {
+    EXPECT_THAT(approval(StrCat(R"({"type":"Seen","status":")", status, "\"}")), IsEmpty());
+  }
+  EXPECT_THAT(approval(R"({"type":"Seen","status":"Other"})"),
+              ElementsAre(HasSubstr(R"(supported values: "False", "True", "Unknown")")));
+  EXPECT_THAT(approval(R"({"type":"Seen"})"),
+              ElementsAre("status.conditions[0].status: Required value"));
+  for (const char* type : {"Approved", "Denied", "Failed"}) {
+    for (const char* status : {"False", "Unknown"}) {
+      EXPECT_THAT(approval(StrCat(R"({"type":")", type, R"(","status":")", status, "\"}")),
+                  ElementsAre(HasSubstr(
+                      StrCat("Unsupported value: \"", status, "\": supported values: \"True\""))));
+    }
+  }
+  EXPECT_THAT(approval(kUnnamed), ElementsAre("status.conditions[0].type: Required value"));
+  EXPECT_THAT(approval(kUnnamed, kUnnamed), IsEmpty()) << "another server has let it pass";
+  const std::string both = StrCat(kApproved, ",", kDenied);
+  EXPECT_THAT(approval(both),
+              ElementsAre(HasSubstr(R"(Invalid value: "Denied": Approved and Denied)")));
+  EXPECT_THAT(approval(StrCat(kDenied, R"(,{"type":"Seen","status":"True"},)", kApproved)),
+              ElementsAre(HasSubstr(R"(Invalid value: "Approved": Approved and Denied)")));
+  EXPECT_THAT(approval(both, both), IsEmpty());
+  const std::string twice = R"({"type":"Seen","status":"True"},{"type":"Seen","status":"False"})";
+  EXPECT_THAT(approval(twice),
+              ElementsAre(R"(status.conditions[1].type: Duplicate value: "Seen")"));
+  EXPECT_THAT(approval(twice, twice), IsEmpty());
+  // Approval may change a decision's details; the status may not.
+  constexpr std::string_view kChanged = R"({"type":"Approved","status":"True","reason":"b"})";
+  EXPECT_THAT(approval(kChanged, kApproved), IsEmpty());
+  EXPECT_THAT(Updated(strategy, with(kChanged), with(kApproved), "status"),
+              ElementsAre(HasSubstr(R"(updates may not modify a condition of type "Approved")")));
+  EXPECT_THAT(Updated(strategy, with(kApproved), with(kApproved), "status"), IsEmpty());
+  EXPECT_THAT(Updated(strategy, with(kDenied), with(""), "status"),
+              ElementsAre(HasSubstr(R"(updates may not add a condition of type "Denied")")));
+  EXPECT_THAT(Updated(strategy, with(""), with(R"({"type":"Failed","status":"True"})"), "status"),
+              ElementsAre(HasSubstr(R"(updates may not remove a condition of type "Failed")")));
+  EXPECT_THAT(Updated(strategy, with(R"({"type":"Failed","status":"True"})"), with(""), "status"),
+              IsEmpty())
+      << "the signer says that it failed";
+}
+
+TEST_F(StrategiesTest, TimesOfConditionsAreSetWhereTheClientLeavesThemOut) {
+  const Strategy& strategy = Of("certificates.k8s.io", "v1", "CertificateSigningRequest");
+  constexpr std::string_view kThen = "2026-01-02T03:04:05Z";
+  const std::string before =
+      StrCat(R"({"status":{"conditions":[{"type":"Other","status":"False","lastTransitionTime":)",
+             R"("2020-01-01T00:00:00Z"},{"type":"Seen","status":"True","lastUpdateTime":")", kThen,
+             R"(","lastTransitionTime":")", kThen, R"("}]}})");
+  const auto times = [&](std::string_view condition) {
+    const api::TreePtr made = Prepared(
+        strategy, StrCat(R"({"status":{"conditions":[)", condition, "]}}"), before, "approval");
+    const api::Value first = made->root()["status"]["conditions"].at(0);
+    const auto shown = [&](std::string_view time) {
+      return time == kThen ? "then" : time.starts_with("2025") ? "given" : "now";
+    };
+    return StrCat(shown(first["lastUpdateTime"].str()), " ",
+                  shown(first["lastTransitionTime"].str()));
+  };
+  EXPECT_EQ(times(R"({"type":"Seen","status":"True"})"), "now then") << "it had this status";
+  EXPECT_EQ(times(R"({"type":"Seen","status":"False"})"), "now now");
+  EXPECT_EQ(times(R"({"type":"New","status":"True"})"), "now now");
+  EXPECT_EQ(times(R"({"type":"Seen","status":"False","lastUpdateTime":"2025-01-01T00:00:00Z",
+                      "lastTransitionTime":"2025-01-01T00:00:00Z"})"),
+            "given given");
+}
+
+TEST_F(StrategiesTest, ASignerSendsBackDecisionsWithoutTheirDetails) {
+  const Strategy& strategy = Of("certificates.k8s.io", "v1", "CertificateSigningRequest");
+  const char* kBefore = R"({"status":{"conditions":[
+      {"type":"Approved","status":"True","reason":"Fine","lastUpdateTime":"2026-01-02T03:04:05Z",
+       "lastTransitionTime":"2026-01-02T03:04:05Z"}]}})";
+  const auto reasons = [&](std::string_view conditions, std::string_view subresource) {
+    const api::TreePtr made = Prepared(
+        strategy, StrCat(R"({"status":{"conditions":[)", conditions, "]}}"), kBefore, subresource);
+    std::string text;
+    for (const api::Value each : made->root()["status"]["conditions"].elements()) {
+      text += StrCat(each["type"].str(), ":", each["reason"].str(), " ");
+    }
+    return text;
+  };
+  constexpr std::string_view kBare = R"({"type":"Approved","status":"True"})";
+  constexpr std::string_view kFailed = R"({"type":"Failed","status":"True"})";
+  EXPECT_EQ(reasons(kBare, "status"), "Approved:Fine ");
+  EXPECT_EQ(reasons(StrCat(kFailed, ",", kBare), "status"), "Failed: Approved:Fine ");
+  EXPECT_EQ(reasons(StrCat(kBare, ",", kBare), "status"), "Approved: Approved: ")
+      << "one too many is for validation to refuse";
+  EXPECT_EQ(reasons(kBare, "approval"), "Approved: ") << "approval may change it";
 }
 
 }  // namespace

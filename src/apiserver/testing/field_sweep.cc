@@ -142,7 +142,7 @@ std::string FieldSweep::Run(const std::vector<std::string>& roots) {
 void FieldSweep::Try(JsonNode& node, const std::string& path, const std::string& change,
                      JsonNode instead) {
   std::swap(node, instead);
-  const std::string judgement = judge_();
+  const std::string judgement = describe_();
   std::swap(node, instead);
   if (!judgement.empty()) lines_ += StrCat(path, " ", change, ": ", judgement, "\n");
 }

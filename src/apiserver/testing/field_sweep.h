@@ -34,7 +34,9 @@ struct JsonNode {
 class FieldSweep {
  public:
   using Judge = std::function<std::string()>;
-  FieldSweep(JsonNode& document, Judge judge) : document_(document), judge_(std::move(judge)) {}
+  // `describe` judges changes other than sizes and numbers, about which more may be said.
+  FieldSweep(JsonNode& document, Judge judge, Judge describe)
+      : document_(document), judge_(std::move(judge)), describe_(std::move(describe)) {}
 
   // Only paths below one of `roots` are changed.
   std::string Run(const std::vector<std::string>& roots);
@@ -51,6 +53,7 @@ class FieldSweep {
 
   JsonNode& document_;
   const Judge judge_;
+  const Judge describe_;
   std::vector<std::string> roots_;
   std::string lines_;
 };

@@ -1,6 +1,7 @@
 // Every field of the objects in testdata, changed in every small way, against what the server says
-// about it. The expectations are in testdata/*.expected. After an intended change of the rules, run
-// this test with DRAKKAR_UPDATE_EXPECTED=1, read the difference, and check it against Kubernetes.
+// about it, and what else it changes if it accepts that. The expectations are in
+// testdata/*.expected. After an intended change of the rules, run this test with
+// DRAKKAR_UPDATE_EXPECTED=1, read the difference, and check it against Kubernetes.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include "api/codec/yaml_reader.h"
+#include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "apiserver/testing/core_fixture.h"
 #include "apiserver/testing/field_sweep.h"
@@ -20,6 +22,7 @@ namespace {
 constexpr char kFolder[] = "src/apiserver/validation/testdata/";
 constexpr std::size_t kShownErrors = 2;
 constexpr std::size_t kShownBytes = 90;
+constexpr std::size_t kShownEffects = 6;
 
 std::string ReadText(const std::string& path) {
   std::ifstream file(path);
@@ -79,6 +82,36 @@ std::set<std::string> Leaves(api::Value value) {
   return leaves;
 }
 
+// Replaces values that differ for each object.
+std::string WithoutRandomValues(std::string leaf, const std::string& uid) {
+  for (const char* name : {"clusterIP=", "clusterIPs[0]=", "odePort="}) {
+    if (const std::size_t at = leaf.find(name); at != leaf.npos) {
+      return leaf.substr(0, at + std::string_view(name).size()) + "*";
+    }
+  }
+  for (std::size_t at = uid.empty() ? leaf.npos : leaf.find(uid); at != leaf.npos;
+       at = leaf.find(uid)) {
+    leaf.replace(at, uid.size(), "UID");
+  }
+  return leaf;
+}
+
+// What the server added to and removed from what it was sent.
+std::set<std::string> Changes(api::Value sent, api::Value stored) {
+  const std::string uid(stored["metadata"]["uid"].str());
+  const std::set<std::string> before = Leaves(sent);
+  const std::set<std::string> after = Leaves(stored);
+  std::set<std::string> changes;
+  for (const std::string& leaf : before) {
+    if (!after.contains(leaf)) changes.insert("-" + WithoutRandomValues(leaf, uid));
+  }
+  for (const std::string& leaf : after) {
+    if (leaf.starts_with("metadata.generation=")) continue;
+    if (!before.contains(leaf)) changes.insert("+" + WithoutRandomValues(leaf, uid));
+  }
+  return changes;
+}
+
 // "-PATH=VALUE" for what is missing and "+PATH=VALUE" for what is new.
 std::string Difference(const std::set<std::string>& before, const std::set<std::string>& after) {
   std::string text;
@@ -135,12 +168,70 @@ class FieldSweepTest : public CoreFixture, public ::testing::WithParamInterface<
     Request request = RequestFor(verb, document.Json(), AdminUser());
     request.subresource = subresource;
     request.dry_run = dry_run;
-    return Handle(std::move(request));
+    Response response = Handle(std::move(request));
+    Record(document, verb, subresource, dry_run, response);
+    return response;
+  }
+  // Appends the request and the answer to the file that DRAKKAR_SWEEP_LOG names, one JSON document
+  // per line, so that another server can be asked the same.
+  static void Record(const JsonNode& document, Verb verb, const std::string& subresource,
+                     bool dry_run, const Response& response) {
+    static const char* const path = std::getenv("DRAKKAR_SWEEP_LOG");
+    if (path == nullptr) return;
+    std::string line =
+        StrCat(R"({"verb":")", VerbName(verb), R"(","subresource":")", subresource,
+               R"(","dryRun":)", dry_run ? "true" : "false", R"(,"sent":)", document.Json());
+    if (response.object != nullptr) {
+      line += StrCat(R"(,"stored":)", api::WriteJson(response.object->root()));
+    }
+    if (response.failure) {
+      line += R"(,"message":)";
+      api::AppendJsonString(line, response.failure->message);
+      line += R"(,"causes":[)";
+      for (const auto& cause : response.failure->causes) {
+        if (line.back() != '[') line += ',';
+        api::AppendJsonString(line, StrCat(cause.field, ": ", cause.message));
+      }
+      line += ']';
+    }
+    std::ofstream(path, std::ios::app) << line << "}\n";
   }
   std::string Sweep(JsonNode& document, Verb verb, const std::string& subresource,
                     const std::vector<std::string>& roots) {
-    FieldSweep sweep(document, [&] { return Judgement(Send(document, verb, subresource, true)); });
+    const Effects usual = EffectsOf(document, Send(document, verb, subresource, true));
+    FieldSweep sweep(
+        document, [&] { return Judgement(Send(document, verb, subresource, true)); },
+        [&] {
+          const Response response = Send(document, verb, subresource, true);
+          return response.failure ? Judgement(response)
+                                  : NewEffects(EffectsOf(document, response), usual);
+        });
     return sweep.Run(roots);
+  }
+  // What comes of a request that is accepted.
+  struct Effects {
+    std::set<std::string> changes;
+    std::set<std::string> warnings;
+  };
+  static Effects EffectsOf(const JsonNode& document, const Response& response) {
+    const Result<api::TreePtr> sent = api::ParseJson(document.Json());
+    if (!sent.ok() || response.object == nullptr) return {};
+    return {Changes((*sent)->root(), Object(response)),
+            {response.warnings.begin(), response.warnings.end()}};
+  }
+  // The effects that are not usual.
+  static std::string NewEffects(const Effects& effects, const Effects& usual) {
+    std::string text;
+    std::size_t count = 0;
+    for (const std::string& change : effects.changes) {
+      if (usual.changes.contains(change)) continue;
+      if (++count <= kShownEffects) text += StrCat(" ", Shortened(change));
+    }
+    if (count > kShownEffects) text += StrCat(" and ", count - kShownEffects, " more");
+    for (const std::string& warning : effects.warnings) {
+      if (!usual.warnings.contains(warning)) text += StrCat(" warning ", Shortened(warning));
+    }
+    return text.empty() ? "" : "accepted" + text;
   }
   // What turning off each gate changes.
   std::string Gates(const JsonNode& document, Verb verb, const std::string& subresource) {
@@ -247,7 +338,8 @@ TEST_P(FieldSweepTest, EveryChangeIsJudgedAsExpected) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FieldSweepTest,
                          ::testing::Values("claims", "slices", "classes", "pods", "jobs",
-                                           "workloads", "cluster", "policies", "admission"),
+                                           "workloads", "cluster", "policies", "admission",
+                                           "extensions"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

@@ -216,5 +216,27 @@ TEST_F(BackupTest, AnEmptyBackupIsOne) {
   EXPECT_EQ(files_.ListDirectory("/d")->size(), 1u);
 }
 
+TEST_F(BackupTest, ReadingStopsAtTheEnd) {
+  Write(2);
+  BackupReader reader(files_, "/d/backup");
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE((*reader.Next()).has_value());
+  for (int i = 0; i < 3; ++i) {
+    const Result<std::optional<Entry>> next = reader.Next();
+    ASSERT_TRUE(next.ok()) << next.error().message;
+    EXPECT_FALSE(next->has_value());
+  }
+}
+
+TEST_F(BackupTest, TheWriterCountsWhatItWrote) {
+  BackupWriter writer(files_, "/d/backup");
+  EXPECT_EQ(writer.bytes(), 0u);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.Add(MakeEntry("/k", "value")).ok());
+  EXPECT_EQ(writer.entries(), 3u);
+  const std::uint64_t bytes = writer.bytes();
+  EXPECT_EQ(bytes, 17 + 3 * EncodeBackupEntry(MakeEntry("/k", "value")).size());
+  ASSERT_TRUE(writer.Finish(7).ok());
+  EXPECT_EQ(files_.Stat("/d/backup")->size_bytes, bytes + EncodeBackupEnd({3, 7}).size() + 32);
+}
+
 }  // namespace
 }  // namespace drakkar::storage

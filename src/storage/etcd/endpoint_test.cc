@@ -69,5 +69,19 @@ TEST(EtcdEndpoint, TheNumberOfServersIsLimited) {
             "65 etcd servers are given, the limit is 64");
 }
 
+TEST(EtcdEndpoint, SocketsAreToldApartByTheirPaths) {
+  for (const bool is_tls : {false, true}) {
+    const Result<EtcdEndpoint> socket =
+        ParseEtcdEndpoint(is_tls ? "unixs:///run/etcd" : "unix:///run/etcd", !is_tls);
+    ASSERT_TRUE(socket.ok());
+    EXPECT_EQ(socket->socket_path, "/run/etcd");
+    EXPECT_EQ(socket->is_tls, is_tls);
+  }
+  EXPECT_TRUE(ParseEtcdEndpoints({"unix:///a", "unix:///b"}, false).ok());
+  EXPECT_FALSE(ParseEtcdEndpoints({"unix:///a", "unix:///a"}, false).ok());
+  EXPECT_TRUE(ParseEtcdEndpoints({"http://a:1", "http://a:2", "http://b:1"}, false).ok());
+  EXPECT_FALSE(ParseEtcdEndpoints({"http://a:1", "https://a:1"}, false).ok());
+}
+
 }  // namespace
 }  // namespace drakkar::storage

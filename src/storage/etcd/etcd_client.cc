@@ -54,6 +54,11 @@ Fate FateOf(const Error& error, bool unprocessed) {
   }
 }
 
+bool IsTooLarge(const Error& error) {
+  return error.code == ErrorCode::kResourceExhausted &&
+         error.message.find("larger than max") != std::string::npos;
+}
+
 Error ToStoreError(const Error& error) {
   const std::string description(DescriptionOf(error));
   if (description.find("revision has been compacted") != std::string::npos) {
@@ -256,6 +261,11 @@ void EtcdClient::OnResult(const CallPointer& call, std::size_t endpoint, rpc::Ca
     picker_.OnSuccess(endpoint);
     last_failure_ = std::nullopt;
     return Finish(call, {*call->last_error, call->may_have_run ? Fate::kUnknown : Fate::kRefused});
+  }
+  if (IsTooLarge(*call->last_error)) {
+    picker_.OnSuccess(endpoint);
+    last_failure_ = std::nullopt;
+    return Finish(call, {*call->last_error, Fate::kUnknown});
   }
   picker_.OnFailure(endpoint, loop_.clock().Monotonic());
   if (fate == Fate::kUnknown) call->may_have_run = true;

@@ -37,13 +37,15 @@ enum class Fate {
 
 // `error` as a channel reported it.
 Fate FateOf(const Error& error, bool unprocessed);
+// Whether `error` says that a response does not fit into a message. Asking again does not help.
+bool IsTooLarge(const Error& error);
 // The failure of a call in the words and codes of storage::Store.
 Error ToStoreError(const Error& error);
 
 // Calls to an etcd cluster: connections to all its members, calls spread over them, and another
 // attempt at the next member where that is safe. A repeatable call is attempted again whatever
-// happened to it; any other only if no member has acted on it. Attempts go on until
-// `total_timeout`, with a short backoff between rounds.
+// happened to it, unless its response is too large; any other only if no member has acted on it.
+// Attempts go on until `total_timeout`, with a short backoff between rounds.
 //
 // Loop-bound. No callback runs inside a call, and none after destruction.
 class EtcdClient {

@@ -351,5 +351,17 @@ TEST_F(EtcdStoreTest, StoppingWaitsForWatchesToShowEveryWriteButNoLonger) {
   EXPECT_TRUE(closed_.has_value());
 }
 
+TEST_F(EtcdStoreTest, AWatchThatStartsBeforeTheStoreIsConnectedSeesOnlyWhatComes) {
+  Open(1);
+  ASSERT_TRUE(Commit({{}, {Put("k", "old")}}).ok());
+  store_ = OpenStore(1);
+  StartWatch("k");
+  ASSERT_TRUE(ReadRevision().ok());
+  EXPECT_EQ(store_->applied_revision(), 2);
+  ASSERT_TRUE(Commit({{}, {Put("k", "new")}}).ok());
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return reached_ >= 3; }));
+  EXPECT_THAT(events_, ElementsAre("k@3"));
+}
+
 }  // namespace
 }  // namespace drakkar::storage

@@ -131,7 +131,7 @@ void EtcdWatch::WantProgress(Revision revision) {
 
 void EtcdWatch::AskProgress() {
   // On the whole keyspace every revision arrives by itself.
-  if (whole_keyspace_ || stream_ == nullptr || wanted_ <= cursor_.reached()) {
+  if (whole_keyspace_ || wanted_ <= cursor_.reached()) {
     progress_timer_.reset();
     return;
   }

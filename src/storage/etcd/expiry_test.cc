@@ -142,5 +142,47 @@ TEST_F(EtcdExpiryTest, ACompactionThatFailedDoesNotCount) {
   EXPECT_EQ(store->compacted_revision(), 0);
 }
 
+TEST_F(EtcdExpiryTest, AnotherStoreGoesOnCompactingWhenTheOneThatDidIsGone) {
+  std::vector<std::unique_ptr<Store>> stores;
+  for (int i = 0; i < 3; ++i) {
+    stores.push_back(Open(minutes(5)));
+    cluster_.loop().Advance(minutes(1));
+  }
+  const auto let_pass = [&](int intervals) {
+    for (int i = 0; i < 5 * intervals; ++i) {
+      Put(*stores.back(), "k", Duration(0));
+      cluster_.loop().Advance(minutes(1));
+    }
+  };
+  let_pass(4);
+  while (stores.size() > 1) {
+    const Revision before = cluster_.etcd().compacted();
+    EXPECT_GT(before, 0);
+    stores.erase(stores.begin());
+    let_pass(4);
+    EXPECT_GT(cluster_.etcd().compacted(), before) << stores.size() << " left";
+  }
+}
+
+TEST_F(EtcdExpiryTest, CompactionGoesOnAfterSomebodyDeletedItsKey) {
+  const std::unique_ptr<Store> store = Open(minutes(5));
+  const auto let_pass = [&] {
+    for (int i = 0; i < 20; ++i) {
+      Put(*store, "k", Duration(0));
+      cluster_.loop().Advance(minutes(1));
+    }
+  };
+  let_pass();
+  const Revision before = cluster_.etcd().compacted();
+  EXPECT_GT(before, 0);
+  std::optional<bool> deleted;
+  store->Commit(
+      {{}, {{"compact_rev_key", nullptr}}},
+      [&](const Result<TransactionResult>& result) { deleted = result.ok(); }, nullptr);
+  ASSERT_TRUE(cluster_.WaitUntil([&] { return deleted.has_value(); }));
+  let_pass();
+  EXPECT_GT(cluster_.etcd().compacted(), before);
+}
+
 }  // namespace
 }  // namespace drakkar::storage

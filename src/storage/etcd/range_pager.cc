@@ -30,8 +30,7 @@ void OnPage(EtcdClient& client, const std::shared_ptr<Reading>& reading, std::si
   if (!outcome.response.ok()) {
     const Error& error = outcome.response.error();
     // The page does not fit into a message.
-    if (error.code == ErrorCode::kResourceExhausted && asked > 1 &&
-        error.message.find("larger than max") != std::string::npos) {
+    if (IsTooLarge(error) && asked > 1) {
       reading->page_keys = asked / 2;
       return ReadNext(client, reading);
     }

@@ -55,5 +55,31 @@ TEST(SharedFile, TheIndexLivesAsLongAsSomebodyMapsIt) {
   EXPECT_EQ(file.MapIndex(a, 1, 64, true)[63], 0);
 }
 
+TEST(SharedFile, WhatIsNotHeldCannotBeGivenUp) {
+  SharedFile file;
+  SharedFile::Holder a, b;
+  file.Unlock(a, SQLITE_LOCK_NONE);
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_SHARED));
+  file.Unlock(a, SQLITE_LOCK_SHARED);
+  file.Unlock(b, SQLITE_LOCK_NONE);
+  EXPECT_TRUE(file.Lock(b, SQLITE_LOCK_SHARED));
+  EXPECT_FALSE(file.Lock(b, SQLITE_LOCK_EXCLUSIVE)) << "a still reads";
+}
+
+TEST(SharedFile, AWriterThatBecameAReaderWritesAgain) {
+  SharedFile file;
+  SharedFile::Holder a;
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_SHARED));
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_RESERVED));
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_EXCLUSIVE));
+  file.Unlock(a, SQLITE_LOCK_SHARED);
+  EXPECT_EQ(a.level, SQLITE_LOCK_SHARED);
+  EXPECT_FALSE(file.IsReserved());
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_RESERVED));
+  EXPECT_TRUE(file.IsReserved());
+  file.Unlock(a, SQLITE_LOCK_NONE);
+  EXPECT_EQ(a.level, SQLITE_LOCK_NONE);
+}
+
 }  // namespace
 }  // namespace drakkar::storage
