@@ -640,7 +640,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<JoinOptions> join = ReadJoinFlags(arguments, data_dir);
   if (!join.ok()) return Fail(console, join.error());
-  if (!join->server.empty()) {
+  if (!join->servers.empty()) {
     if (Result<void> joined = JoinCluster(*join); !joined.ok()) {
       return Fail(console, joined.error());
     }

@@ -24,6 +24,7 @@
 #include "apiserver/http/store_metrics.h"
 #include "apiserver/http/store_questions.h"
 #include "apiserver/rest/event_expiry.h"
+#include "apiserver/rest/living_servers.h"
 #include "apiserver/self_report.h"
 #include "apiserver/webhook/conversion_webhooks.h"
 #include "apiserver/webhook/http_transport.h"
@@ -93,13 +94,17 @@ api::TreePtr NamespaceTree(std::string_view name) {
   return draft.Freeze();
 }
 
+bool IsSingleAddress(const std::string& host) {
+  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos ||
+                          host.find(':') != std::string::npos;
+  return !host.empty() && is_address && host != "0.0.0.0" && host != "::";
+}
+
 // Service and Endpoints "kubernetes" in the namespace default, with the address of the API server.
 // Since nothing here forwards service addresses, it is the server's own address. Empty if the
 // server has no single address.
 std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port) {
-  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos ||
-                          host.find(':') != std::string::npos;
-  if (host.empty() || !is_address || host == "0.0.0.0" || host == "::") return {};
+  if (!IsSingleAddress(host)) return {};
   const auto metadata = [](std::string_view label, std::string_view value) {
     return api::Draft{{"name", "kubernetes"},
                       {"namespace", "default"},
@@ -464,18 +469,77 @@ struct ApiServer::Impl {
     });
   }
 
+  const std::string& OwnHost() const {
+    return options.advertise_address.empty() ? options.address.host : options.advertise_address;
+  }
+
   // The Service and Endpoints by which pods find the server.
-  std::vector<api::TreePtr> OwnService() const {
-    const std::string& advertised = options.advertise_address;
-    return WhereWeAre(advertised.empty() ? options.address.host : advertised, server->port());
+  std::vector<api::TreePtr> OwnService() const { return WhereWeAre(OwnHost(), server->port()); }
+
+  // On a shared store: keeps Endpoints and EndpointSlices "kubernetes" true.
+  void FollowServers() {
+    if (!IsSingleAddress(OwnHost())) return;
+    living.emplace(LivingServers::Options{
+        .loop = options.loop,
+        .store = *options.store,
+        .layout = options.layout,
+        .self = {OwnHost(), server->port()},
+        .on_servers = [this](const std::vector<ServerAddress>& servers) { PutServers(servers); }});
+    living->Start();
+  }
+
+  void PutServers(const std::vector<ServerAddress>& servers) {
+    static const std::string kName = "default/kubernetes";
+    const api::ObjectPtr endpoints = core.Find("", "endpoints", kName);
+    const bool is_true = endpoints != nullptr && ServersOf(endpoints->root()) == servers &&
+                         core.Find("discovery.k8s.io", "endpointslices", kName) != nullptr &&
+                         core.Find("", "services", kName) != nullptr;
+    if (is_true || putting_servers) return;
+    putting_servers = true;
+    std::vector<api::TreePtr> wanted = EndpointsOf(servers);
+    if (core.Find("", "services", kName) == nullptr) wanted.push_back(OwnService().front());
+    if (endpoints != nullptr) {
+      RemoveSlices(ServersOf(endpoints->root()), servers);
+    }
+    Put(std::move(wanted), lifetime.Guard([this](const Result<void>& put) {
+      putting_servers = false;
+      // Another server may have been quicker; the next renewal looks again.
+      if (!put.ok() && put.error().code != ErrorCode::kConflict &&
+          put.error().code != ErrorCode::kAlreadyExists) {
+        kLog.Warning("could not write the Endpoints of the API servers",
+                     {{"error", put.error().message}});
+      }
+    }));
+  }
+
+  // Those that servers on other ports had.
+  void RemoveSlices(const std::vector<ServerAddress>& before,
+                    const std::vector<ServerAddress>& now) {
+    std::set<std::string> names;
+    for (const api::TreePtr& each : EndpointsOf(before)) {
+      if (each->root()["kind"].str() == "EndpointSlice") {
+        names.emplace(each->root()["metadata"]["name"].str());
+      }
+    }
+    for (const api::TreePtr& each : EndpointsOf(now)) {
+      names.erase(std::string(each->root()["metadata"]["name"].str()));
+    }
+    for (const std::string& name : names) {
+      Request request;
+      request.user = Internal();
+      request.verb = Verb::kDelete;
+      request.kind = api::FindKind("discovery.k8s.io", "v1", "EndpointSlice");
+      request.namespace_ = "default";
+      request.name = name;
+      core.Handle(std::move(request), [](const Response&) {});
+    }
   }
 
   // The ConfigMap by which machines that join find the CA, with the names of all API servers.
   // Nothing if it is complete. On a shared store the address is that of the server that was first.
   // The signatures in it are the controllers' business.
   std::vector<api::TreePtr> ClusterInfo() const {
-    std::string host =
-        options.advertise_address.empty() ? options.address.host : options.advertise_address;
+    std::string host = OwnHost();
     if (host.empty() || host == "0.0.0.0") host = "127.0.0.1";
     if (host == "::") host = "::1";
     if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");
@@ -524,7 +588,12 @@ struct ApiServer::Impl {
         return done(informed);
       }
       // Other servers may have written the Service already, each with its own address.
-      if (core.is_shared()) return CreateMissing(OwnService(), done);
+      if (core.is_shared()) {
+        return CreateMissing(OwnService(), [this, done](Result<void> made) {
+          if (made.ok()) FollowServers();
+          done(std::move(made));
+        });
+      }
       Put(OwnService(), [this, done](Result<void> put) {
         if (put.ok()) KeepOwnService();
         done(std::move(put));
@@ -673,6 +742,8 @@ struct ApiServer::Impl {
   std::function<bool()> is_ready;
   bool is_started = false;
   TimerHandle keep_timer;
+  std::optional<LivingServers> living;  // on a shared store
+  bool putting_servers = false;
   bool is_asking_store = false;
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
@@ -738,7 +809,10 @@ void ApiServer::Stop(std::function<void()> done) {
   if (impl_->stopping) return done();
   impl_->stopping = true;
   impl_->keep_timer.reset();
-  auto stop_store = [this, done = std::move(done)] { impl_->options.store->Stop(done); };
+  auto stop_store = [this, done = std::move(done)] {
+    if (!impl_->living) return impl_->options.store->Stop(done);
+    impl_->living->Stop([this, done] { impl_->options.store->Stop(done); });
+  };
   if (impl_->server == nullptr) return stop_store();
   impl_->server->Stop(std::move(stop_store));
 }
