@@ -190,6 +190,10 @@ TEST(ConfigurationRules, WhatHasNoEffectIsRemarkedOnce) {
   EXPECT_THAT(remarks("profiles: [{pluginConfig: [{name: VolumeBinding, args: {}}]}]"),
               ElementsAre("profiles[0].pluginConfig[0].args has no effect: plugin VolumeBinding "
                           "is not supported by this scheduler"));
+  EXPECT_THAT(remarks("profiles: [{pluginConfig: [{name: InterPodAffinity, args: {apiVersion: v}}, "
+                      "{name: DefaultPreemption}]}]"),
+              ElementsAre("profiles[0].pluginConfig[0].args has no effect: InterPodAffinity always "
+                          "uses the defaults"));
 }
 
 TEST(ConfigurationRules, PluginSetsNameKnownPluginsAndPoints) {
