@@ -174,15 +174,31 @@ TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
-  cluster.CreatePod(
-      "affine", R"(,"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":)"
-                R"([{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}]}})");
+  cluster.CreatePod("stored", R"(,"volumes":[{"name":"v","persistentVolumeClaim":)"
+                              R"({"claimName":"c"}}])");
   cluster.Settle();
-  EXPECT_EQ(cluster.NodeOf("affine"), "");
-  EXPECT_THAT(cluster.Events("affine", "FailedScheduling"),
-              ElementsAre("0/1 nodes are available: spec.affinity.podAffinity."
-                          "requiredDuringSchedulingIgnoredDuringExecution is not supported by this "
-                          "scheduler."));
+  EXPECT_EQ(cluster.NodeOf("stored"), "");
+  EXPECT_THAT(cluster.Events("stored", "FailedScheduling"),
+              ElementsAre("0/1 nodes are available: spec.volumes[0].persistentVolumeClaim is not "
+                          "supported by this scheduler."));
+}
+
+TEST(Scheduler, KeepsPodsWithAntiAffinityApart) {
+  TestCluster cluster;
+  cluster.CreateNode("n1", R"({"kubernetes.io/hostname":"n1"})");
+  cluster.StartScheduler();
+  constexpr char kAlone[] =
+      R"(,"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":)"
+      R"([{"topologyKey":"kubernetes.io/hostname","labelSelector":{}}]}})";
+  cluster.CreatePod("first", kAlone);
+  cluster.CreatePod("second", kAlone);
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("first"), "n1");
+  EXPECT_EQ(cluster.NodeOf("second"), "");
+  cluster.CreateNode("n2", R"({"kubernetes.io/hostname":"n2"})");
+  cluster.Settle();
+  cluster.LetPauseEnd();
+  EXPECT_EQ(cluster.NodeOf("second"), "n2");
 }
 
 TEST(Scheduler, ReportsThatAnExtendedResourceOfADeviceClassIsNotSupported) {

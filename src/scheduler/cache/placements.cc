@@ -40,9 +40,7 @@ NodeIndex Placements::SetNode(const api::ObjectPtr& node) {
   Note(at);
   if (const auto found = strays_.find(node->name()); found != strays_.end()) {
     for (const std::string& uid : found->second) {
-      const PodInfoPtr& pod = pods_.at(uid).pod;
-      table_.AddPod(at, *pod);
-      by_node_[at].push_back(pod);
+      AddTo(at, pods_.at(uid).pod);
     }
     strays_.erase(found);
   }
@@ -56,6 +54,7 @@ void Placements::RemoveNode(std::string_view name) {
   const NodeIndex at = table_.Find(name);
   if (at == kNoNode) return;
   table_.RemoveNode(name);
+  for (const PodInfoPtr& pod : by_node_[at]) repelling_.erase(pod->uid);
   by_node_[at].clear();
   Note(at);
   std::set<std::string> left;
@@ -63,6 +62,12 @@ void Placements::RemoveNode(std::string_view name) {
     if (entry.node_name == name) left.insert(uid);
   }
   if (!left.empty()) strays_[std::string(name)] = std::move(left);
+}
+
+void Placements::AddTo(NodeIndex node, const PodInfoPtr& pod) {
+  table_.AddPod(node, *pod);
+  by_node_[node].push_back(pod);
+  if (!pod->anti_affinity.empty()) repelling_[pod->uid] = {pod, node};
 }
 
 void Placements::Count(const Entry& entry, bool add) {
@@ -76,12 +81,12 @@ void Placements::Count(const Entry& entry, bool add) {
     }
     return;
   }
-  std::vector<PodInfoPtr>& pods = by_node_[node];
   if (add) {
-    table_.AddPod(node, *entry.pod);
-    pods.push_back(entry.pod);
+    AddTo(node, entry.pod);
   } else {
+    std::vector<PodInfoPtr>& pods = by_node_[node];
     table_.RemovePod(node, *entry.pod);
+    if (!entry.pod->anti_affinity.empty()) repelling_.erase(entry.pod->uid);
     *FindIn(pods, *entry.pod) = std::move(pods.back());
     pods.pop_back();
   }

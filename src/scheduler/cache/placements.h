@@ -49,6 +49,12 @@ class Placements {
 
   // The pods of a known node, assumed ones included, in no order.
   const std::vector<PodInfoPtr>& PodsOn(NodeIndex node) const { return by_node_[node]; }
+  // The pods of known nodes that have required anti-affinity, by uid.
+  struct Repelling {
+    PodInfoPtr pod;
+    NodeIndex node = kNoNode;
+  };
+  const std::map<std::string, Repelling>& repelling() const { return repelling_; }
   // Incremented whenever the pods of a node or their labels change; per node, the value at its last
   // change. A cache over pods needs to look only at nodes with a higher value than it has seen.
   std::uint64_t pods_version() const { return pods_version_; }
@@ -65,6 +71,7 @@ class Placements {
   };
   void Put(Entry entry);
   void Count(const Entry& entry, bool add);
+  void AddTo(NodeIndex node, const PodInfoPtr& pod);
   void Note(NodeIndex node) { pods_versions_[node] = ++pods_version_; }
 
   NodeTable& table_;
@@ -74,6 +81,7 @@ class Placements {
   std::vector<std::vector<PodInfoPtr>> by_node_;
   std::vector<std::uint64_t> pods_versions_;
   std::uint64_t pods_version_ = 0;
+  std::map<std::string, Repelling> repelling_;
   // Pods on unknown nodes, by node name.
   std::map<std::string, std::set<std::string>, std::less<>> strays_;
   std::map<std::string, Entry> nominated_;  // by uid

@@ -57,6 +57,10 @@ PodInfoPtr MakePodInfo(api::ObjectPtr pod) {
   ReadHostPorts(spec["containers"], false, host_network, info->host_ports);
   ReadHostPorts(spec["initContainers"], true, host_network, info->host_ports);
   info->claims = claims::ListPodClaims(pod->root());
+  if (spec["affinity"].has_value()) {
+    info->affinity = ReadRequiredTerms(*pod, "podAffinity");
+    info->anti_affinity = ReadRequiredTerms(*pod, "podAntiAffinity");
+  }
   info->pod = std::move(pod);
   return info;
 }

@@ -8,6 +8,7 @@
 
 #include "api/meta/object.h"
 #include "claims/pod_claims.h"
+#include "scheduler/cache/affinity_term.h"
 #include "scheduler/cache/resources.h"
 
 namespace drakkar::scheduler {
@@ -34,6 +35,8 @@ struct PodInfo {
   ResourceAmounts scoring_requests;
   std::vector<HostPort> host_ports;
   std::vector<PodClaim> claims;
+  std::vector<AffinityTerm> affinity;       // required
+  std::vector<AffinityTerm> anti_affinity;  // required
 
   std::string_view ns() const { return pod->namespace_(); }
   std::string_view name() const { return pod->name(); }

@@ -48,6 +48,11 @@ Result<void> ReadArguments(Value entry, const std::string& path, const FeatureGa
         StrCat(inner, " has no effect: plugin ", name, " is not supported by this scheduler"));
     return Ok();
   }
+  // In Kubernetes its arguments concern preferences, which are ignored here.
+  if (name == "InterPodAffinity") {
+    remarks.push_back(StrCat(inner, " has no effect: ", name, " takes no arguments here"));
+    return Ok();
+  }
   return InvalidArgument(
       StrCat(path, ".name: unknown plugin ", Quote(name), ", or one without arguments"));
 }

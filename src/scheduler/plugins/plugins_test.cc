@@ -82,7 +82,14 @@ TEST(UnsupportedFields, AreNamedByTheirPath) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({})", ""},
       {R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}}})",
-       "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"},
+       ""},
+      {R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+          {"namespaceSelector":{}}]}}})",
+       ""},
+      {R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+          {},{"namespaceSelector":{"matchLabels":{"team":"a"}}}]}}})",
+       "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[1]."
+       "namespaceSelector"},
       {R"({"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{}]}}})",
        ""},
       {R"({"topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}]})", ""},

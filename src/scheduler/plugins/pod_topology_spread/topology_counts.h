@@ -6,45 +6,32 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
+#include "scheduler/cache/topology_domains.h"
 #include "scheduler/plugins/pod_topology_spread/spread_constraint.h"
 
 namespace drakkar::scheduler {
 
-// The domain of every node under one topology key.
-struct TopologyDomains {
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::vector<std::uint32_t> of_node;  // by node index; kNone: the node lacks the label
-  NodeSet nodes;                       // nodes that have the label
-  std::size_t count = 0;  // domain numbers are below this; some domains may have no node
-};
-
 // For each node, its domain and how many of its pods a constraint counts. Both are cached, so a
 // repeated query only processes the nodes that changed since.
 //
-// Limits: kMaxKeys topology keys and kMaxSelectors selectors, each with a number per node. Beyond a
-// limit all are dropped.
+// At most kMaxSelectors selectors, each with a number per node. Beyond that all are dropped.
 class TopologyCounts {
  public:
-  static constexpr std::size_t kMaxKeys = 64;
   static constexpr std::size_t kMaxSelectors = 128;
 
   TopologyCounts(const NodeTable& nodes, const Placements& placements)
-      : nodes_(nodes), placements_(placements) {}
+      : nodes_(nodes), placements_(placements), domains_(nodes) {}
 
   // Valid until the next call.
-  const TopologyDomains& DomainsOf(const std::string& topology_key);
+  const TopologyDomains& DomainsOf(const std::string& topology_key) {
+    return domains_.DomainsOf(topology_key);
+  }
   // Indexed by node. Valid until the next call.
   const std::vector<std::int64_t>& PodsPerNode(const SpreadConstraint& constraint,
                                                std::string_view ns);
 
  private:
-  struct Key {
-    TopologyDomains domains;
-    std::map<std::string, std::uint32_t, std::less<>> numbers;  // by value
-    std::uint64_t version = 0;
-  };
   struct Selector {
     std::vector<std::int64_t> counts;
     std::uint64_t version = 0;
@@ -52,7 +39,7 @@ class TopologyCounts {
 
   const NodeTable& nodes_;
   const Placements& placements_;
-  std::map<std::string, Key, std::less<>> keys_;
+  TopologyDomainCache domains_;
   std::map<std::string, Selector> selectors_;  // by namespace and text
 };
 

@@ -10,8 +10,14 @@ std::string FindUnsupportedField(const PodInfo& pod) {
   const Value spec = pod.spec();
   for (const api::FieldName kind : api::FieldNames{"podAffinity", "podAntiAffinity"}) {
     constexpr api::FieldName kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-    if (!spec["affinity"][kind][kRequired].empty()) {
-      return StrCat("spec.affinity.", kind, ".", kRequired);
+    std::size_t term = 0;
+    for (Value each : spec["affinity"][kind][kRequired].elements()) {
+      // The scheduler does not know the labels of namespaces; an empty selector means all of them.
+      const Value selector = each["namespaceSelector"];
+      if (!selector["matchLabels"].empty() || !selector["matchExpressions"].empty()) {
+        return StrCat("spec.affinity.", kind, ".", kRequired, "[", term, "].namespaceSelector");
+      }
+      ++term;
     }
   }
   std::size_t index = 0;
