@@ -259,7 +259,8 @@ struct ApiServer::Impl {
     const std::string& key =
         options.token_signing_key.empty() ? options.pki.token_key_pem() : options.token_signing_key;
     ASSIGN_OR_RETURN(tokens, ServiceAccountTokens::Create(key, options.loop.clock(), RealRandom(),
-                                                          options.token_keys));
+                                                          options.token_keys,
+                                                          options.token_names));
     tokens->Attach(core);
     answerers.Add(*tokens);
     authenticator.AddTokenVerifier([this](std::string_view token) {
@@ -280,10 +281,10 @@ struct ApiServer::Impl {
     if (auto user = tokens->Verify(token, audiences, meant_for)) return user;
     const bool for_us =
         audiences.empty() ||
-        std::ranges::find(audiences, ServiceAccountTokens::kIssuer) != audiences.end();
+        std::ranges::find_first_of(audiences, tokens->audiences()) != audiences.end();
     std::optional<UserInfo> user =
         for_us ? VerifyBootstrapToken(core, token, options.loop.clock().Now()) : std::nullopt;
-    if (user && !audiences.empty()) meant_for.emplace_back(ServiceAccountTokens::kIssuer);
+    if (user && !audiences.empty()) meant_for.push_back(tokens->audiences().front());
     return user;
   }
 
@@ -343,7 +344,7 @@ struct ApiServer::Impl {
     api::Draft& server_part = out.Entry("apiserver.drakkar.io");
     server_part["emulatedVersion"] = options.gates.emulated().ToString();
     server_part["bindAddress"] = options.address.host;
-    server_part["serviceAccountIssuer"] = ServiceAccountTokens::kIssuer;
+    server_part["serviceAccountIssuer"] = tokens->issuer();
     for (std::string_view step : core.AdmissionNames())
       server_part["admissionPlugins"].Append(step);
     for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
