@@ -7,6 +7,7 @@
 #include "apiserver/http/frontend.h"
 #include "apiserver/http/negotiate.h"
 #include "apiserver/http/watch_stream.h"
+#include "net/websocket/handshake.h"
 
 namespace drakkar::apiserver {
 
@@ -43,6 +44,7 @@ struct Frontend::Exchange {
   SubresourceProxy* proxy = nullptr;
   AggregatedApiPtr aggregated;  // the server behind it answers; null: we do
   std::unique_ptr<WatchStreamOptions> watch;
+  std::optional<net::websocket::Accepted> web_socket;  // the watch's
 
   // From the core.
   Response response;

@@ -16,6 +16,8 @@
 #include "apiserver/http/request_body.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
+#include "apiserver/http/websocket_token.h"
+#include "apiserver/http/websocket_watch.h"
 #include "apiserver/registry/custom_strategies.h"
 #include "apiserver/rest/decode.h"
 #include "base/env/random.h"
@@ -95,6 +97,9 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   exchange->begun = loop_.clock().Monotonic();
   exchange->mutating = request.method != net::Method::kGet && request.method != net::Method::kHead;
   request_metrics_.Began(exchange->mutating);
+  if (std::optional<Failure> failure = TakeWebSocketToken(exchange->request.headers)) {
+    return Fail(*exchange, *failure);
+  }
   if (AnswerFromCache(*exchange)) return request_metrics_.CountLogin(/*known=*/true);
   exchange->info = ParseRequestPath(request.path);
   exchange->aggregated = FindAggregated(exchange->info, request.path);
@@ -328,6 +333,11 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
   watch.skip_operations_as_list = options_.skip_operations_as_list;
   watch.include_object =
       ParseIncludeObject(exchange.include_object).value_or(TableOptions::Include::kMetadata);
+  if (net::websocket::IsUpgrade(exchange.request.headers)) {
+    Result<net::websocket::Accepted> accepted = net::websocket::AcceptAny(exchange.request.headers);
+    if (!accepted.ok()) return api::StatusBadRequest(accepted.error().message);
+    exchange.web_socket = *std::move(accepted);
+  }
   return std::nullopt;
 }
 
@@ -427,7 +437,14 @@ void Frontend::Return(Exchange& exchange) {
         std::move(exchange.request), Counted(exchange));
   }
   if (exchange.watch != nullptr) {
-    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch), Counted(exchange));
+    std::shared_ptr<net::ResponseWriter> writer = Counted(exchange);
+    if (exchange.web_socket) {
+      writer = WatchOverWebSocket(loop_, std::move(writer), std::move(*exchange.web_socket),
+                                  exchange.negotiated.media == MediaType::kProtobuf
+                                      ? WatchFrames::kPrefixed
+                                      : WatchFrames::kLines);
+    }
+    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch), std::move(writer));
   }
   if (exchange.proxy != nullptr) {
     return exchange.proxy->Serve(exchange.info, std::move(exchange.target),
