@@ -10,6 +10,8 @@
 #include "api/tree/draft.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/policy_set.h"
+#include "apiserver/aggregation/aggregator.h"
+#include "apiserver/aggregation/http_backend_client.h"
 #include "apiserver/auth/access_reviews.h"
 #include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/bootstrap_tokens.h"
@@ -18,6 +20,7 @@
 #include "apiserver/auth/node_authorizer.h"
 #include "apiserver/auth/rbac.h"
 #include "apiserver/auth/service_account_tokens.h"
+#include "apiserver/http/aggregation_proxy.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/frontend.h"
 #include "apiserver/http/limit_metrics.h"
@@ -157,6 +160,16 @@ bool StartsWithout(const Failure& failure) {
   return failure.reason == Core::kStoreReadError || failure.reason == Core::kInsufficientStorage;
 }
 
+// What this server presents to the servers behind APIServices; null if it cannot be issued, and
+// then they treat the callers as anonymous.
+std::shared_ptr<net::CertificateSource> FrontProxy(const Pki& pki) {
+  Result<Pki::Source> source = pki.FrontProxySource();
+  if (source.ok()) return *std::move(source);
+  kLog.Error("the certificate of the front proxy was not issued",
+             {{"error", source.error().message}});
+  return nullptr;
+}
+
 constexpr SystemPriority kPriorities[] = {
     {"system-cluster-critical", 2'000'000'000,
      "Used for system critical pods that must run in the cluster, but can be moved to another node "
@@ -228,6 +241,15 @@ struct ApiServer::Impl {
     node_authorizer.Attach(core);
   }
 
+  // The group versions that this server serves itself.
+  static std::vector<ServedVersion> BuiltIn() {
+    std::vector<ServedVersion> built_in;
+    for (const auto& [group, version] : BuiltInVersions()) {
+      built_in.push_back({std::string(group), std::string(version)});
+    }
+    return built_in;
+  }
+
   Frontend::Options FrontendOptions(UvLoop& loop) {
     return {.core = core,
             .authenticator = authenticator,
@@ -248,6 +270,8 @@ struct ApiServer::Impl {
                   UpdateProcessMetrics(RealFileSystem(), options.metrics);
                 },
             .proxies = {},
+            .aggregation = &aggregator.board(),
+            .find_backend = [this](const AggregatedApi& api) { return aggregator.Resolve(api); },
             .skip_operations_as_list = options.skip_operations_as_list,
             .workers = &workers,
             .loop = &loop,
@@ -264,7 +288,7 @@ struct ApiServer::Impl {
     const std::string& key =
         options.token_signing_key.empty() ? options.pki.token_key_pem() : options.token_signing_key;
     ASSIGN_OR_RETURN(tokens, ServiceAccountTokens::Create(key, options.loop.clock(), RealRandom(),
-                                                          options.token_keys));
+                                                          options.token_keys, options.token_names));
     tokens->Attach(core);
     answerers.Add(*tokens);
     authenticator.AddTokenVerifier([this](std::string_view token) {
@@ -283,12 +307,11 @@ struct ApiServer::Impl {
                                       std::vector<std::string>& meant_for) {
     if (tokens == nullptr) return std::nullopt;
     if (auto user = tokens->Verify(token, audiences, meant_for)) return user;
-    const bool for_us =
-        audiences.empty() ||
-        std::ranges::find(audiences, ServiceAccountTokens::kIssuer) != audiences.end();
+    const bool for_us = audiences.empty() || std::ranges::find_first_of(
+                                                 audiences, tokens->audiences()) != audiences.end();
     std::optional<UserInfo> user =
         for_us ? VerifyBootstrapToken(core, token, options.loop.clock().Now()) : std::nullopt;
-    if (user && !audiences.empty()) meant_for.emplace_back(ServiceAccountTokens::kIssuer);
+    if (user && !audiences.empty()) meant_for.push_back(tokens->audiences().front());
     return user;
   }
 
@@ -348,7 +371,7 @@ struct ApiServer::Impl {
     api::Draft& server_part = out.Entry("apiserver.drakkar.io");
     server_part["emulatedVersion"] = options.gates.emulated().ToString();
     server_part["bindAddress"] = options.address.host;
-    server_part["serviceAccountIssuer"] = ServiceAccountTokens::kIssuer;
+    server_part["serviceAccountIssuer"] = tokens->issuer();
     for (std::string_view step : core.AdmissionNames())
       server_part["admissionPlugins"].Append(step);
     for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
@@ -576,11 +599,35 @@ struct ApiServer::Impl {
     return {map.Freeze()};
   }
 
+  // The ConfigMap by which the servers behind APIServices know whom to trust. Nothing if it says so
+  // already. Authorities that others have written stay: another server may use them.
+  std::vector<api::TreePtr> Authentication() const {
+    const api::TreePtr wanted = DelegatedAuthentication(
+        options.pki.ca().certificate_pem, options.pki.front_proxy_ca().certificate_pem)[0];
+    const api::Value metadata = wanted->root()["metadata"];
+    const api::ObjectPtr there = core.Find(
+        "", "configmaps", StrCat(metadata["namespace"].str(), "/", metadata["name"].str()));
+    if (there == nullptr) return {wanted};
+    api::Draft map(there->tree());
+    bool changed = false;
+    for (const api::MemberView& each : wanted->root()["data"].members()) {
+      const std::string_view has = (*there)["data"].Entry(each.name).str();
+      const bool is_bundle = each.name.ends_with("ca-file");
+      if (is_bundle ? has.find(each.value.str()) != std::string_view::npos : !has.empty()) continue;
+      map["data"].Entry(each.name) = StrCat(has, each.value.str());
+      changed = true;
+    }
+    if (!changed) return {};
+    return {map.Freeze()};
+  }
+
   // Writes where the server is. On a shared store others do so at the same time; a conflict is
   // resolved by what they wrote.
   void Publish(std::function<void(Result<void>)> done, int attempt = 1) {
     constexpr int kMostAttempts = 10;
-    Put(ClusterInfo(), [this, done = std::move(done), attempt](const Result<void>& informed) {
+    std::vector<api::TreePtr> maps = ClusterInfo();
+    for (api::TreePtr& each : Authentication()) maps.push_back(std::move(each));
+    Put(std::move(maps), [this, done = std::move(done), attempt](const Result<void>& informed) {
       if (!informed.ok()) {
         const bool again = informed.error().code == ErrorCode::kConflict ||
                            informed.error().code == ErrorCode::kAlreadyExists;
@@ -611,6 +658,7 @@ struct ApiServer::Impl {
         return core.Find("", kind == "Service" ? "services" : "endpoints", "default/kubernetes") !=
                nullptr;
       });
+      for (api::TreePtr& each : Authentication()) missing.push_back(std::move(each));
       Put(std::move(missing), [this](Result<void>) { KeepOwnService(); });
     });
   }
@@ -669,6 +717,7 @@ struct ApiServer::Impl {
     std::vector<net::ServerGroup::Member> members;
     for (Door& door : doors) {
       Frontend::Options frontend = FrontendOptions(door.loop);
+      frontend.aggregation_proxy = door.aggregation.get();
       for (const auto& [subresource, proxy] : door.by_subresource) {
         frontend.proxies[subresource] = proxy;
       }
@@ -682,6 +731,7 @@ struct ApiServer::Impl {
   // On `loop`.
   void MakeDoor(UvLoop& loop) {
     Door& door = doors.emplace_back(loop);
+    door.aggregation = std::make_unique<AggregationProxy>(loop, front_proxy);
     for (const auto& [subresources, make] : proxies) {
       SubresourceProxy* made = door.proxies.emplace_back(make(loop)).get();
       for (const std::string& subresource : subresources) {
@@ -695,7 +745,11 @@ struct ApiServer::Impl {
   void CloseDoors() {
     server.reset();
     for (Door& door : doors) {
-      door.loop.Post([gone = std::move(door.proxies)]() mutable { gone.clear(); });
+      door.loop.Post(
+          [gone = std::move(door.proxies), proxy = std::move(door.aggregation)]() mutable {
+            gone.clear();
+            proxy.reset();
+          });
     }
     for (const auto& thread : threads) thread->Stop();
     doors.clear();
@@ -706,7 +760,8 @@ struct ApiServer::Impl {
   struct Door {
     explicit Door(UvLoop& own_loop) : loop(own_loop) {}
     UvLoop& loop;
-    Proxies proxies;  // live on `loop`
+    Proxies proxies;                                // live on `loop`
+    std::unique_ptr<AggregationProxy> aggregation;  // the same
     std::vector<std::pair<std::string, SubresourceProxy*>> by_subresource;
     std::unique_ptr<Frontend> frontend;  // also used on the core's loop
   };
@@ -750,6 +805,13 @@ struct ApiServer::Impl {
   const std::unique_ptr<Wakefulness> wakefulness =
       options.low_latency ? std::make_unique<Wakefulness>(options.loop) : nullptr;
   Core core;
+  const std::shared_ptr<net::CertificateSource> front_proxy = FrontProxy(options.pki);
+  HttpBackendClient backends{options.loop, front_proxy};
+  Aggregator aggregator{{.core = core,
+                         .backends = backends,
+                         .random = RealRandom(),
+                         .metrics = &options.metrics,
+                         .built_in = BuiltIn()}};
   EventExpiry event_expiry{core, ExpiryLimits(options.events, *options.store)};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
   const std::shared_ptr<net::BodyMemory> body_memory =
@@ -764,6 +826,7 @@ struct ApiServer::Impl {
 ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 ApiServer::~ApiServer() {
   impl_->CloseDoors();
+  impl_->aggregator.Stop();
   if (impl_->tokens != nullptr) impl_->tokens->Detach();
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
@@ -787,6 +850,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
       wanted.push_back(std::move(each));
     }
     for (api::TreePtr& each : JoinPolicy()) wanted.push_back(std::move(each));
+    for (api::TreePtr& each : impl_->aggregator.OwnServices()) wanted.push_back(std::move(each));
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));
     for (const SystemPriority& each : kPriorities) wanted.push_back(PriorityTree(each));
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
@@ -796,6 +860,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
         if (failure) return done(api::ErrorFromStatus(*failure).Prefixed("set up the cluster"));
         impl_->is_started = true;
         impl_->event_expiry.Start();
+        impl_->aggregator.Start();
         Result<void> listening = impl_->Listen();
         if (!listening.ok()) return done(std::move(listening));
         kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
@@ -809,6 +874,7 @@ void ApiServer::Stop(std::function<void()> done) {
   if (impl_->stopping) return done();
   impl_->stopping = true;
   impl_->keep_timer.reset();
+  impl_->aggregator.Stop();
   auto stop_store = [this, done = std::move(done)] {
     if (!impl_->living) return impl_->options.store->Stop(done);
     impl_->living->Stop([this, done] { impl_->options.store->Stop(done); });
