@@ -184,7 +184,7 @@ class File:
 
     def early_return(self, body, result):
         extent = self.extent(body)
-        if extent is None or self.source[extent[0]] != "{":
+        if extent is None or self.source[extent[0]] != "{" or not self.source[extent[0] + 1:extent[1] - 1].strip():
             return
         at = extent[0] + 1
         for value in EARLY_RETURNS.get(result, ()):

@@ -489,5 +489,37 @@ TEST(OptionalPreparation, AfterACheckpointOfAKubeletTheNextPodListsTheDevicesAga
   EXPECT_EQ(devices()[0].device_name, "dev-0");
 }
 
+TEST(OptionalPreparation, AReleaseWithoutItReadsACheckpointAsIfNothingWasSkipped) {
+  NodeHarness node;
+  node.gates = *FeatureGates::Create({.emulated = {1, 36}});
+  std::vector<CheckpointClaim> state;
+  for (const char* name : {"c", "d"}) {
+    CheckpointClaim& claim = state.emplace_back();
+    claim.uid = StrCat("uid-", name);
+    claim.name = name;
+    claim.namespace_name = "default";
+    claim.pod_uids = {"p"};
+    claim.driver_state.emplace();
+    (*claim.driver_state)["never-called"].skip_node_operations = {"*"};
+    (*claim.driver_state)["listed"].skip_node_operations = {"NodePrepareResources"};
+    (*claim.driver_state)["listed"].devices.emplace().emplace_back().device_name = "a";
+    (*claim.driver_state)["unanswered"];
+  }
+  ASSERT_TRUE(
+      node.files.WriteFile("/var/lib/kubelet/dra_manager_state", EncodeCheckpoint(state), 0600)
+          .ok());
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok()) << node.started.error().message;
+  for (const char* key : {"default/c", "default/d"}) {
+    const auto& drivers = node.agent->dra().cache().claims().at(key).drivers;
+    ASSERT_EQ(drivers.size(), 3u) << key;
+    for (const auto& [name, driver] : drivers) {
+      EXPECT_TRUE(driver.skip_node_operations.empty()) << name;
+      EXPECT_EQ(driver.answered, name != "unanswered") << name;
+      EXPECT_EQ(driver.devices.size(), name == "listed" ? 1u : 0u) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace drakkar::node
