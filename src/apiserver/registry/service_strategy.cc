@@ -23,8 +23,7 @@ using api::Value;
 
 constexpr std::uint32_t kFirstAddress = (10u << 24) | (96u << 16);  // kClusterNetwork
 constexpr std::uint32_t kAddresses = 1u << 20;
-// Among so many addresses at least one is free, unless the network is nearly full.
-constexpr int kCandidates = 32;
+constexpr int kAttempts = 100;
 constexpr std::int64_t kAffinitySeconds = 10'800;
 
 std::string FormatAddress(std::uint32_t address) {
@@ -64,16 +63,17 @@ void ForEachAddress(Value spec, Visit visit) {
 }
 
 std::string FreeAddress(const StrategyContext& context, std::string_view own_uid) {
-  std::vector<std::string> candidates;
-  for (int i = 0; i < kCandidates; ++i) {
+  for (int i = 0; i < kAttempts && !WorkBudget::IsExceeded(); ++i) {
     // Neither the network's own address nor its broadcast address.
     const auto offset = static_cast<std::uint32_t>(1 + context.random.Below(kAddresses - 2));
-    candidates.push_back(FormatAddress(kFirstAddress + offset));
+    std::string candidate = FormatAddress(kFirstAddress + offset);
+    bool is_taken = false;
+    ForEachOther(context, own_uid, [&](Value spec) {
+      ForEachAddress(spec, [&](std::string_view each) { is_taken |= each == candidate; });
+    });
+    if (!is_taken) return candidate;
   }
-  ForEachOther(context, own_uid, [&](Value spec) {
-    ForEachAddress(spec, [&](std::string_view address) { std::erase(candidates, address); });
-  });
-  return candidates.empty() ? std::string() : candidates.front();
+  return {};
 }
 
 // The node ports in use, by protocol. Other protocols, which validation rejects, have none.
