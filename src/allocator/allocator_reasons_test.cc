@@ -87,6 +87,77 @@ TEST(Explain, AHeldDeviceWhoseSelectorFailsWouldNotDo) {
   EXPECT_EQ(request.held[0].device, "basic-device-2");
 }
 
+using Kind = Allocator::Verdict::Kind;
+
+TEST(Verdicts, SayWhyAClaimFitsNoNodeOfAClass) {
+  Cluster cluster(2);
+  for (int i = 0; i < 10; ++i) {
+    cluster.allocated.AddExclusive({kTestDriver, NodeName(1), StrCat("basic-device-", i)});
+  }
+  Allocator::Verdicts verdicts;
+  const auto of = [&](int node) {
+    return verdicts.distinct.at(
+        verdicts.by_node.at(*cluster.allocator.nodes().FindNode(NodeName(node))));
+  };
+  cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 1)})), {}, verdicts);
+  EXPECT_EQ(of(0).kind, Kind::kFits);
+  EXPECT_EQ(of(1).kind, Kind::kUnsatisfiable);
+  EXPECT_EQ(of(1).why.reason, Reason::kNoDevices);
+  EXPECT_EQ(of(1).why.message, "cannot allocate all claims");
+  SearchBudget one_step;
+  one_step.steps = 1;
+  cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 3)})), one_step,
+                           verdicts);
+  EXPECT_EQ(of(0).kind, Kind::kBudgetExceeded);
+  EXPECT_FALSE(of(0).error);
+  const ClaimPtr fails = MakeClaim(
+      {ExactRequest("r", 1, StrCat("device.attributes[\"", kTestDriver, "\"].absent == 1"))});
+  cluster.allocator.Filter(cluster.PrepareOne(fails), {}, verdicts);
+  EXPECT_EQ(of(0).kind, Kind::kFatal);
+  ASSERT_TRUE(of(0).error);
+  EXPECT_EQ(of(0).error->message, cluster.WhyNot(fails));
+  EXPECT_EQ(of(1).kind, Kind::kUnsatisfiable) << "no selector is asked about held devices";
+}
+
+TEST(Verdicts, ARemovedNodeHasNone) {
+  Cluster cluster(3);
+  const NodeNumber removed = *cluster.allocator.nodes().FindNode(NodeName(1));
+  Allocator::Verdicts verdicts;
+  for (const bool known : {true, false}) {
+    if (!known) cluster.allocator.RemoveNode(NodeName(1));
+    cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 1)})), {}, verdicts);
+    ASSERT_EQ(verdicts.by_node.size(), 3u);
+    EXPECT_EQ(verdicts.distinct.size(), 1u) << "those of earlier calls are gone";
+    for (NodeNumber node = 0; node < 3; ++node) {
+      EXPECT_EQ(verdicts.by_node[node] != Allocator::Verdicts::kNotANode, known || node != removed);
+    }
+  }
+}
+
+TEST(Verdicts, ADeviceOfAPoolForAllNodesThatIsTakenIsMissingOnEach) {
+  Cluster cluster(0);
+  auto slice = PerfSlice(0, 1);
+  slice->target = {"", true, {}};
+  cluster.inventory.SetSlice(slice);
+  for (int i = 0; i < 2; ++i) cluster.allocator.SetNode({NodeName(i), {}, {}});
+  const ClaimPtr claim = MakeClaim({ExactRequest("r", 1)});
+  const auto fits = [&] {
+    Allocator::Verdicts verdicts;
+    cluster.allocator.Filter(cluster.PrepareOne(claim), {}, verdicts);
+    EXPECT_EQ(verdicts.distinct.size(), 1u);
+    return verdicts.distinct[0].kind == Kind::kFits;
+  };
+  EXPECT_TRUE(fits());
+  const device::DeviceId id{kTestDriver, NodeName(0), "basic-device-0"};
+  cluster.allocated.AddExclusive(id);
+  EXPECT_FALSE(fits());
+  for (const int node : {0, 1}) EXPECT_EQ(AsYes(cluster.Allocate(claim, node)), nullptr);
+  cluster.allocated.RemoveExclusive(id);
+  EXPECT_TRUE(fits());
+  cluster.inventory.RemoveSlice(slice->name);
+  EXPECT_FALSE(fits());
+}
+
 TEST(Answers, AreUsedAgainOnlyIfTheAllocatorIsToldTo) {
   for (const bool reuse : {true, false}) {
     Harness harness({}, reuse);
