@@ -765,6 +765,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .eviction = settings->eviction,
        .resources = settings->resources,
        .shutdown_periods = settings->shutdown_periods,
+       .sysctls = settings->sysctls,
        .max_pods = settings->max_pods,
        .client_ca_pem = *ca,
        .serving = std::move(serving),

@@ -167,6 +167,13 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   auto resources = ReadResourceSettings(root);
   if (!resources.ok()) return std::move(resources).error().Prefixed(path);
   settings.resources = *std::move(resources);
+  std::vector<std::string> unsafe;
+  for (api::Value each : root["allowedUnsafeSysctls"].elements()) unsafe.emplace_back(each.str());
+  auto sysctls = node::AllowedSysctls::Make(unsafe);
+  if (!sysctls.ok()) {
+    return std::move(sysctls).error().Prefixed(StrCat(path, ": allowedUnsafeSysctls"));
+  }
+  settings.sysctls = *std::move(sysctls);
   auto periods = ReadShutdownPeriods(root);
   if (!periods.ok()) return std::move(periods).error().Prefixed(path);
   settings.shutdown_periods = *std::move(periods);

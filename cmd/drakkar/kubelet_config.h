@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cmd/drakkar/resource_settings.h"
 #include "node/admission/node_features.h"
+#include "node/admission/pod_fit.h"
 #include "node/eviction/thresholds.h"
 #include "node/runtime/images/image_collector.h"
 #include "node/shutdown/shutdown_manager.h"
@@ -26,6 +27,7 @@ struct KubeletSettings {
   node::EvictionSettings eviction;
   ResourceSettings resources;
   std::vector<node::ShutdownPeriod> shutdown_periods;
+  node::AllowedSysctls sysctls;
   std::int64_t max_pods = 0;  // 0: not set
   node::NodeFeatureOptions features;
 };

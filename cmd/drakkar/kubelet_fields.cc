@@ -160,7 +160,7 @@ constexpr Field kFields[] = {
     {"systemReservedCgroup", Type::kText, true},
     {"kubeReservedCgroup", Type::kText, true},
     {"enforceNodeAllocatable", Type::kTexts, true},
-    {"allowedUnsafeSysctls", Type::kTexts},
+    {"allowedUnsafeSysctls", Type::kTexts, true},
     {"volumePluginDir", Type::kText},
     {"providerID", Type::kText},
     {"kernelMemcgNotification", Type::kBool},

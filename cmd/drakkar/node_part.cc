@@ -209,6 +209,7 @@ class NodeState {
                                        options_.pod_pids_limit, Cgroups()),
         .cpu_manager = cpu_manager,
         .cpu_reconcile_every = options_.resources.cpu_reconcile_every,
+        .sysctls = options_.sysctls,
         .shutdown_periods = options_.shutdown_periods,
         .on_shutdown_done =
             [this] {

@@ -9,6 +9,7 @@
 #include "cmd/drakkar/resource_settings.h"
 #include "net/tls/certificate_source.h"
 #include "node/admission/node_features.h"
+#include "node/admission/pod_fit.h"
 #include "node/eviction/thresholds.h"
 #include "node/runtime/images/image_collector.h"
 #include "node/runtime/registry/registries.h"
@@ -41,6 +42,7 @@ struct NodeOptions {
   node::EvictionSettings eviction;
   ResourceSettings resources;
   std::vector<node::ShutdownPeriod> shutdown_periods;
+  node::AllowedSysctls sysctls;
   std::int64_t max_pods = 0;  // 0: the default
   std::string pod_api_host;   // the same for pods with a network of their own; empty: api_host
   std::string client_ca_pem;  // CA for clients of the node's port

@@ -49,6 +49,19 @@ LimitRules LimitsOf(const NodeAgent::Options& options) {
   return limits;
 }
 
+NodeAmounts AllocatableOf(const NodeAgent::Options& options) {
+  const auto rest = [](std::int64_t all, std::int64_t reserved) {
+    return std::max<std::int64_t>(all - reserved, 0);
+  };
+  const NodeFacts& facts = options.facts;
+  const NodeReservation& reserved = options.reserved;
+  return {.cpu_milli = rest(facts.cpu_count * 1000, reserved.cpu_milli),
+          .memory_bytes = rest(facts.memory_bytes, reserved.memory_bytes),
+          .ephemeral_storage_bytes =
+              rest(facts.ephemeral_storage_bytes, reserved.ephemeral_storage_bytes),
+          .pods = facts.max_pods};
+}
+
 }  // namespace
 
 // Destroyed in reverse order: the plugin store after everything that calls drivers. Stop destroys
@@ -132,6 +145,8 @@ struct NodeAgent::Parts {
             .services = &services,
             .machine_memory_bytes = options.facts.memory_bytes,
             .machine_cpu_milli = options.facts.cpu_count * 1000,
+            .allocatable = AllocatableOf(options),
+            .sysctls = options.sysctls,
             .limits = LimitsOf(options),
             .cpus = cpus.get(),
             .pod_cgroup = [this](api::Value pod) { return cgroups.Prepare(pod); },

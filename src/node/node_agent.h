@@ -14,6 +14,7 @@
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "node/admission/node_features.h"
+#include "node/admission/pod_fit.h"
 #include "node/cpus/cpu_manager.h"
 #include "node/eviction/thresholds.h"
 #include "node/pods/pod_dns.h"
@@ -79,6 +80,7 @@ class NodeAgent {
     NodeResources resources = {};  // its LimitRules are completed by the facts
     std::optional<CpuManager> cpu_manager = std::nullopt;  // not set: containers share all CPUs
     Duration cpu_reconcile_every = std::chrono::seconds(10);
+    AllowedSysctls sysctls = {};
     std::vector<ShutdownPeriod> shutdown_periods = {};  // none: pods are not ended in order
     std::function<void()> on_shutdown_done = nullptr;   // the machine may go down
     bool seccomp_default = false;       // RuntimeDefault for containers without a profile

@@ -335,6 +335,11 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
       verdict_ = PodVerdict{std::move(refusal->reason), std::move(refusal->message)};
     }
   }
+  if (!verdict_) verdict_ = CheckOperatingSystem(root());
+  if (!verdict_) verdict_ = context_.sysctls.Check(root());
+  if (!verdict_ && context_.admitted_requests && facts_.sandboxes.empty()) {
+    verdict_ = CheckRoom(root(), context_.allocatable, context_.admitted_requests(uid_));
+  }
   // A pod that already has a sandbox was admitted by an earlier agent.
   if (!verdict_ && context_.refuse_new && facts_.sandboxes.empty()) {
     verdict_ = context_.refuse_new(root());

@@ -12,6 +12,7 @@
 #include "base/exec/event_loop.h"
 #include "base/exec/lifetime.h"
 #include "client/client.h"
+#include "node/admission/pod_fit.h"
 #include "node/pods/container_config.h"
 #include "node/pods/container_probes.h"
 #include "node/pods/pod_dns.h"
@@ -72,6 +73,11 @@ struct PodContext {
   std::int64_t machine_cpu_milli = 0;
   // The requests of all other pods on the node. May be empty: then a resize is never deferred.
   std::function<PodRequests(const std::string& uid)> others_requests;
+  // What pods can have, and what those that were admitted before this one take. Null: anything
+  // fits.
+  NodeAmounts allocatable;
+  std::function<NodeAmounts(const std::string& uid)> admitted_requests;
+  AllowedSysctls sysctls;
   LimitRules limits;
   CpuPool* cpus = nullptr;  // null: all containers share all CPUs
   // The cgroup for a pod that starts; null: the runtime chooses.
