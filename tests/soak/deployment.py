@@ -12,10 +12,10 @@ import audit
 from machines import NETWORK, Machine, Network, build
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What elections are held with. On a machine that is busy with other things leaders miss the shorter deadlines.
 LEASE_SECONDS = 4
+FUNCTIONAL_LEASE_SECONDS = 15
 ETCD_ELECTION_SECONDS = 1
-ELECTION = (f"--leader-elect-lease-duration={LEASE_SECONDS}s", "--leader-elect-renew-deadline=3s",
-            "--leader-elect-retry-period=500ms")
 DRIVER = "sim.drakkar.io"
 DEVICES_PER_NODE = 4
 PORT = 6443
@@ -56,8 +56,10 @@ def write_kubeconfig(path, server, ca, stem):
 
 
 class Deployment:
-    def __init__(self, drakkar, etcd, work, nodes):
+    def __init__(self, drakkar, etcd, work, nodes, functional):
         self.drakkar, self.etcd, self.work = drakkar, etcd, work
+        self.lease_seconds = FUNCTIONAL_LEASE_SECONDS if functional else LEASE_SECONDS
+        self.while_waiting = lambda: None
         (work / "logs").mkdir()
         self.shim = build(work, "clock_shim", "-shared", "-fPIC", "-O1")
         addresses = {f"m{n}": f"{NETWORK}.{10 + n}" for n in (1, 2, 3)}
@@ -99,12 +101,14 @@ class Deployment:
         for m in self.control:
             self.wait(f"the API server of {m.name} is ready", lambda m=m: self.is_ready(m), 120)
         self.pki = self.control[0].disk / "api/pki"
+        election = (f"--leader-elect-lease-duration={self.lease_seconds}s",
+                    f"--leader-elect-renew-deadline={self.lease_seconds * 3 // 4}s", "--leader-elect-retry-period=500ms")
         for number, m in enumerate(self.control[:2]):
             issue(self.pki, m.disk, f"manager{number}", f"manager{number}", "system:masters")
             write_kubeconfig(m.disk / "kubeconfig", self.urls(number), self.pki / "ca.crt", m.disk / f"manager{number}")
             config = f"--kubeconfig={m.disk}/kubeconfig"
-            m.add("controllers", [self.drakkar, "controllers", config, "--secure-port=0", *ELECTION], self.shim).start()
-            m.add("scheduler", [self.drakkar, "scheduler", config, "--secure-port=0", *ELECTION], self.shim).start()
+            m.add("controllers", [self.drakkar, "controllers", config, "--secure-port=0", *election], self.shim).start()
+            m.add("scheduler", [self.drakkar, "scheduler", config, "--secure-port=0", *election], self.shim).start()
 
     def start_nodes(self):
         rootfs = self.work / "busybox.tar.gz"
@@ -179,6 +183,7 @@ class Deployment:
     def wait(self, what, condition, seconds):
         deadline = time.monotonic() + seconds
         while True:
+            self.while_waiting()
             value = condition()
             if value:
                 return value

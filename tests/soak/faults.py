@@ -20,6 +20,7 @@ class Faults:
         self.restarts = collections.Counter()
         self.crashes = []
         self.ended_at = {}
+        deployment.while_waiting = lambda: self.supervise(time.monotonic())
 
     # Faults. Each does something to a machine and returns (what, how to undo it).
 
