@@ -15,8 +15,11 @@ using api::Value;
 // Exactly one of two members.
 void CheckUnion(Value value, const std::string& path, api::FieldName first, api::FieldName second,
                 FieldErrors& errors) {
-  const bool has_first = value[first].has_value();
-  const bool has_second = value[second].has_value();
+  const auto is_set = [](Value member) {
+    return member.has_value() && !(member.is_array() && member.empty());
+  };
+  const bool has_first = is_set(value[first]);
+  const bool has_second = is_set(value[second]);
   if (has_first != has_second) return;
   if (has_first) {
     errors.push_back(Invalid(path, StrCat("{", first, ", ", second, "}"),
