@@ -112,7 +112,8 @@ std::string EvictionMessage(Value pod, const NodeUsage& usage, const Threshold& 
         if (container["name"].str() != each.name) continue;
         const Value request = container["resources"]["requests"].Entry(resource);
         const auto asked = api::Quantity::Parse(request.str());
-        if (asked.ok() && api::SaturatedValue(*asked) >= static_cast<std::int64_t>(*amount)) continue;
+        if (asked.ok() && api::SaturatedValue(*asked) >= static_cast<std::int64_t>(*amount))
+          continue;
         message += StrCat("Container ", each.name, " was using ", Bytes(*amount, true),
                           ", request is ", asked.ok() ? asked->ToString() : std::string("0"),
                           ", has larger consumption of ", resource, ". ");
