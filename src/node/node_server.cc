@@ -329,7 +329,8 @@ void NodeServer::ServeCommand(const net::ServerRequest& request, std::string_vie
     return spdy->Start();
   }
   static constexpr std::string_view kProtocols[] = {net::websocket::kChannelProtocolV5,
-                                                    net::websocket::kChannelProtocolV4};
+                                                    net::websocket::kChannelProtocolV4,
+                                                    kFirstChannelProtocol};
   Result<net::websocket::Accepted> accepted = net::websocket::Accept(request.headers, kProtocols);
   if (!accepted.ok()) return refuse(400, accepted.error().message);
   Result<std::unique_ptr<net::RawStream>> upgraded = writer.Upgrade(accepted->headers);

@@ -18,6 +18,7 @@ cpuManagerReconcilePeriod: 1s
 reservedSystemCPUs: "0"
 systemReserved: {{memory: 256Mi}}
 podPidsLimit: 99
+evictionHard: {{memory.available: 10Mi}}
 shutdownGracePeriod: 20s
 shutdownGracePeriodCriticalPods: 10s
 """

@@ -11,6 +11,17 @@ namespace drakkar::node {
 
 namespace ws = net::websocket;
 
+namespace {
+
+// The message of a Status that is a failure.
+std::string FailureIn(std::string_view status_json) {
+  const auto status = api::ParseJson(status_json);
+  if (!status.ok() || (*status)->root()["status"].str() == "Success") return "";
+  return std::string((*status)->root()["message"].str());
+}
+
+}  // namespace
+
 std::string RemoteCommandStatus(const Result<int>& exit_code, std::string_view what) {
   if (!exit_code.ok()) {
     const api::Status status = api::StatusInternalError(
@@ -129,7 +140,11 @@ void RemoteCommand::OnEnd(Result<int> exit_code) {
 
 void RemoteCommand::EndWith(std::string status_json) {
   if (std::exchange(ended_, true)) return;
-  session_.Send(ws::MessageType::kBinary, std::string_view(&ws::kChannelStatus, 1), status_json);
+  if (options_.protocol != kFirstChannelProtocol) {
+    session_.Send(ws::MessageType::kBinary, std::string_view(&ws::kChannelStatus, 1), status_json);
+  } else if (const std::string why = FailureIn(status_json); !why.empty()) {
+    session_.Send(ws::MessageType::kBinary, std::string_view(&ws::kChannelStatus, 1), why);
+  }
   session_.Close(ws::kNormalClosure);
   // Pending input is read and discarded: closing with unread data could lose the final status.
   input_paused_ = false;

@@ -11,10 +11,14 @@
 
 namespace drakkar::node {
 
+// The oldest of Kubernetes' channel protocols: a command that succeeds ends without a status, and
+// one that fails with a text. Clients that ask for no version mean this one.
+inline constexpr std::string_view kFirstChannelProtocol = "channel.k8s.io";
+
 // Connects a WebSocket client to a process in a container: input, output, terminal size, and the
-// final status (Kubernetes' channel protocol, v4 and v5). Flow control in both directions: at most
-// about kMaxPending bytes are buffered each way. Ends with the process, with the client, or after
-// kIdleTimeout without traffic; the destructor ends both.
+// final status (Kubernetes' channel protocol, v4, v5 and the first). Flow control in both
+// directions: at most about kMaxPending bytes are buffered each way. Ends with the process, with
+// the client, or after kIdleTimeout without traffic; the destructor ends both.
 //
 // Loop-bound.
 class RemoteCommand final : private net::websocket::Session::Events,

@@ -154,6 +154,22 @@ TEST_F(RemoteCommandTest, ReportsSuccessAndDoesNotWaitForeverForTheClient) {
   EXPECT_TRUE(wire_.destroyed);
 }
 
+TEST_F(RemoteCommandTest, TheFirstProtocolHasNoStatusAndAFailureAsText) {
+  Begin({.standard_output = true}, kFirstChannelProtocol);
+  process_.events->OnOutput(OutputStream::kStandard, "out");
+  process_.events->OnEnd(0);
+  ReadAll();
+  EXPECT_EQ(heard_, (std::vector<std::string>{"1:", "1:out", "close 1000"}));
+}
+
+TEST_F(RemoteCommandTest, TheFirstProtocolTellsAnExitCodeAsText) {
+  Begin({.standard_output = true}, kFirstChannelProtocol);
+  process_.events->OnEnd(3);
+  ReadAll();
+  EXPECT_EQ(heard_, (std::vector<std::string>{
+                        "1:", "3:command terminated with non-zero exit code: 3", "close 1000"}));
+}
+
 TEST_F(RemoteCommandTest, ReportsACommandThatDidNotStart) {
   Begin(kAll, ws::kChannelProtocolV4, FailedPrecondition("no such file"));
   ASSERT_EQ(heard_.size(), 3u);
