@@ -39,7 +39,7 @@ std::vector<cli::Flag> EtcdFlags() {
       {.name = "etcd-certfile", .help = "Client certificate for etcd.", .placeholder = "FILE"},
       {.name = "etcd-keyfile", .help = "Private key of that certificate.", .placeholder = "FILE"},
       {.name = "etcd-prefix",
-       .help = "What all keys in etcd begin with.",
+       .help = "Prefix of all keys in etcd.",
        .default_value = "/registry",
        .placeholder = "PREFIX"},
       {.name = "etcd-compaction-interval",

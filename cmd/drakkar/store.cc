@@ -39,7 +39,7 @@ std::vector<cli::Flag> LocationFlags() {
     if (flag.name == "etcd-compaction-interval") continue;
     if (flag.name == "etcd-servers") {
       flag.help =
-          "The objects are in etcd: its members, separated by commas, as https://HOST:PORT or "
+          "etcd members that hold the objects, separated by commas: https://HOST:PORT or "
           "http://HOST:PORT.";
     }
     flags.push_back(std::move(flag));
@@ -444,7 +444,7 @@ void AddStoreCommands(cli::App& app) {
   Command restore;
   restore.name = "store restore";
   restore.arguments = "FILE";
-  restore.summary = "Replace the contents of the store by a backup";
+  restore.summary = "Replace the contents of the store with a backup";
   restore.help =
       "The backup is checked completely before anything is changed. Objects keep their resource "
       "versions, and new changes continue far beyond them, so that clients notice and list again. "

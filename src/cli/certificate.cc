@@ -68,7 +68,7 @@ std::vector<Command> CertificateCommands() {
   Command approve;
   approve.name = "certificate approve";
   approve.arguments = "NAME...";
-  approve.summary = "Approve requests for certificates";
+  approve.summary = "Approve certificate requests";
   approve.help =
       "Approves CertificateSigningRequests. Look at the subject first: a certificate is an "
       "identity, "
@@ -82,7 +82,7 @@ std::vector<Command> CertificateCommands() {
   };
   Command deny = approve;
   deny.name = "certificate deny";
-  deny.summary = "Deny requests for certificates";
+  deny.summary = "Deny certificate requests";
   deny.help = "Denies CertificateSigningRequests. Neither can be taken back.";
   deny.examples = "  drakkar certificate deny csr-x7k2p\n";
   deny.run = [](const Arguments& arguments, Console& console) {

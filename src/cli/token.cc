@@ -219,7 +219,7 @@ std::vector<Command> TokenCommands() {
   Command create;
   create.name = "token create";
   create.arguments = "[TOKEN]";
-  create.summary = "Create a token with which a machine can join the cluster";
+  create.summary = "Create a token that lets a machine join the cluster";
   create.help =
       "Creates a bootstrap token and prints it. Whoever has it can register a node, so it should "
       "expire soon; it can be used any number of times until then. It cannot read Secrets or run "
@@ -232,7 +232,7 @@ std::vector<Command> TokenCommands() {
   create.flags = {
       {.name = "ttl",
        .type = FlagType::kDuration,
-       .help = "How long the token can be used; 0 for ever.",
+       .help = "How long the token is valid; 0 means that it never expires.",
        .default_value = "24h",
        .placeholder = "DURATION"},
       {.name = "usages",
@@ -240,7 +240,7 @@ std::vector<Command> TokenCommands() {
        .default_value = "authentication,signing",
        .placeholder = "LIST"},
       {.name = "groups",
-       .help = "Further groups of whoever uses it: system:bootstrappers:NAME, separated by commas.",
+       .help = "Additional groups of its users: system:bootstrappers:NAME, separated by commas.",
        .placeholder = "LIST"},
       {.name = "description", .help = "A note for `token list`.", .placeholder = "TEXT"},
       {.name = "print-join-command",

@@ -218,7 +218,7 @@ Command WhyCommand() {
 }
 
 Command ExplainCommand() {
-  return MakeCommand("explain", "The same as why");
+  return MakeCommand("explain", "Alias of why");
 }
 
 }  // namespace drakkar::cli
