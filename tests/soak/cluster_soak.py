@@ -121,11 +121,23 @@ def settle(deployment, report):
         problems = [f"{p['metadata']['name']} on {p['spec'].get('nodeName')}: {p['status'].get('phase')}"
                     for p in deployment.api("GET", PODS)[1]["items"]]
     report.judge("no pod is stuck in Terminating", problems, f"{time.monotonic() - begun:.1f} s")
+    def create(name):
+        # A disk that was full is a taint for some minutes.
+        pod = Pods.pod(name)
+        del pod["spec"]["tolerations"]
+        deployment.api("POST", PODS, pod)
     for name in names:
-        deployment.api("POST", PODS, Pods.pod(name))
+        create(name)
 
     def phases():
-        return {p["metadata"]["name"]: p["status"].get("phase") for p in deployment.api("GET", PODS)[1]["items"]}
+        found = {}
+        for pod in deployment.api("GET", PODS)[1]["items"]:
+            name = pod["metadata"]["name"]
+            found[name] = pod["status"].get("phase")
+            if pod["status"].get("reason") == "Evicted":  # bound before the scheduler saw the taint
+                deployment.api("DELETE", f"{PODS}/{name}")
+                create(name)
+        return found
     begun = time.monotonic()
     try:
         deployment.wait("new pods run", lambda: all(phases().get(n) == "Running" for n in names), SETTLE_SECONDS)
