@@ -115,7 +115,7 @@ def their_plugin(drakkar):
             assert cluster.run("exec", "other", "--", "grep", "Cpus_allowed_list", "/proc/self/status").split()[1] == "0"
             wait_until("the hook has run", mark.exists)
             uid = cluster.get("pod", "limited")["metadata"]["uid"]
-            assert f"{uid} in /drakkar/pod{uid}" in log.read_text(), log.read_text()
+            assert f"{uid} in /drakkar/kubepods/besteffort/pod{uid}" in log.read_text(), log.read_text()
             # A change that no runtime here can make fails that pod only, and so does one that a validator rejects.
             cluster.run("apply", "-f", "-", stdin=POD % "prioritized")
             wait_until("the refusal is reported", lambda: "changes I/O priority of container c, which this node does not support"
