@@ -106,6 +106,13 @@ class Reader {
         StrCat(message, " at line ", mark->line + 1, ", column ", mark->column + 1));
   }
 
+  // As Kubernetes words it in responses.
+  static std::string DuplicateText(std::string_view name, fy_token* token) {
+    const fy_mark* mark = token == nullptr ? nullptr : fy_token_start_mark(token);
+    std::string text = StrCat("key ", Quote(name), " already set in map");
+    return mark == nullptr ? text : StrCat("line ", mark->line + 1, ": ", text);
+  }
+
   // Counts what is added to the tree.
   Result<void> Weigh(std::size_t bytes, fy_token* token) {
     weight_ += bytes;
@@ -232,10 +239,11 @@ class Reader {
         continue;
       }
       if (!names.insert(name).second) {
-        Error twice = At(StrCat("key ", Quote(name), " already set in map"), token);
-        if (options_.duplicates == nullptr) return twice;
+        if (options_.duplicates == nullptr) {
+          return At(StrCat("key ", Quote(name), " already set in map"), token);
+        }
         if (options_.duplicates->size() < YamlReadOptions::kMaxDuplicates) {
-          options_.duplicates->push_back(std::move(twice.message));
+          options_.duplicates->push_back(DuplicateText(name, token));
         }
         std::erase_if(members, [&](const Member& each) { return each.key->view() == name; });
       }

@@ -47,6 +47,7 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
     add(std::make_unique<ValidatingAdmissionPolicyStep>(*options.policies, options.rbac),
         "validate");
   }
+  add(std::make_unique<DriverConfinement>(), "validate");
   // Last, because it counts what it admits.
   add(std::make_unique<ResourceQuotaAdmission>(), "validate");
   return steps;

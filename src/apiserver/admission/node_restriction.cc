@@ -399,20 +399,30 @@ Result<void> CheckAll(const Question& q) {
 std::optional<Failure> NodeRestriction::Admit(const Request& request, api::Draft* object,
                                               api::Value before, const StrategyContext& context) {
   const NodeIdentity node = IdentifyNode(request.user);
-  const bool is_slice =
-      request.kind->kind == "ResourceSlice" && request.kind->group == "resource.k8s.io";
-  if (!node.is_node && !is_slice) return std::nullopt;
-  if (node.is_node && node.name.empty()) {
+  if (!node.is_node) return std::nullopt;
+  if (node.name.empty()) {
     return ForbiddenFailure(
         *request.kind, request.name,
         StrCat("could not determine node from user ", Quote(request.user.name)));
   }
-  const std::string_view name = node.is_node ? node.name : NodeOfUser(request.user);
-  if (!node.is_node && name.empty() && !IsNodeDriver(request.user)) return std::nullopt;
   const api::TreePtr tree = object == nullptr ? nullptr : object->Freeze();
-  const Question question{
-      request, context, name, tree, tree == nullptr ? api::Value() : tree->root(), before};
-  const Result<void> checked = node.is_node ? CheckAll(question) : CheckSliceOfDriver(question);
+  const Result<void> checked = CheckAll(
+      {request, context, node.name, tree, tree == nullptr ? api::Value() : tree->root(), before});
+  if (checked.ok()) return std::nullopt;
+  return ForbiddenFailure(*request.kind, request.name, checked.error().message);
+}
+
+std::optional<Failure> DriverConfinement::Admit(const Request& request, api::Draft* object,
+                                                api::Value before, const StrategyContext& context) {
+  if (request.kind->kind != "ResourceSlice" || request.kind->group != "resource.k8s.io") {
+    return std::nullopt;
+  }
+  if (IdentifyNode(request.user).is_node) return std::nullopt;
+  const std::string_view node = NodeOfUser(request.user);
+  if (node.empty() && !IsNodeDriver(request.user)) return std::nullopt;
+  const api::TreePtr tree = object == nullptr ? nullptr : object->Freeze();
+  const Result<void> checked = CheckSliceOfDriver(
+      {request, context, node, tree, tree == nullptr ? api::Value() : tree->root(), before});
   if (checked.ok()) return std::nullopt;
   return ForbiddenFailure(*request.kind, request.name, checked.error().message);
 }

@@ -29,6 +29,7 @@ class NodeRestrictionTest : public CoreFixture {
   NodeRestrictionTest() {
     std::vector<std::unique_ptr<AdmissionStep>> steps;
     steps.push_back(std::make_unique<NodeRestriction>());
+    steps.push_back(std::make_unique<DriverConfinement>());
     StartCore(&arbitrary_, std::move(steps));
   }
 

@@ -94,6 +94,18 @@ void KeepConverted(const api::ObjectPtr& object, const api::KindSchema& to,
   kept.forms.emplace_back(&to, std::move(converted));
 }
 
+api::ObjectPtr WithStoredDefaults(const api::ObjectPtr& object, const api::KindSchema& stored) {
+  const CustomVersion* version = stored.family == nullptr ? nullptr : FindCustomVersion(stored);
+  if (version == nullptr || !version->schema().has_defaults || !IsIn(*object, stored)) {
+    return object;
+  }
+  api::Draft defaulted(object->tree());
+  ApplyJsonDefaults(defaulted, version->schema());
+  const api::TreePtr tree = defaulted.Freeze();
+  if (api::Equal(tree->root(), object->root())) return object;
+  return std::make_shared<const api::Object>(tree);
+}
+
 std::string StoredField(const api::KindSchema& kind, std::string_view field) {
   if (kind.group != kEventsGroup) return std::string(field);
   const std::size_t end = std::min(field.find('.'), field.size());

@@ -23,6 +23,10 @@ api::ObjectPtr ConvertObjectTo(const api::ObjectPtr& object, const api::KindSche
 void KeepConverted(const api::ObjectPtr& object, const api::KindSchema& to,
                    api::ObjectPtr converted);
 
+// A custom resource as read from the store, with the defaults that its stored version has today:
+// they may be newer than the object. The same object if it lacks none.
+api::ObjectPtr WithStoredDefaults(const api::ObjectPtr& object, const api::KindSchema& stored);
+
 // The field selector `field` of `kind`, as the storage version spells it.
 std::string StoredField(const api::KindSchema& kind, std::string_view field);
 

@@ -53,11 +53,24 @@ void SchemaCollector::AddCustom(const CustomVersion& version) {
   const api::KindSchema& kind = version.kind();
   if (!started_.emplace(kind.schema->name).second) return;
   Draft schema(version.schema().source);
-  Draft& properties = schema["properties"];
-  properties["apiVersion"] = Typed("string");
-  properties["kind"] = Typed("string");
-  properties["metadata"] =
-      Reference(*api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+  if (version_ == OpenApiVersion::kV2 && version.schema().preserves_unknown) {
+    // kubectl would take the listed properties for the only ones.
+    schema = Typed("object");
+  } else {
+    Draft& properties = schema["properties"];
+    properties["apiVersion"] = Typed("string");
+    properties["apiVersion"]["description"] =
+        "APIVersion defines the version of the schema that this object follows. More info: "
+        "https://git.k8s.io/community/contributors/devel/sig-architecture/"
+        "api-conventions.md#resources";
+    properties["kind"] = Typed("string");
+    properties["kind"]["description"] =
+        "Kind names the type of this object, in CamelCase. More info: "
+        "https://git.k8s.io/community/contributors/devel/sig-architecture/"
+        "api-conventions.md#types-kinds";
+    properties["metadata"] =
+        Reference(*api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+  }
   schema["x-kubernetes-group-version-kind"] = Draft::Array(
       {Draft({{"group", kind.group}, {"version", kind.version}, {"kind", kind.kind}})});
   schemas_.emplace(std::string(kind.schema->name), std::move(schema));

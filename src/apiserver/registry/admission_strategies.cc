@@ -11,6 +11,7 @@ using api::Value;
 template <FieldErrors (*kValidate)(Value)>
 class CheckedStrategy final : public Strategy {
  public:
+  bool StatusUpdateKeepsMetadata() const override { return false; }
   FieldErrors Validate(Value object, const StrategyContext&) const override {
     return kValidate(object);
   }

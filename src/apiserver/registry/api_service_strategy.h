@@ -17,6 +17,7 @@ class ApiServiceStrategy final : public Strategy {
   // "v1." is the name of the core group's.
   api::Problems CheckName(const api::KindSchema& kind, std::string_view name,
                           bool prefix) const override;
+  bool StatusUpdateKeepsMetadata() const override { return false; }
 };
 
 }  // namespace drakkar::apiserver

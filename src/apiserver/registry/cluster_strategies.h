@@ -7,6 +7,12 @@ namespace drakkar::apiserver {
 // For kinds that have no rules beyond those in schema/.
 class GenericStrategy final : public Strategy {};
 
+// Kinds without rules of their own whose status updates leave the metadata alone.
+class FixedMetadataStrategy final : public Strategy {
+ public:
+  bool StatusUpdateKeepsMetadata() const override { return false; }
+};
+
 // Nodes register themselves together with their status.
 class NodeStrategy final : public Strategy {
  public:
@@ -18,7 +24,6 @@ class NodeStrategy final : public Strategy {
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
-  bool StatusUpdateKeepsMetadata() const override { return true; }
   bool TakesStatusOnCreate() const override { return true; }
 };
 

@@ -38,6 +38,7 @@ class CustomStrategy final : public Strategy {
   std::vector<std::string> Warnings(api::Value object,
                                     const StrategyContext& context) const override;
   bool AllowsUnconditionalUpdate(std::string_view) const override { return false; }
+  bool StatusUpdateKeepsMetadata() const override { return false; }
 
  private:
   const api::KindFamily& family_;

@@ -69,7 +69,6 @@ class JobStrategy final : public Strategy {
     if (subresource == "status") return ValidateJobStatusUpdate(object, before);
     return ValidateJobUpdate(object, before, context);
   }
-  bool StatusUpdateKeepsMetadata() const override { return true; }
 
   std::vector<std::string> Warnings(Value object, const StrategyContext& context) const override {
     if (context.verb != Verb::kCreate) return {};
@@ -97,7 +96,6 @@ class CronJobStrategy final : public Strategy {
                              const StrategyContext& context) const override {
     return subresource == "status" ? FieldErrors() : ValidateCronJob(object, before, context);
   }
-  bool StatusUpdateKeepsMetadata() const override { return true; }
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ class PodCertificateRequestStrategy final : public Strategy {
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
   bool AllowsUnconditionalUpdate(std::string_view) const override { return false; }
+  bool StatusUpdateKeepsMetadata() const override { return false; }
 };
 
 }  // namespace drakkar::apiserver

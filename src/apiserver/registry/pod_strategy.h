@@ -18,7 +18,6 @@ class PodStrategy final : public Strategy {
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
   bool ReturnsDeletedObject(std::string_view) const override { return true; }
-  bool StatusUpdateKeepsMetadata() const override { return true; }
   std::optional<std::int64_t> GracePeriod(api::Value object,
                                           std::optional<std::int64_t> asked) const override;
 };

@@ -25,6 +25,7 @@ using api::Value;
 // absent and `subresource` is "".
 class ResourceStrategy : public Strategy {
  public:
+  bool StatusUpdateKeepsMetadata() const final { return false; }
   void Default(Draft& object, const StrategyContext& context) const final {
     SetResourceDefaults(object, context.version, context.clock.Now());
   }

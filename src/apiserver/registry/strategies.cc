@@ -28,6 +28,7 @@ namespace drakkar::apiserver {
 
 const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const GenericStrategy generic;
+  static const FixedMetadataStrategy fixed_metadata;
   static const PodStrategy pod;
   static const NodeStrategy node;
   static const NamespaceStrategy name_space;
@@ -70,6 +71,10 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"apiregistration.k8s.io", "APIService"}, &api_service},
       {{"scheduling.k8s.io", "PodGroup"}, &pod_group},
       {{"scheduling.k8s.io", "Workload"}, &workload},
+      {{"storage.k8s.io", "VolumeAttachment"}, &fixed_metadata},
+      {{"networking.k8s.io", "ServiceCIDR"}, &fixed_metadata},
+      {{"flowcontrol.apiserver.k8s.io", "FlowSchema"}, &fixed_metadata},
+      {{"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"}, &fixed_metadata},
       {{"rbac.authorization.k8s.io", "Role"}, &rbac},
       {{"rbac.authorization.k8s.io", "ClusterRole"}, &rbac},
       {{"rbac.authorization.k8s.io", "RoleBinding"}, &rbac},

@@ -226,11 +226,22 @@ TEST_F(StrategiesTest, ADefinitionsStatusFollowsItsSpec) {
   EXPECT_EQ(nameless.Freeze()->root()["spec"]["names"]["listKind"].str(), "");
 }
 
-TEST_F(StrategiesTest, StatusUpdatesOfJobsAndPodsMayChangeLabels) {
-  EXPECT_TRUE(Of("batch", "v1", "Job").StatusUpdateKeepsMetadata());
-  EXPECT_TRUE(Of("batch", "v1", "CronJob").StatusUpdateKeepsMetadata());
-  EXPECT_TRUE(Of("", "v1", "Pod").StatusUpdateKeepsMetadata());
-  EXPECT_FALSE(Of("", "v1", "ConfigMap").StatusUpdateKeepsMetadata());
+TEST_F(StrategiesTest, StatusUpdatesOfMostKindsMayChangeLabels) {
+  const auto keeps = [this](std::string_view group, std::string_view kind) {
+    return Of(group, "v1", kind).StatusUpdateKeepsMetadata();
+  };
+  for (const std::string_view kind : {"Pod", "Node", "Namespace", "Service", "ResourceQuota",
+                                      "PersistentVolume", "ReplicationController"}) {
+    EXPECT_TRUE(keeps("", kind)) << kind;
+  }
+  EXPECT_TRUE(keeps("batch", "Job"));
+  EXPECT_TRUE(keeps("apps", "StatefulSet"));
+  EXPECT_TRUE(keeps("networking.k8s.io", "Ingress"));
+  EXPECT_FALSE(keeps("resource.k8s.io", "ResourceClaim"));
+  EXPECT_FALSE(keeps("storage.k8s.io", "VolumeAttachment"));
+  EXPECT_FALSE(keeps("networking.k8s.io", "ServiceCIDR"));
+  EXPECT_FALSE(keeps("flowcontrol.apiserver.k8s.io", "FlowSchema"));
+  EXPECT_FALSE(keeps("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"));
 }
 
 TEST_F(StrategiesTest, AStatusUpdateKeepsTheOwnersAndTheQosClassOfAPod) {

@@ -53,8 +53,8 @@ class Strategy {
   virtual std::string_view WhyKept(std::string_view /*name*/) const { return {}; }
   // A delete in this version returns the last state of the object instead of a Status.
   virtual bool ReturnsDeletedObject(std::string_view /*version*/) const { return false; }
-  // A status update may also change labels and annotations (pods, nodes).
-  virtual bool StatusUpdateKeepsMetadata() const { return false; }
+  // A status update may also change labels and annotations, as most kinds allow.
+  virtual bool StatusUpdateKeepsMetadata() const { return true; }
   // Names follow the kind's rule in schema/ unless the strategy overrides it (RBAC path segments).
   virtual api::Problems CheckName(const api::KindSchema& kind, std::string_view name,
                                   bool prefix) const;

@@ -16,6 +16,7 @@ class PodGroupStrategy final : public Strategy {
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
   bool AllowsUnconditionalUpdate(std::string_view) const override { return false; }
+  bool StatusUpdateKeepsMetadata() const override { return false; }
 };
 
 // Templates of such groups.

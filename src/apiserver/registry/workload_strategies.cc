@@ -30,8 +30,6 @@ class WorkloadStrategy : public Strategy {
  public:
   void Default(Draft& object, const StrategyContext&) const override { DefaultPodTemplate(object); }
   void DefaultStatus(Draft&, const StrategyContext&) const final {}
-  // The revision of a Deployment is an annotation, which is written together with its status.
-  bool StatusUpdateKeepsMetadata() const final { return true; }
   FieldErrors Validate(Value object, const StrategyContext& context) const final {
     return Check(object, Value(), context);
   }

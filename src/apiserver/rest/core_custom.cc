@@ -1,5 +1,6 @@
 // The kinds that CustomResourceDefinitions add, and the end of a definition.
 #include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/custom/definition.h"
 #include "apiserver/registry/custom_strategies.h"
 #include "apiserver/rest/core_resource.h"
@@ -79,6 +80,14 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
       // Watchers still have to be told that the last objects were deleted.
       custom.closing = options_.loop.RunAfter(kCloseDelay, close);
     } else {
+      // Objects that were stored before a default existed have it from now on.
+      std::vector<WatchCache::Loaded> objects;
+      bool has_new_defaults = false;
+      for (const auto& [key, before] : custom.resource->cache.objects()) {
+        objects.push_back({key, WithStoredDefaults(before, *custom.resource->kind), nullptr});
+        has_new_defaults = has_new_defaults || objects.back().object != before;
+      }
+      if (has_new_defaults) custom.resource->cache.Replace(std::move(objects), reached_);
       // Watches have the schema that they started with.
       close();
     }

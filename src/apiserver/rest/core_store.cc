@@ -2,6 +2,7 @@
 #include <set>
 
 #include "api/json/reader.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "base/exec/work_budget.h"
 
@@ -69,8 +70,9 @@ Core::Contents Core::ReadContents(const storage::RangeResult& range) {
       SetUnreadable(entry.key, entry.mod_revision, object.error());
       continue;
     }
-    contents.objects[resource].push_back(
-        {entry.key.substr(resource->prefix.size()), *std::move(object), entry.value});
+    contents.objects[resource].push_back({entry.key.substr(resource->prefix.size()),
+                                          WithStoredDefaults(*object, *resource->kind),
+                                          entry.value});
   }
   return contents;
 }

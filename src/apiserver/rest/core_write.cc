@@ -723,13 +723,39 @@ void Core::EvictAdmitted(Resource& resource, Request&& request,
   request.skips_webhooks = true;
   // Deletes exactly the version that was checked.
   if (request.precondition_uid.empty()) request.precondition_uid = std::string(pod->uid());
-  Delete(resource, std::move(request), [done = std::move(done)](Response deleted) {
+  auto answer = [done = std::move(done)](Response deleted) {
     if (!deleted.failure) {
       deleted.http_status = 201;
       deleted.object = CreatedStatus();
     }
     done(std::move(deleted));
-  });
+  };
+  const std::string version = std::to_string(pod->resource_version());
+  const bool is_wanted_version = request.precondition_resource_version.empty() ||
+                                 request.precondition_resource_version == version;
+  if (request.dry_run || pod->is_being_deleted() || !is_wanted_version) {
+    return Delete(resource, std::move(request), std::move(answer));
+  }
+  Request mark;
+  mark.user = request.user;
+  mark.user_agent = request.user_agent;
+  mark.verb = Verb::kUpdate;
+  mark.kind = request.kind;
+  mark.namespace_ = request.namespace_;
+  mark.name = request.name;
+  mark.subresource = "status";
+  mark.skips_webhooks = true;
+  mark.object = MarkEvicted(*pod, options_.loop.clock().Now());
+  // The pod goes even if it could not be marked.
+  Update(resource, std::move(mark),
+         [this, &resource, answer = std::move(answer),
+          deletion = std::make_shared<Request>(std::move(request))](Response marked) mutable {
+           if (!deletion->precondition_resource_version.empty() && marked.object != nullptr) {
+             deletion->precondition_resource_version =
+                 std::to_string(marked.object->resource_version());
+           }
+           Delete(resource, std::move(*deletion), std::move(answer));
+         });
 }
 
 void Core::BindNamed(Request&& request, std::function<void(Response)> done) {

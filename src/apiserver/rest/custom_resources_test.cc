@@ -255,6 +255,24 @@ TEST_F(CustomResourcesTest, ADefinitionCanChange) {
             std::string::npos);
 }
 
+TEST_F(CustomResourcesTest, StoredObjectsHaveTheDefaultsOfAChangedDefinition) {
+  Create(DefinitionJson(VersionJson("v1", true)));
+  Create(WidgetJson("w", R"({"size":3})"));
+  const storage::Revision stored = Get("w").object->resource_version();
+  ASSERT_EQ(Message(Update(DefinitionJson(VersionJson(
+                "v1", true,
+                R"({"type":"object","properties":{"size":{"type":"integer"},)"
+                R"("color":{"type":"string"},"shape":{"type":"string","default":"round"}}})")))),
+            "accepted");
+  EXPECT_EQ(Spec(Get("w")), R"({"size":3,"color":"red","shape":"round"})");
+  EXPECT_EQ(Get("w").object->resource_version(), stored) << "nothing was written";
+  loop_.Advance(std::chrono::seconds(1));  // until everything is durable
+  core_.reset();
+  store_.reset();
+  StartCore(nullptr);
+  EXPECT_EQ(Spec(Get("w")), R"({"size":3,"color":"red","shape":"round"})");
+}
+
 TEST_F(CustomResourcesTest, NamesBelongToOneDefinitionOfAGroup) {
   Create(DefinitionJson(VersionJson("v1", true)));
   const api::ObjectPtr other =

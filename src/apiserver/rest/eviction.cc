@@ -2,7 +2,9 @@
 
 #include "api/meta/label_selector.h"
 #include "api/meta/saturated.h"
+#include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -119,6 +121,28 @@ std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
               " healthy pods and has ", budget.healthy, " currently"),
        ""});
   return failure;
+}
+
+api::TreePtr MarkEvicted(const api::Object& pod, WallTime now) {
+  constexpr std::string_view kType = "DisruptionTarget";
+  api::Draft draft(pod.tree());
+  api::Draft condition{{"type", kType},
+                       {"status", "True"},
+                       {"reason", "EvictionByEvictionAPI"},
+                       {"message", "Eviction API: evicting"},
+                       {"lastTransitionTime", api::FormatTime(now)}};
+  api::Draft& list = draft["status"]["conditions"];
+  std::size_t at = 0;
+  for (Value each : pod["status"]["conditions"].elements()) {
+    if (each["type"].str() == kType) break;
+    ++at;
+  }
+  if (at < list.size()) {
+    list.at(at) = std::move(condition);
+  } else {
+    list.Append(std::move(condition));
+  }
+  return draft.Freeze();
 }
 
 }  // namespace drakkar::apiserver

@@ -6,6 +6,7 @@
 
 #include "apiserver/request/request.h"
 #include "apiserver/watch/watch_cache.h"
+#include "base/env/clock.h"
 
 namespace drakkar::apiserver {
 
@@ -16,5 +17,8 @@ namespace drakkar::apiserver {
 // Adds the delete options of the body to `request`. A failure says why the pod cannot be evicted.
 std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
                                      const WatchCache& budgets, const WatchCache& pods);
+
+// The pod with the condition that says why it is about to fail, for Jobs that ignore such failures.
+api::TreePtr MarkEvicted(const api::Object& pod, WallTime now);
 
 }  // namespace drakkar::apiserver

@@ -65,6 +65,29 @@ TEST_F(EvictionTest, DeletesThePodWithTheGivenGrace) {
   EXPECT_EQ(Evict("p").http_status, 404);
 }
 
+TEST_F(EvictionTest, ThePodSaysThatItWasEvicted) {
+  CreatePod("p", true);
+  EXPECT_EQ(Evict("p").http_status, 201);
+  const api::ObjectPtr pod = core_->Find("", "pods", "default/p");
+  ASSERT_NE(pod, nullptr) << "it has 30 seconds";
+  EXPECT_TRUE(pod->is_being_deleted());
+  const api::Value conditions = (*pod)["status"]["conditions"];
+  ASSERT_EQ(conditions.size(), 2u);
+  EXPECT_EQ(conditions.at(1)["type"].str(), "DisruptionTarget");
+  EXPECT_EQ(conditions.at(1)["reason"].str(), "EvictionByEvictionAPI");
+}
+
+TEST_F(EvictionTest, APreconditionIsAboutTheVersionBeforeTheEviction) {
+  CreatePod("p", true);
+  EXPECT_EQ(Evict("p", R"({"preconditions":{"resourceVersion":"1"}})").failure->code, 409);
+  const api::ObjectPtr pod = core_->Find("", "pods", "default/p");
+  EXPECT_EQ((*pod)["status"]["conditions"].size(), 1u) << "it stays";
+  const std::string version = std::to_string(pod->resource_version());
+  EXPECT_EQ(
+      Evict("p", StrCat(R"({"preconditions":{"resourceVersion":")", version, "\"}}")).http_status,
+      201);
+}
+
 TEST_F(EvictionTest, ABudgetProtectsPodsItNeeds) {
   CreatePod("p", true);
   CreatePod("q", true);

@@ -115,7 +115,8 @@ std::optional<Failure> ParseApplied(const Request& request, api::TreePtr& applie
     return api::StatusBadRequest("error decoding YAML: the body must be one object");
   }
   if (request.field_validation == FieldValidation::kStrict && !duplicates.empty()) {
-    return api::StatusBadRequest(StrCat("error strict decoding YAML: ", Join(duplicates, ", ")));
+    return api::StatusBadRequest(StrCat("error strict decoding YAML: yaml: unmarshal errors:\n  ",
+                                        Join(duplicates, "\n  ")));
   }
   if (request.field_validation == FieldValidation::kWarn) {
     for (std::string& duplicate : duplicates) warnings.push_back(std::move(duplicate));
