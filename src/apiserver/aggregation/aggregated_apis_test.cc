@@ -127,10 +127,10 @@ TEST(AggregatedApisTest, DiscoveryMakesOnlyTheGroupsThatChanged) {
   const Discovery second({}, {}, &after, &first);
   EXPECT_EQ(first.Find("/apis/apps/v1", false), second.Find("/apis/apps/v1", false))
       << "the same text";
-  const Discovery anew({}, {}, &after);
+  const Discovery fresh({}, {}, &after);
   for (const bool aggregated : {false, true}) {
     for (const char* path : {"/", "/api", "/apis", "/apis/apps", "/apis/metrics.k8s.io"}) {
-      EXPECT_EQ(*second.Find(path, aggregated), *anew.Find(path, aggregated)) << path;
+      EXPECT_EQ(*second.Find(path, aggregated), *fresh.Find(path, aggregated)) << path;
     }
   }
   EXPECT_NE(*first.Find("/apis", true), *second.Find("/apis", true));
