@@ -113,6 +113,29 @@ TEST(AggregatedApisTest, DiscoveryHasTheGroupsOfOtherServersByTheirPriority) {
   EXPECT_TRUE(items.at(1)["versions"].at(0)["resources"].empty());
 }
 
+TEST(AggregatedApisTest, DiscoveryMakesOnlyTheGroupsThatChanged) {
+  const auto with = [](std::string_view freshness) {
+    auto api = ReadApiService(Parse(kMetrics)->root());
+    api->is_stale = freshness == "Stale";
+    AggregatedApis::Map map;
+    map[{"metrics.k8s.io", "v1beta1"}] = api;
+    return AggregatedApis(std::move(map));
+  };
+  const AggregatedApis before = with("Current");
+  const AggregatedApis after = with("Stale");
+  const Discovery first({}, {}, &before);
+  const Discovery second({}, {}, &after, &first);
+  EXPECT_EQ(first.Find("/apis/apps/v1", false), second.Find("/apis/apps/v1", false))
+      << "the same text";
+  const Discovery fresh({}, {}, &after);
+  for (const bool aggregated : {false, true}) {
+    for (const char* path : {"/", "/api", "/apis", "/apis/apps", "/apis/metrics.k8s.io"}) {
+      EXPECT_EQ(*second.Find(path, aggregated), *fresh.Find(path, aggregated)) << path;
+    }
+  }
+  EXPECT_NE(*first.Find("/apis", true), *second.Find("/apis", true));
+}
+
 TEST(LocalServicesTest, EveryBuiltInVersionHasAPriority) {
   // Those without a row would be ordered like custom resources.
   for (const auto& [group, version] : BuiltInVersions()) {

@@ -223,8 +223,8 @@ void Aggregator::Put(const api::ObjectPtr& object) {
   if (is_same) {
     // Only the status: perhaps our own write.
     if (read->is_available != service.state->is_available) {
-      // Perhaps another server of the cluster sees it otherwise; they must not keep overwriting
-      // each other.
+      // Another server of the cluster may see it otherwise: not at once, or both would keep
+      // writing.
       if (service.is_known) CheckSoon(name, kFirstRetry);
     }
     return;

@@ -55,7 +55,7 @@ struct Version {
   std::string_view name;
   ServicePriority priority;
   std::vector<const api::KindSchema*> kinds;  // by plural
-  const AggregatedApi* aggregated = nullptr;  // served by another server
+  AggregatedApiPtr aggregated;                // served by another server
 };
 
 struct Group {
@@ -96,7 +96,7 @@ std::vector<Group> ServedGroups(const DiscoveryOptions& options,
       found[api->group][api->version] = {.name = api->version,
                                          .priority = {api->group_priority, api->version_priority},
                                          .kinds = {},
-                                         .aggregated = api.get()};
+                                         .aggregated = api};
     }
   }
   std::vector<std::pair<std::pair<int, std::string>, Group>> placed;
@@ -175,7 +175,7 @@ Draft AggregatedGroup(const Group& group, const DiscoveryOptions& options) {
   Draft versions = Draft::Array();
   for (const Version& version : group.versions) {
     Draft resources = Draft::Array();
-    if (const AggregatedApi* api = version.aggregated) {
+    if (const AggregatedApi* api = version.aggregated.get()) {
       // What it said last, if it has ever said anything.
       if (api->resources != nullptr) resources = Draft(api->resources);
       versions.Append(Draft({{"version", version.name},
@@ -315,8 +315,50 @@ bool VersionBefore(std::string_view a, std::string_view b) {
   return a < b;
 }
 
+struct Discovery::GroupTexts {
+  // The kinds and other servers that the texts are about, which are never changed.
+  std::vector<std::shared_ptr<const void>> made_of;
+  // By version, without those that another server answers for.
+  std::map<std::string, std::shared_ptr<const std::string>, std::less<>> resources;
+  std::shared_ptr<const std::string> document;  // of the group; null for the core group
+  std::string entry;                            // of the list of groups
+  std::string aggregated;
+
+  GroupTexts(const Group& group, std::vector<std::shared_ptr<const void>> of,
+             const DiscoveryOptions& options)
+      : made_of(std::move(of)),
+        aggregated(api::WriteJson(AggregatedGroup(group, options).Freeze()->root())) {
+    for (const Version& version : group.versions) {
+      if (version.aggregated != nullptr) continue;
+      resources.emplace(version.name, ToText(ResourceList(group, version, options)));
+    }
+    if (group.name.empty()) return;
+    const Draft in_list = GroupEntry(group);
+    const api::TreePtr tree = in_list.Freeze();
+    entry = api::WriteJson(tree->root());
+    Draft whole({{"kind", "APIGroup"}, {"apiVersion", "v1"}});
+    for (const api::MemberView& member : tree->root().members()) {
+      whole.Entry(*member.key) = Draft(member.value);
+    }
+    document = ToText(whole);
+  }
+
+  static std::vector<std::shared_ptr<const void>> ContentsOf(const Group& group) {
+    std::vector<std::shared_ptr<const void>> contents;
+    for (const Version& version : group.versions) {
+      // Kinds live as long as the process.
+      for (const api::KindSchema* kind : version.kinds) {
+        contents.emplace_back(std::shared_ptr<const void>(), kind);
+      }
+      if (version.aggregated != nullptr) contents.push_back(version.aggregated);
+    }
+    return contents;
+  }
+};
+
 Discovery::Discovery(const DiscoveryOptions& options,
-                     std::span<const api::KindSchema* const> custom, const AggregatedApis* apis) {
+                     std::span<const api::KindSchema* const> custom, const AggregatedApis* apis,
+                     const Discovery* previous) {
   Draft all_groups = Draft::Array();
   Draft aggregated_core = Draft::Array();
   Draft aggregated_named = Draft::Array();
@@ -324,14 +366,27 @@ Discovery::Discovery(const DiscoveryOptions& options,
                                          "/openapi/v3", "/readyz", "/version"};
   std::vector<std::string> aggregated_paths;
   for (const Group& group : ServedGroups(options, custom, apis)) {
+    std::vector<std::shared_ptr<const void>> contents = GroupTexts::ContentsOf(group);
+    std::shared_ptr<const GroupTexts> texts;
+    if (previous != nullptr) {
+      const auto found = previous->groups_.find(group.name);
+      if (found != previous->groups_.end() && found->second->made_of == contents) {
+        texts = found->second;
+      }
+    }
+    if (texts == nullptr) {
+      texts = std::make_shared<const GroupTexts>(group, std::move(contents), options);
+    }
+    groups_.emplace(group.name, texts);
     const std::string root = group.name.empty() ? "/api" : StrCat("/apis/", group.name);
+    for (const auto& [version, text] : texts->resources) {
+      documents_[StrCat(root, "/", version)] = text;
+    }
     for (const Version& version : group.versions) {
       // The server behind an API answers itself.
       if (version.aggregated != nullptr) {
         aggregated_paths.push_back(StrCat(root, "/", version.name));
-        continue;
       }
-      documents_[StrCat(root, "/", version.name)] = ToText(ResourceList(group, version, options));
     }
     if (group.name.empty()) {
       Draft versions = Draft::Array();
@@ -339,15 +394,12 @@ Discovery::Discovery(const DiscoveryOptions& options,
       documents_["/api"] = ToText(Draft({{"kind", "APIVersions"},
                                          {"versions", std::move(versions)},
                                          {"serverAddressByClientCIDRs", Draft::Array()}}));
-      aggregated_core.Append(AggregatedGroup(group, options));
+      aggregated_core.Append(Draft::Raw(texts->aggregated));
       continue;
     }
-    Draft entry = GroupEntry(group);
-    Draft document({{"kind", "APIGroup"}, {"apiVersion", "v1"}});
-    for (auto& [key, value] : entry.MutableMembers()) document.Entry(key->view()) = value;
-    documents_[root] = ToText(document);
-    all_groups.Append(std::move(entry));
-    aggregated_named.Append(AggregatedGroup(group, options));
+    documents_[root] = texts->document;
+    all_groups.Append(Draft::Raw(texts->entry));
+    aggregated_named.Append(Draft::Raw(texts->aggregated));
   }
   documents_["/apis"] = ToText(
       Draft({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(all_groups)}}));

@@ -59,15 +59,21 @@ bool VersionBefore(std::string_view a, std::string_view b);
 // and the list of paths at /. Built once; immutable afterwards.
 class Discovery {
  public:
-  // `custom` are kinds besides those of the scheme, `apis` what other servers serve.
+  // `custom` are kinds besides those of the scheme, `apis` what other servers serve. The texts of
+  // groups that `previous` has too are taken from there, so that a change takes time for its own
+  // group, however many there are.
   explicit Discovery(const DiscoveryOptions& options = {},
                      std::span<const api::KindSchema* const> custom = {},
-                     const AggregatedApis* apis = nullptr);
+                     const AggregatedApis* apis = nullptr, const Discovery* previous = nullptr);
 
   // Null if it is not a discovery path. `aggregated` matters for /api and /apis only.
   std::shared_ptr<const std::string> Find(std::string_view path, bool aggregated) const;
 
  private:
+  // What the documents have of one group.
+  struct GroupTexts;
+
+  std::map<std::string, std::shared_ptr<const GroupTexts>, std::less<>> groups_;
   std::map<std::string, std::shared_ptr<const std::string>, std::less<>> documents_;
   std::map<std::string, std::shared_ptr<const std::string>, std::less<>> aggregated_;
 };

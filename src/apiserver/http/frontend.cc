@@ -233,7 +233,8 @@ std::shared_ptr<const std::string> Frontend::FindDiscoveryDocument(std::string_v
     return FindDiscovery(path, aggregated);
   }
   if (discovery_ == nullptr || kinds != discovered_ || apis != discovered_apis_) {
-    discovery_ = std::make_unique<const Discovery>(DiscoveryOptions{}, kinds->served(), apis.get());
+    discovery_ = std::make_unique<const Discovery>(DiscoveryOptions{}, kinds->served(), apis.get(),
+                                                   discovery_.get());
     discovered_ = std::move(kinds);
     discovered_apis_ = std::move(apis);
   }

@@ -327,8 +327,10 @@ std::shared_ptr<const std::string> OpenApi::MakeIndex() {
   }
   for (const std::string& name : names) {
     const std::string path = StrCat(kIndexPath, "/", name);
-    std::string hash = EntityTag(*Find(path));
-    hash = hash.substr(1, hash.size() - 2);
+    const std::shared_ptr<const std::string> document = Find(path);
+    Tag& tag = tags_[path];
+    if (tag.document != document) tag = {document, EntityTag(*document)};
+    const std::string hash = tag.text.substr(1, tag.text.size() - 2);
     paths.Entry(name) = Draft({{"serverRelativeURL", StrCat(path, "?hash=", hash)}});
   }
   return ToText(Draft({{"paths", std::move(paths)}}));

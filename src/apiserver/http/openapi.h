@@ -37,6 +37,12 @@ class OpenApi {
   CustomKindsPtr custom_ = std::make_shared<const CustomKinds>();
   AggregatedApisPtr apis_ = std::make_shared<const AggregatedApis>();
   std::map<std::string, std::shared_ptr<const std::string>, std::less<>> documents_;
+  // The tags of documents in the index, computed once for each.
+  struct Tag {
+    std::shared_ptr<const std::string> document;
+    std::string text;
+  };
+  std::map<std::string, Tag> tags_;
 };
 
 // With the default options; for one thread (the API server's loop).
