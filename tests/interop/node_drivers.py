@@ -37,7 +37,7 @@ def enter(*programs):
     # Drivers that are told no other name use the host's for their node.
     subprocess.run(["hostname", "n1"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    for directory in (*PRIVATE, "/run/nri"):
+    for directory in (*PRIVATE, "/run/nri", "/run/dranet"):
         os.makedirs(directory, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", directory], check=True)
         # As everything is under systemd: drivers see namespaces that are mounted after they started.
