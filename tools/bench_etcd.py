@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from http.client import HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PEERS = ROOT / "build/peers/interop/kube"
@@ -88,7 +88,20 @@ def start_etcd(processes, members):
                         f"--advertise-client-urls=http://127.0.0.1:{client}", f"--listen-peer-urls=http://127.0.0.1:{peer}",
                         f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}", f"--initial-cluster={cluster}",
                         f"--quota-backend-bytes={4 << 30}")
+    for client, _ in ports:
+        wait_until("etcd is healthy", lambda client=client: is_healthy(client))
     return [f"http://127.0.0.1:{client}" for client, _ in ports]
+
+
+def is_healthy(port):
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 class Server:

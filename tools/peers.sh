@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds programs of others that tests run against and that take long to build, once, into build/peers: releases of etcd
-# newer than Debian's, containerd, Kubernetes' own servers, and Helm with public DRA drivers and their charts. Needs Go
-# and a module proxy. Tests that want one skip until then.
-# usage: tools/peers.sh [etcd-3.5 | etcd-3.6 | kube | containerd | charts]...
+# newer than Debian's, containerd, Kubernetes' own servers, Helm with public DRA drivers and their charts, and Kubernetes'
+# own tests (only if named). Needs Go and a module proxy. Tests that want one skip until then.
+# usage: tools/peers.sh [etcd-3.5 | etcd-3.6 | kube | containerd | charts | upstream]...
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=$PWD/build/peers
@@ -49,6 +49,10 @@ for peer; do
         "$out/charts/dra-example-driver/chart"
       cp -r "$out/charts/src/dra-example-driver@v0.2.1/demo" "$out/charts/dra-example-driver/demo"
       echo "$out/charts" ;;
-    *) echo "peers: unknown peer $peer; use etcd-3.5, etcd-3.6, kube, containerd or charts" >&2; exit 1 ;;
+    upstream)
+      tests/interop/upstream/build.sh "$out"
+      python3 tests/interop/upstream/dra_build.py "$out/upstream/dra.test"
+      echo "$out/upstream" ;;
+    *) echo "peers: unknown peer $peer; use etcd-3.5, etcd-3.6, kube, containerd, charts or upstream" >&2; exit 1 ;;
   esac
 done

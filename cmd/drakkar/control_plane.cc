@@ -78,6 +78,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .in_flight = part->options_.in_flight,
       .token_signing_key = part->options_.token_signing_key,
       .token_keys = part->options_.token_keys,
+      .token_names = part->options_.token_names,
   });
   return part;
 }

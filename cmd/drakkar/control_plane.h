@@ -45,6 +45,7 @@ class ApiServerPart final : public Part {
     // further keys whose tokens are accepted.
     std::string token_signing_key = {};
     std::vector<std::string> token_keys = {};
+    apiserver::TokenNames token_names = {};
   };
   // Loads or creates the cluster's CA and opens the store. This does everything that can fail
   // before the server runs.

@@ -145,6 +145,17 @@ std::vector<cli::Flag> TokenKeyFlags() {
            .help = "Key (P-256 or RSA, public or private) whose service account tokens are "
                    "accepted in addition to those of the signing key. May be repeated.",
            .placeholder = "FILE"},
+          {.name = "service-account-issuer",
+           .type = cli::FlagType::kRepeated,
+           .help = "Issuer of service account tokens, usually a URL. May be repeated: the first is "
+                   "in new tokens, and tokens of all are accepted. Defaults to "
+                   "https://kubernetes.default.svc.cluster.local.",
+           .placeholder = "URL"},
+          {.name = "api-audiences",
+           .type = cli::FlagType::kRepeated,
+           .help = "Audiences of the API server, separated by commas. A token must be for one of "
+                   "them. Defaults to the first issuer.",
+           .placeholder = "LIST"},
           {.name = "service-account-signing-key-file",
            .help = "Private key (P-256 or RSA) that signs service account tokens. Defaults to "
                    "pki/service-accounts.key in the data directory.",
@@ -164,6 +175,26 @@ Result<void> ReadTokenKeys(const cli::Arguments& arguments, std::string& signing
     keys.push_back(std::move(key));
   }
   return Ok();
+}
+
+Result<apiserver::TokenNames> ReadTokenNames(const cli::Arguments& arguments) {
+  apiserver::TokenNames names;
+  for (const std::string& issuer : arguments.List("service-account-issuer")) {
+    // As in kube-apiserver: a text with a colon is a URL.
+    if (issuer.empty() ||
+        (issuer.find(':') != std::string::npos && issuer.find("://") == std::string::npos)) {
+      return InvalidArgument(StrCat("--service-account-issuer ", Quote(issuer),
+                                    " must be a URL or a text without a colon"));
+    }
+    names.issuers.push_back(issuer);
+  }
+  for (const std::string& list : arguments.List("api-audiences")) {
+    for (const std::string_view each : Split(list, ',')) {
+      if (each.empty()) return InvalidArgument("--api-audiences has an empty audience");
+      names.audiences.emplace_back(each);
+    }
+  }
+  return names;
 }
 
 cli::Flag LowLatencyFlag() {
@@ -489,6 +520,8 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (auto read = ReadTokenKeys(arguments, token_signing_key, token_keys); !read.ok()) {
     return Fail(console, read.error());
   }
+  Result<apiserver::TokenNames> token_names = ReadTokenNames(arguments);
+  if (!token_names.ok()) return Fail(console, token_names.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
@@ -504,7 +537,8 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
                            .in_flight = *in_flight,
                            .low_latency = arguments.Bool("low-latency"),
                            .token_signing_key = std::move(token_signing_key),
-                           .token_keys = std::move(token_keys)});
+                           .token_keys = std::move(token_keys),
+                           .token_names = *std::move(token_names)});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -640,7 +674,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<JoinOptions> join = ReadJoinFlags(arguments, data_dir);
   if (!join.ok()) return Fail(console, join.error());
-  if (!join->server.empty()) {
+  if (!join->servers.empty()) {
     if (Result<void> joined = JoinCluster(*join); !joined.ok()) {
       return Fail(console, joined.error());
     }
@@ -729,7 +763,9 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .registries = std::move(*registries),
        .image_collection = settings->image_collection,
        .eviction = settings->eviction,
-       .reserved = settings->reserved,
+       .resources = settings->resources,
+       .shutdown_periods = settings->shutdown_periods,
+       .sysctls = settings->sysctls,
        .max_pods = settings->max_pods,
        .client_ca_pem = *ca,
        .serving = std::move(serving),

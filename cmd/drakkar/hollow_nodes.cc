@@ -102,6 +102,7 @@ struct HollowNodes::HollowNode {
                                  .facts = FactsOf(options, name, number),
                                  .labels = {{"node.drakkar.io/hollow", "true"}},
                                  .features = options.features,
+                                 .checkpoint_side_file = false,
                                  .prober = &prober});
     agent->Start([this, &options, &client](Result<void> started) {
       if (!started.ok()) {

@@ -1,13 +1,17 @@
 // `drakkar node --join`: from a token to a node's certificates.
 #include "cmd/drakkar/join.h"
 
+#include <algorithm>
+
 #include "api/json/reader.h"
+#include "api/scheme/scheme.h"
 #include "base/exec/backoff.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 #include "bootstrap/cluster_info.h"
 #include "bootstrap/token.h"
 #include "client/http_client.h"
+#include "client/server_list.h"
 #include "net/http/url.h"
 #include "net/socket/address_kind.h"
 #include "node/join/kept_certificate.h"
@@ -21,6 +25,8 @@ constexpr char kAgent[] = "drakkar-node";
 // How long a server that cannot be reached is tried for.
 constexpr Duration kReachTimeout = std::chrono::minutes(5);
 constexpr Duration kRequestTimeout = std::chrono::seconds(20);
+// How often a node that has joined asks which API servers there are.
+constexpr Duration kLearnInterval = std::chrono::minutes(5);
 // cluster-info comes from a server that is not verified yet.
 constexpr std::size_t kMaxInfoBytes = 1 << 20;
 
@@ -29,6 +35,28 @@ std::string ClientCertificatePath(const std::string& data_dir) {
 }
 std::string ServingCertificatePath(const std::string& data_dir) {
   return JoinPath(data_dir, "pki/node-serving.pem");
+}
+
+// The kubeconfig of a node that has joined. Paths in it are relative to it.
+Result<void> WriteKubeconfig(const std::string& data_dir, const std::vector<std::string>& servers,
+                             const std::string& ca_pem) {
+  const std::string text =
+      StrCat("apiVersion: v1\nkind: Config\nclusters:\n- name: cluster\n  cluster:\n    server: ",
+             Join(servers, ","), "\n    certificate-authority-data: ", Base64Encode(ca_pem),
+             "\nusers:\n- name: node\n  user:\n    client-certificate: pki/node-client.pem\n"
+             "    client-key: pki/node-client.pem\ncontexts:\n- name: cluster\n  context:\n"
+             "    cluster: cluster\n    user: node\ncurrent-context: cluster\n");
+  return RealFileSystem().WriteFileAtomically(JoinedKubeconfigPath(data_dir), text, 0600);
+}
+
+// The API servers that there are, beginning with the first known one. If the cluster does not say:
+// those known.
+void LearnServers(client::Client& client, std::vector<std::string> known,
+                  std::function<void(std::vector<std::string>)> done) {
+  client.Get({api::FindKind("", "v1", "Endpoints"), "default", "kubernetes", ""},
+             [known = std::move(known), done = std::move(done)](const client::Reply& reply) {
+               done(reply.ok() ? client::MergeServers(known, reply.object->root()) : known);
+             });
 }
 
 // "https://HOST:PORT" of any of the accepted forms.
@@ -80,27 +108,34 @@ class Joining {
     http.tls.insecure = true;
     http_ = std::make_unique<net::HttpClient>(loop_, std::move(http));
     net::ClientRequest request;
-    request.url = StrCat(options_.server, "/api/v1/namespaces/", bootstrap::kInfoNamespace,
-                         "/configmaps/", bootstrap::kInfoName);
+    // With every attempt another one.
+    const std::string& server = options_.servers[attempts_++ % options_.servers.size()];
+    request.url = StrCat(server, "/api/v1/namespaces/", bootstrap::kInfoNamespace, "/configmaps/",
+                         bootstrap::kInfoName);
     request.timeout = kRequestTimeout;
     request.max_response_bytes = kMaxInfoBytes;
     request.headers.Add("Accept", "application/json");
-    http_->Do(std::move(request), [this](Result<net::Response> response) {
+    http_->Do(std::move(request), [this, server](Result<net::Response> response) {
       if (!response.ok()) return Retry(response.error());
       Result<std::string> ca = CaOf(*response, options_.ca_hash);
       if (!ca.ok()) return Finish(ca.error());
       ca_pem_ = std::move(*ca);
-      kLog.Info("verified the cluster's CA", {{"server", options_.server}});
-      RequestCertificate();
+      kLog.Info("verified the cluster's CA", {{"server", server}});
+      RequestCertificate(server);
     });
   }
 
  private:
-  // Step two: with the token, over a connection that this CA vouches for.
-  void RequestCertificate() {
+  client::ClusterAccess AccessTo(const std::string& server) const {
     client::ClusterAccess access;
-    access.server = options_.server;
+    access.server = server;
     access.ca_pem = ca_pem_;
+    return access;
+  }
+
+  // Step two: with the token, over a connection that this CA vouches for.
+  void RequestCertificate(const std::string& server) {
+    client::ClusterAccess access = AccessTo(server);
     access.token = options_.token;
     client_ = client::MakeHttpClient(loop_, access, kAgent);
     request_ = std::make_unique<node::CertificateRequest>(
@@ -110,8 +145,8 @@ class Joining {
                                           .signer = node::kNodeClientSigner,
                                           .subject = node::NodeSubject(options_.node_name),
                                           .usages = node::NodeClientUsages()},
-        [this](Result<net::CertificateAndKey> issued) {
-          if (issued.ok()) return Finish(Keep(*issued));
+        [this, server](Result<net::CertificateAndKey> issued) {
+          if (issued.ok()) return FindOthers(server, *issued);
           if (issued.error().code == ErrorCode::kUnauthenticated) {
             return Finish(FailedPrecondition(
                 "the server does not accept the token, which may have expired; create another one "
@@ -122,18 +157,25 @@ class Joining {
         });
   }
 
-  Result<void> Keep(const net::CertificateAndKey& issued) const {
-    FileSystem& files = RealFileSystem();
-    RETURN_IF_ERROR(
-        node::WriteCertificateFile(files, ClientCertificatePath(options_.data_dir), issued));
-    // The kubeconfig last: it marks a node that has joined. Paths are relative to it.
-    const std::string text =
-        StrCat("apiVersion: v1\nkind: Config\nclusters:\n- name: cluster\n  cluster:\n    server: ",
-               options_.server, "\n    certificate-authority-data: ", Base64Encode(ca_pem_),
-               "\nusers:\n- name: node\n  user:\n    client-certificate: pki/node-client.pem\n"
-               "    client-key: pki/node-client.pem\ncontexts:\n- name: cluster\n  context:\n"
-               "    cluster: cluster\n    user: node\ncurrent-context: cluster\n");
-    return files.WriteFileAtomically(JoinedKubeconfigPath(options_.data_dir), text, 0600);
+  // Step three: as the node, which other API servers there are.
+  void FindOthers(const std::string& server, const net::CertificateAndKey& issued) {
+    client::ClusterAccess access = AccessTo(server);
+    access.client_certificate_pem = issued.certificate_pem;
+    access.client_key_pem = issued.key_pem;
+    node_client_ = client::MakeHttpClient(loop_, access, kAgent);
+    LearnServers(*node_client_, options_.servers,
+                 [this, issued](const std::vector<std::string>& servers) {
+                   kLog.Info("found API servers", {{"servers", Join(servers, ",")}});
+                   Finish(Keep(issued, servers));
+                 });
+  }
+
+  Result<void> Keep(const net::CertificateAndKey& issued,
+                    const std::vector<std::string>& servers) const {
+    RETURN_IF_ERROR(node::WriteCertificateFile(RealFileSystem(),
+                                               ClientCertificatePath(options_.data_dir), issued));
+    // The kubeconfig last: it marks a node that has joined.
+    return WriteKubeconfig(options_.data_dir, servers, ca_pem_);
   }
 
   void Retry(const Error& error) {
@@ -144,6 +186,7 @@ class Joining {
     retry_ = loop_.RunAfter(backoff_.Next(), [this] {
       request_.reset();
       client_.reset();
+      node_client_.reset();
       FetchCa();
     });
   }
@@ -156,11 +199,13 @@ class Joining {
   UvLoop& loop_;
   const JoinOptions& options_;
   const MonotonicTime deadline_;
+  std::size_t attempts_ = 0;
   std::string ca_pem_;
   Backoff backoff_{{.initial = std::chrono::milliseconds(500), .max = std::chrono::seconds(10)}};
   TimerHandle retry_;
   std::unique_ptr<net::HttpClient> http_;
   std::unique_ptr<client::Client> client_;
+  std::unique_ptr<client::Client> node_client_;
   std::unique_ptr<node::CertificateRequest> request_;
 };
 
@@ -185,9 +230,11 @@ class KeptCertificatesPart final : public CertificatesPart {
   void Start(std::function<void(Result<void>)> done) override {
     client_certificate_->Start();
     serving_->Start();
+    Learn();
     done(Ok());
   }
   void Stop(std::function<void()> done) override {
+    learn_.reset();
     client_certificate_.reset();
     serving_.reset();
     client_.reset();
@@ -196,6 +243,26 @@ class KeptCertificatesPart final : public CertificatesPart {
   std::shared_ptr<net::CertificateSource> serving() const override { return serving_->source(); }
 
  private:
+  // Keeps the addresses of the API servers in the kubeconfig, from which clients read them again
+  // when a server fails.
+  void Learn() {
+    const Result<client::ClusterAccess> now =
+        client::LoadKubeconfig(RealFileSystem(), JoinedKubeconfigPath(options_.data_dir));
+    if (now.ok()) {
+      const std::vector<std::string> known = ServersOf(*now);
+      LearnServers(*client_, known, [this, known](const std::vector<std::string>& servers) {
+        if (servers == known) return;
+        kLog.Info("the API servers have changed", {{"servers", Join(servers, ",")}});
+        const Result<void> written =
+            WriteKubeconfig(options_.data_dir, servers, options_.access.ca_pem);
+        if (!written.ok()) {
+          kLog.Warning("could not write the kubeconfig", {{"error", written.error().message}});
+        }
+      });
+    }
+    learn_ = options_.main_loop.RunAfter(kLearnInterval, [this] { Learn(); });
+  }
+
   node::KeptCertificate::Options Kept(std::string path, std::string signer,
                                       std::vector<std::string> usages,
                                       net::CertificateSubject subject,
@@ -215,6 +282,7 @@ class KeptCertificatesPart final : public CertificatesPart {
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<node::KeptCertificate> client_certificate_;
   std::unique_ptr<node::KeptCertificate> serving_;
+  TimerHandle learn_;
 };
 
 // Signed by nobody that anybody trusts.
@@ -230,10 +298,11 @@ Result<net::CertificateAndKey> TemporaryCertificate(const std::string& node_name
 
 std::vector<cli::Flag> JoinFlags() {
   return {{.name = "join",
-           .help = "Join the cluster of this API server, https://HOST:PORT. The node gets its "
-                   "certificates from the cluster and keeps them in its data directory; later "
-                   "starts need neither this flag nor the next two.",
-           .placeholder = "SERVER"},
+           .help = "Join the cluster of this API server, https://HOST:PORT, or of several, "
+                   "separated by commas. The node gets its certificates and the addresses of the "
+                   "other API servers from the cluster and keeps them in its data directory; "
+                   "later starts need neither this flag nor the next two.",
+           .placeholder = "SERVERS"},
           {.name = "token",
            .help = "Bootstrap token of `drakkar token create`.",
            .placeholder = "TOKEN"},
@@ -249,12 +318,12 @@ std::string JoinedKubeconfigPath(const std::string& data_dir) {
 
 Result<JoinOptions> ReadJoinFlags(const cli::Arguments& arguments, const std::string& data_dir) {
   JoinOptions options;
-  options.server = arguments.Text("join");
+  const std::string& servers = arguments.Text("join");
   options.token = arguments.Text("token");
   options.ca_hash = arguments.Text("ca-hash");
   options.node_name = arguments.Text("node-name");
   options.data_dir = data_dir;
-  if (options.server.empty()) {
+  if (servers.empty()) {
     if (options.token.empty() && options.ca_hash.empty()) return options;
     return InvalidArgument("--token and --ca-hash need --join, the API server's address");
   }
@@ -263,7 +332,14 @@ Result<JoinOptions> ReadJoinFlags(const cli::Arguments& arguments, const std::st
         "--join and --kubeconfig exclude each other: a node that joins gets a "
         "kubeconfig of its own");
   }
-  ASSIGN_OR_RETURN(options.server, ServerUrl(options.server));
+  for (const std::string& each : client::SplitServers(servers)) {
+    ASSIGN_OR_RETURN(std::string url, ServerUrl(each));
+    options.servers.push_back(std::move(url));
+  }
+  if (options.servers.empty()) return InvalidArgument("--join names no server");
+  if (options.servers.size() > client::kMaxServers) {
+    return InvalidArgument(StrCat("--join names more than ", client::kMaxServers, " servers"));
+  }
   return options;
 }
 
@@ -272,9 +348,15 @@ Result<void> JoinCluster(const JoinOptions& options) {
   FileSystem& files = RealFileSystem();
   if (files.Exists(kubeconfig)) {
     const Result<client::ClusterAccess> access = client::LoadKubeconfig(files, kubeconfig);
-    if (access.ok() && access->server != options.server) {
-      return FailedPrecondition(StrCat("this node has joined ", access->server, "; remove ",
-                                       kubeconfig, " to join ", options.server));
+    if (access.ok()) {
+      const std::vector<std::string> known = ServersOf(*access);
+      const bool is_same = std::ranges::any_of(options.servers, [&](const std::string& each) {
+        return std::ranges::find(known, each) != known.end();
+      });
+      if (!is_same) {
+        return FailedPrecondition(StrCat("this node has joined ", Join(known, ","), "; remove ",
+                                         kubeconfig, " to join ", Join(options.servers, ",")));
+      }
     }
     if (access.ok() && !client::WhyExpired(*access, RealClock().Now(), kubeconfig)) return Ok();
     kLog.Warning("the node's certificate cannot be used any more; joining again",
@@ -296,7 +378,8 @@ Result<void> JoinCluster(const JoinOptions& options) {
   joining.FetchCa();
   if (!joining.result) loop.Run();
   if (!joining.result->ok()) return joining.result->error().Prefixed("join");
-  kLog.Info("joined the cluster", {{"server", options.server}, {"node", options.node_name}});
+  kLog.Info("joined the cluster",
+            {{"servers", Join(options.servers, ",")}, {"node", options.node_name}});
   return Ok();
 }
 

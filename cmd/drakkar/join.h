@@ -18,18 +18,18 @@ std::vector<cli::Flag> JoinFlags();
 std::string JoinedKubeconfigPath(const std::string& data_dir);
 
 struct JoinOptions {
-  std::string server;   // "https://10.0.0.1:6443", "10.0.0.1:6443" or "10.0.0.1"
-  std::string token;    // needed until the node has joined
-  std::string ca_hash;  // the same
+  std::vector<std::string> servers;  // "https://10.0.0.1:6443"; empty: do not join
+  std::string token;                 // needed until the node has joined
+  std::string ca_hash;               // the same
   std::string node_name;
   std::string data_dir;
 };
-// Reads the flags. Without --join the server is empty; a token without it is an error.
+// Reads the flags. Without --join there are no servers; a token without it is an error.
 Result<JoinOptions> ReadJoinFlags(const cli::Arguments& arguments, const std::string& data_dir);
 
 // Gets this machine a client certificate as a node, and writes the kubeconfig for it. The token is
-// sent only to a server whose CA has the hash. Returns at once if the node has joined this server
-// before and its certificate is valid. Blocks; runs a loop of its own.
+// sent only to a server whose CA has the hash. Returns at once if the node has joined one of these
+// servers before and its certificate is valid. Blocks; runs a loop of its own.
 Result<void> JoinCluster(const JoinOptions& options);
 
 // Keeps the certificates of a node that has joined: renews that of its kubeconfig, and gets and

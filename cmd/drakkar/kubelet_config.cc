@@ -62,31 +62,40 @@ Result<node::EvictionSettings> ReadEviction(api::Value root) {
   return settings;
 }
 
-Result<node::NodeReservation> ReadReservation(api::Value root) {
-  node::NodeReservation sum;
-  for (const api::FieldName list : api::FieldNames{"systemReserved", "kubeReserved"}) {
-    for (const auto& [name, text] : MapOf(root[list])) {
-      const auto quantity = api::Quantity::Parse(text);
-      if (!quantity.ok()) {
-        return quantity.error().Prefixed(StrCat(std::string_view(list), ".", name));
-      }
-      if (quantity->MilliValue() < 0) {
-        return InvalidArgument(StrCat(std::string_view(list), ".", name, ": must not be negative"));
-      }
-      if (name == "cpu") {
-        sum.cpu_milli += quantity->MilliValue();
-      } else if (name == "memory") {
-        sum.memory_bytes += quantity->Value();
-      } else if (name == "ephemeral-storage") {
-        sum.ephemeral_storage_bytes += quantity->Value();
-      } else if (name != "pid") {
-        return InvalidArgument(StrCat(std::string_view(list), ".", name,
-                                      ": only cpu, memory, ephemeral-storage and pid can be "
-                                      "reserved"));
-      }
+Result<std::vector<node::ShutdownPeriod>> ReadShutdownPeriods(api::Value root) {
+  const auto duration = [&](api::FieldName name) -> Result<Duration> {
+    const std::string_view text = root[name].str();
+    if (text.empty()) return Duration::zero();
+    ASSIGN_OR_RETURN(const Duration value, api::ParseDuration(text));
+    if (value < Duration::zero() || (value > Duration::zero() && value < std::chrono::seconds(1))) {
+      return InvalidArgument(StrCat(std::string_view(name), ": must be 0, or at least 1s"));
+    }
+    return value;
+  };
+  ASSIGN_OR_RETURN(const Duration total, duration("shutdownGracePeriod"));
+  ASSIGN_OR_RETURN(const Duration critical, duration("shutdownGracePeriodCriticalPods"));
+  if (critical > total) {
+    return InvalidArgument(
+        "shutdownGracePeriodCriticalPods: is part of shutdownGracePeriod and must not exceed it");
+  }
+  const api::Value list = root["shutdownGracePeriodByPodPriority"];
+  if (list.size() == 0) return node::PeriodsOf(total, critical);
+  if (total > Duration::zero()) {
+    return InvalidArgument("shutdownGracePeriodByPodPriority excludes shutdownGracePeriod");
+  }
+  std::map<std::int64_t, std::int64_t> seconds;
+  for (api::Value each : list.elements()) {
+    const std::int64_t given = each["shutdownGracePeriodSeconds"].integer();
+    if (given < 0) {
+      return InvalidArgument("shutdownGracePeriodSeconds: must not be negative");
+    }
+    if (!seconds.emplace(each["priority"].integer(), given).second) {
+      return InvalidArgument("shutdownGracePeriodByPodPriority: lists a priority twice");
     }
   }
-  return sum;
+  std::vector<node::ShutdownPeriod> periods;
+  for (const auto& [priority, given] : seconds) periods.push_back({priority, given});
+  return periods;
 }
 
 }  // namespace
@@ -155,10 +164,20 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   auto eviction = ReadEviction(root);
   if (!eviction.ok()) return std::move(eviction).error().Prefixed(path);
   settings.eviction = *std::move(eviction);
-  auto reserved = ReadReservation(root);
-  if (!reserved.ok()) return std::move(reserved).error().Prefixed(path);
-  settings.reserved = *reserved;
-  settings.max_pods = root.Entry("maxPods").integer();
+  auto resources = ReadResourceSettings(root);
+  if (!resources.ok()) return std::move(resources).error().Prefixed(path);
+  settings.resources = *std::move(resources);
+  std::vector<std::string> unsafe;
+  for (api::Value each : root["allowedUnsafeSysctls"].elements()) unsafe.emplace_back(each.str());
+  auto sysctls = node::AllowedSysctls::Make(unsafe);
+  if (!sysctls.ok()) {
+    return std::move(sysctls).error().Prefixed(StrCat(path, ": allowedUnsafeSysctls"));
+  }
+  settings.sysctls = *std::move(sysctls);
+  auto periods = ReadShutdownPeriods(root);
+  if (!periods.ok()) return std::move(periods).error().Prefixed(path);
+  settings.shutdown_periods = *std::move(periods);
+  settings.max_pods = root["maxPods"].integer();
   if (settings.max_pods < 0) return InvalidArgument(StrCat(path, ": maxPods must not be negative"));
   std::vector<std::string> unknown;
   settings.feature_gates = KnownGates(settings.feature_gates, unknown);

@@ -5,10 +5,12 @@
 
 #include "base/env/file_system.h"
 #include "cli/command.h"
+#include "cmd/drakkar/resource_settings.h"
 #include "node/admission/node_features.h"
+#include "node/admission/pod_fit.h"
 #include "node/eviction/thresholds.h"
 #include "node/runtime/images/image_collector.h"
-#include "node/status/node_facts.h"
+#include "node/shutdown/shutdown_manager.h"
 
 namespace drakkar::cmd {
 
@@ -23,8 +25,10 @@ struct KubeletSettings {
   std::string resolv_conf;
   node::ImageCollection image_collection;
   node::EvictionSettings eviction;
-  node::NodeReservation reserved;  // systemReserved and kubeReserved
-  std::int64_t max_pods = 0;       // 0: not set
+  ResourceSettings resources;
+  std::vector<node::ShutdownPeriod> shutdown_periods;
+  node::AllowedSysctls sysctls;
+  std::int64_t max_pods = 0;  // 0: not set
   node::NodeFeatureOptions features;
 };
 

@@ -12,6 +12,7 @@ namespace drakkar::cmd {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -111,9 +112,9 @@ maxPods: 250
   EXPECT_EQ(settings->eviction.soft.at("nodefs.available"), "15%");
   EXPECT_EQ(settings->eviction.transition_period, std::chrono::seconds(30));
   EXPECT_EQ(settings->eviction.max_pod_grace_seconds, 60);
-  EXPECT_EQ(settings->reserved.cpu_milli, 1'500);
-  EXPECT_EQ(settings->reserved.memory_bytes, 1 << 30);
-  EXPECT_EQ(settings->reserved.ephemeral_storage_bytes, 1 << 30);
+  EXPECT_EQ(settings->resources.reserved().cpu_milli, 1'500);
+  EXPECT_EQ(settings->resources.reserved().memory_bytes, 1 << 30);
+  EXPECT_EQ(settings->resources.reserved().ephemeral_storage_bytes, 1 << 30);
   EXPECT_EQ(settings->max_pods, 250);
   EXPECT_THAT(logged_, IsEmpty());
 }
@@ -135,6 +136,84 @@ TEST_F(KubeletConfigTest, RejectsThresholdsAndReservationsThatMeanNothing) {
 TEST_F(KubeletConfigTest, LogsNothingIfEverySettingHasAnEffect) {
   EXPECT_EQ(ErrorOf("cpuManagerPolicy: static\n"), "(accepted)");
   EXPECT_THAT(logged_, IsEmpty());
+}
+
+TEST_F(KubeletConfigTest, ReadsCgroupsCpusAndSwap) {
+  const auto settings = Read(R"(
+cgroupRoot: pods/
+systemReserved: {memory: 1Gi, pid: "100"}
+kubeReserved: {cpu: 200m}
+systemReservedCgroup: /system
+enforceNodeAllocatable: [pods, system-reserved]
+memorySwap: {swapBehavior: LimitedSwap}
+cpuCFSQuotaPeriod: 10ms
+singleProcessOOMKill: true
+cpuManagerPolicy: static
+cpuManagerPolicyOptions: {full-pcpus-only: "true", distribute-cpus-across-numa: "false"}
+cpuManagerReconcilePeriod: 3s
+)");
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  const ResourceSettings& resources = settings->resources;
+  EXPECT_EQ(resources.layout.Pods(), "/pods/kubepods");
+  EXPECT_TRUE(resources.static_cpus && resources.full_cores_only && resources.limited_swap);
+  EXPECT_EQ(resources.cpu_reconcile_every, std::chrono::seconds(3));
+  const node::NodeResources made =
+      MakeNodeResources(resources, {.cpu_count = 4, .memory_bytes = 8ll << 30}, 1000, 7, {});
+  EXPECT_EQ(made.pods, (node::CgroupShare{3800, 7ll << 30, 900}));
+  EXPECT_EQ(made.limits.cpu_period_us, 10'000);
+  EXPECT_EQ(made.limits.pids_per_pod, 7);
+  EXPECT_FALSE(made.limits.kill_all_on_oom);
+  ASSERT_THAT(made.reserved, SizeIs(1));
+  EXPECT_EQ(made.reserved[0].path, "/system");
+  EXPECT_EQ(made.reserved[0].share, (node::CgroupShare{0, 1ll << 30, 100}));
+  EXPECT_THAT(logged_, IsEmpty());
+}
+
+TEST_F(KubeletConfigTest, ReservedCpusReplaceTheOtherReservations) {
+  const auto settings =
+      Read("reservedSystemCPUs: 0-1\nkubeReserved: {cpu: 3500m}\nenforceNodeAllocatable: [none]\n");
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_EQ(settings->resources.reserved().cpu_milli, 2000);
+  EXPECT_EQ(settings->resources.reserved_cpus.ToString(), "0-1");
+  const node::NodeResources made = MakeNodeResources(
+      settings->resources, {.cpu_count = 4, .memory_bytes = 8ll << 30}, 1000, 0, {});
+  EXPECT_EQ(made.pods, (node::CgroupShare{4000, 8ll << 30, 0})) << "nothing is enforced";
+}
+
+TEST_F(KubeletConfigTest, RejectsResourceSettingsThatContradictEachOther) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"enforceNodeAllocatable: [all]\n", "\"all\" is not one of"},
+      {"enforceNodeAllocatable: [none, pods]\n", "none excludes"},
+      {"enforceNodeAllocatable: [kube-reserved]\n", "needs kubeReservedCgroup"},
+      {"cgroupsPerQOS: false\nenforceNodeAllocatable: [pods]\n", "needs cgroupsPerQOS"},
+      {"cgroupRoot: /a/../b\n", "cgroupRoot: must be a plain path"},
+      {"memorySwap: {swapBehavior: Much}\n", "swapBehavior"},
+      {"cpuCFSQuotaPeriod: 2s\n", "between 1ms and 1s"},
+      {"cpuManagerPolicy: dynamic\n", "must be none or static"},
+      {"reservedSystemCPUs: 3-1\n", "reservedSystemCPUs: invalid list"},
+      {"cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}\n", "needs cpuManagerPolicy static"},
+      {"cpuManagerPolicy: static\ncpuManagerPolicyOptions: {align-by-socket: \"true\"}\n",
+       "this node has only"},
+      {"shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s\n", "must not exceed"},
+      {"shutdownGracePeriod: 10ms\n", "at least 1s"},
+      {"shutdownGracePeriod: 10s\nshutdownGracePeriodByPodPriority: [{priority: 0, "
+       "shutdownGracePeriodSeconds: 1}]\n",
+       "excludes"},
+  };
+  for (const auto& [settings, why] : cases) {
+    EXPECT_THAT(ErrorOf(settings), HasSubstr(why)) << settings;
+  }
+}
+
+TEST_F(KubeletConfigTest, ReadsShutdownPeriods) {
+  EXPECT_THAT(
+      Read("shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n")->shutdown_periods,
+      ElementsAre(node::ShutdownPeriod{0, 20}, node::ShutdownPeriod{2'000'000'000, 10}));
+  EXPECT_THAT(Read("shutdownGracePeriodByPodPriority: [{priority: 100, shutdownGracePeriodSeconds: "
+                   "5}, {priority: -1, shutdownGracePeriodSeconds: 7}]\n")
+                  ->shutdown_periods,
+              ElementsAre(node::ShutdownPeriod{-1, 7}, node::ShutdownPeriod{100, 5}));
+  EXPECT_THAT(Read("maxPods: 5\n")->shutdown_periods, IsEmpty());
 }
 
 TEST_F(KubeletConfigTest, RejectsMisspeltFieldsWithTheirPosition) {

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/env/device_node.h"
 #include "base/env/file_lock.h"
 #include "base/exec/backoff.h"
@@ -31,6 +33,7 @@
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
 #include "node/runtime/registry/image_puller.h"
+#include "node/shutdown/logind.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -46,6 +49,11 @@ constexpr std::size_t kMaxQueuedWork = 4'096;
 
 std::vector<std::string> CdiDirectories(const std::string& data_dir) {
   return {"/etc/cdi", "/var/run/cdi", CdiDirectory(data_dir)};
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 // All objects of the node, created and destroyed on its loop. Members are declared in dependency
@@ -90,6 +98,7 @@ class NodeState {
     sync_workers_.Stop();
     server_.reset();
     node_server_.reset();
+    logind_.reset();
     agent_.reset();
     cri_collector_.reset();
     runtime_.reset();
@@ -102,11 +111,13 @@ class NodeState {
     if (!opened.ok()) return done(std::move(opened));
     agent_->Start([this, done = std::move(done)](Result<void> started) {
       if (started.ok()) started = Listen();
+      if (started.ok()) WatchForShutdown();
       done(std::move(started));
     });
   }
 
   void Stop(std::function<void()> done) {
+    logind_.reset();
     if (agent_ != nullptr) agent_->Stop();
     if (server_ == nullptr) return done();
     server_->Stop(std::move(done));
@@ -160,6 +171,8 @@ class NodeState {
     if (options_.max_pods > 0) facts.max_pods = options_.max_pods;
     ASSIGN_OR_RETURN(const std::vector<node::Threshold> thresholds,
                      node::ParseThresholds(options_.eviction));
+    ASSIGN_OR_RETURN(const std::optional<node::CpuManager> cpu_manager,
+                     MakeCpuManager(options_.resources, files));
     facts.addresses = {options_.address};
     facts.runtime_version = "drakkar://" DRAKKAR_VERSION;
     facts.agent_version = StrCat("v", options_.gates.emulated().ToString(), ".0-drakkar");
@@ -192,7 +205,16 @@ class NodeState {
         .dns = options_.network.dns,
         .network = network_ != nullptr ? network_->network() : nullptr,
         .port = options_.port,
-        .pod_pids_limit = options_.pod_pids_limit,
+        .resources = MakeNodeResources(options_.resources, facts, LargestPid(files),
+                                       options_.pod_pids_limit, Cgroups()),
+        .cpu_manager = cpu_manager,
+        .cpu_reconcile_every = options_.resources.cpu_reconcile_every,
+        .sysctls = options_.sysctls,
+        .shutdown_periods = options_.shutdown_periods,
+        .on_shutdown_done =
+            [this] {
+              if (logind_ != nullptr) logind_->Release();
+            },
         .seccomp_default = options_.seccomp_default,
         .volume_host = &node::RealVolumeHost(),
         .prober = &prober_,
@@ -234,10 +256,36 @@ class NodeState {
     return Ok();
   }
 
+  static std::optional<node::Cgroups> Cgroups() {
+    auto cgroups = node::Cgroups::Detect(RealFileSystem());
+    if (cgroups.ok()) return *std::move(cgroups);
+    kLog.Warning("pods have no limits", {{"err", cgroups.error().message}});
+    return std::nullopt;
+  }
+
+  // As many processes as there can be on this machine.
+  static std::int64_t LargestPid(FileSystem& files) {
+    const auto text = files.ReadFile("/proc/sys/kernel/pid_max");
+    return text.ok() ? ParseInt64(Trim(*text)).value_or(0) : 0;
+  }
+
+  // Pods end in order before the machine goes down. SIGTERM ends only this process: containers
+  // keep running, and the next agent adopts them.
+  void WatchForShutdown() {
+    if (options_.shutdown_periods.empty()) return;
+    logind_ = std::make_unique<node::Logind>(node::Logind::Options{
+        .loop = loop_,
+        .files = RealFileSystem(),
+        .socket = node::SystemBusSocket(Environment("DBUS_SYSTEM_BUS_ADDRESS")),
+        .wanted = node::Total(options_.shutdown_periods),
+        .on_shutdown = [this](bool begins) {
+          begins ? agent_->BeginShutdown() : agent_->CancelShutdown();
+        }});
+    logind_->Start();
+  }
+
   // The runtime connects pods to their network, and has its own NRI.
   void OpenCriRuntime() {
-    auto cgroups = node::Cgroups::Detect(RealFileSystem());
-    if (!cgroups.ok()) kLog.Warning("pods have no limits", {{"err", cgroups.error().message}});
     runtime_ = node::MakeCriRuntime(
         {.loop = loop_,
          .transport = *transport_,
@@ -245,7 +293,7 @@ class NodeState {
          .socket_path = options_.runtime_endpoint,
          .reported_path = JoinPath(options_.data_dir, "runtime/reported-exits"),
          .dial = node::MakeHttpStreamDialer(loop_),
-         .cgroups = cgroups.ok() ? std::optional<node::Cgroups>(*cgroups) : std::nullopt,
+         .cgroups = Cgroups(),
          .credentials =
              [this](const std::string& image) {
                auto reference = node::ParseImageReference(image);
@@ -258,7 +306,7 @@ class NodeState {
   // For pods there is left what neither the system nor the hard thresholds keep back.
   node::NodeReservation ReservationOf(const std::vector<node::Threshold>& thresholds,
                                       const node::NodeFacts& facts) const {
-    node::NodeReservation reserved = options_.reserved;
+    node::NodeReservation reserved = options_.resources.reserved();
     auto kept = [&](node::Signal signal, std::int64_t capacity) {
       return static_cast<std::int64_t>(
           node::HardReservation(thresholds, signal, static_cast<std::uint64_t>(capacity)));
@@ -350,6 +398,7 @@ class NodeState {
   std::unique_ptr<node::Runtime> runtime_;
   std::unique_ptr<node::CriImageCollector> cri_collector_;
   std::unique_ptr<node::NodeAgent> agent_;
+  std::unique_ptr<node::Logind> logind_;
   std::unique_ptr<node::NodeServer> node_server_;
   std::unique_ptr<net::HttpServer> server_;
 };

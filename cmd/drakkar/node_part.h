@@ -6,11 +6,14 @@
 #include "cmd/drakkar/daemon.h"
 #include "cmd/drakkar/nri_flags.h"
 #include "cmd/drakkar/pod_network_flags.h"
+#include "cmd/drakkar/resource_settings.h"
 #include "net/tls/certificate_source.h"
 #include "node/admission/node_features.h"
+#include "node/admission/pod_fit.h"
 #include "node/eviction/thresholds.h"
 #include "node/runtime/images/image_collector.h"
 #include "node/runtime/registry/registries.h"
+#include "node/shutdown/shutdown_manager.h"
 #include "node/status/node_facts.h"
 
 namespace drakkar::cmd {
@@ -37,10 +40,12 @@ struct NodeOptions {
   node::RegistrySettings registries;
   node::ImageCollection image_collection;
   node::EvictionSettings eviction;
-  node::NodeReservation reserved;  // systemReserved and kubeReserved
-  std::int64_t max_pods = 0;       // 0: the default
-  std::string pod_api_host;        // the same for pods with a network of their own; empty: api_host
-  std::string client_ca_pem;       // CA for clients of the node's port
+  ResourceSettings resources;
+  std::vector<node::ShutdownPeriod> shutdown_periods;
+  node::AllowedSysctls sysctls;
+  std::int64_t max_pods = 0;  // 0: the default
+  std::string pod_api_host;   // the same for pods with a network of their own; empty: api_host
+  std::string client_ca_pem;  // CA for clients of the node's port
   std::shared_ptr<net::CertificateSource> serving;
   bool low_latency = false;  // keep idle processors awake while claims are prepared
 };

@@ -113,7 +113,7 @@ class EtcdTarget final : public StoreTarget {
   std::size_t batch_bytes_ = 0;
 };
 
-// Of what a client sees of an object, except for its version.
+// A digest of what a client sees of an object, except for its version.
 Result<std::string> DigestOf(const storage::Entry& entry) {
   if (!entry.value->starts_with('{')) return Sha256Hex(*entry.value);
   ASSIGN_OR_RETURN(const api::TreePtr tree, api::ParseJson(*entry.value));

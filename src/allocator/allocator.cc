@@ -165,7 +165,6 @@ Result<Outcome> Allocator::Allocate(const Problem& problem, std::string_view nod
 Allocator::Verdict Allocator::Judge(const Problem& problem, NodeNumber node,
                                     const SearchBudget& budget) {
   Verdict verdict;
-  verdict.example = node;
   Result<const CachedOutcome*> solved = Solve(problem, node, budget);
   if (!solved.ok()) {
     verdict.kind = Verdict::Kind::kFatal;

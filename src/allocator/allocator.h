@@ -68,7 +68,6 @@ class Allocator {
     std::optional<Error> error;  // if kFatal
     std::int64_t score = 0;      // sum over requests of 8 - index of the chosen alternative
     bool waits = false;          // some device has binding conditions to wait for
-    NodeNumber example = 0;      // the lowest-numbered node with this answer
   };
   struct Verdicts {
     static constexpr std::uint32_t kNotANode = ~std::uint32_t{0};

@@ -186,6 +186,34 @@ TEST(Allocator, DevicesWithoutBindingConditionsComeFirstOverAllPools) {
   EXPECT_TRUE(verdicts.distinct[0].waits);
 }
 
+TEST(Allocator, TheScoreOfANodeCountsTheChosenAlternativeOfEveryRequest) {
+  Features features;
+  features.prioritized_list = true;
+  Cluster cluster(1, features);
+  // Requests of three alternatives, of which only the one with this index fits.
+  const auto request = [](std::string name, std::size_t fits) {
+    device::Request made = ExactRequest(std::move(name), 1);
+    for (std::size_t i = 0; i < 3; ++i) {
+      made.first_available.push_back(*made.exactly);
+      made.first_available.back().name = StrCat("alternative-", i);
+      if (i < fits) made.first_available.back().selectors = {{"device.driver == \"nobody\""}};
+    }
+    made.exactly.reset();
+    return made;
+  };
+  const auto score = [&](std::vector<device::Request> requests) {
+    Allocator::Verdicts verdicts;
+    cluster.allocator.Filter(cluster.PrepareOne(MakeClaim(std::move(requests))), {}, verdicts);
+    EXPECT_EQ(verdicts.distinct.size(), 1u);
+    return verdicts.distinct[0].score;
+  };
+  EXPECT_EQ(score({request("a", 0)}), 8);
+  EXPECT_EQ(score({request("a", 2)}), 6);
+  EXPECT_EQ(score({request("a", 1), request("b", 2)}), 7 + 6);
+  EXPECT_EQ(score({ExactRequest("a", 1), request("b", 1)}), 8 + 7);
+  EXPECT_EQ(score({ExactRequest("a", 99)}), 0) << "it does not fit";
+}
+
 struct SkippingCluster : Cluster {
   SkippingCluster(bool gate, std::vector<std::string> declared, device::SkipNodeOperations skip)
       : Cluster(0, [&] {
@@ -278,6 +306,20 @@ TEST(Allocator, ANodeThatWasNeverKnownCanBeRemoved) {
   EXPECT_FALSE(cluster.Allocate(MakeClaim({ExactRequest("r", 1)})).ok());
 }
 
+TEST(Allocator, TheNumberOfARemovedNodeIsUsedAgain) {
+  Cluster cluster(2);
+  const NodeNumber removed = *cluster.allocator.nodes().FindNode(NodeName(0));
+  cluster.allocator.RemoveNode(NodeName(0));
+  EXPECT_EQ(cluster.allocator.nodes().FindNode(NodeName(0)), nullptr);
+  cluster.inventory.SetSlice(PerfSlice(7, 1));
+  EXPECT_EQ(cluster.allocator.SetNode({NodeName(7), {}, {}}), removed);
+  const ClaimPtr claim = MakeClaim({ExactRequest("r", 1)});
+  ASSERT_NE(AsYes(cluster.Allocate(claim, 7)), nullptr);
+  EXPECT_EQ(AsYes(cluster.Allocate(claim, 7))->results[0].results[0].id.pool, NodeName(7));
+  ASSERT_NE(AsYes(cluster.Allocate(claim, 1)), nullptr);
+  EXPECT_EQ(AsYes(cluster.Allocate(claim, 1))->results[0].results[0].id.pool, NodeName(1));
+}
+
 // Devices that take the same from one counter are not alike if they differ in another.
 TEST(Search, DevicesThatDifferInAnyScarceCounterAreTriedEach) {
   Features features;
@@ -303,6 +345,41 @@ TEST(Search, DevicesThatDifferInAnyScarceCounterAreTriedEach) {
   ASSERT_EQ(result.results.size(), 2u);
   EXPECT_EQ(result.results[0].id.device, "basic-device-1") << "5 and 6 are more than 10";
   EXPECT_EQ(result.results[1].id.device, "basic-device-2");
+}
+
+// Devices 0 and 1 differ only in what they join; the last device, "odd", can be used only together
+// with device 1.
+device::DeviceId FirstChoiceWithGroups(
+    const std::vector<device::CounterConsumption>& consumptions) {
+  Features features;
+  features.partitionable_devices = features.compatibility_groups = true;
+  auto slice = PerfSlice(0, 3);
+  for (std::size_t i = 0; i < 3; ++i) slice->devices[i].consumes_counters = {consumptions[i]};
+  slice->devices[2].attributes[4].value = std::string("odd");
+  slice->slice_count = 2;
+  auto totals = PerfSlice(0, 0);
+  totals->name = "totals";
+  totals->slice_count = 2;
+  totals->shared_counters = {{"s", {{"a", Amount("9")}}}, {"t", {{"a", Amount("9")}}}};
+  Cluster cluster(slice, features);
+  cluster.inventory.SetSlice(totals);
+  const auto result = cluster.MustAllocate(MakeClaim(
+      {ExactRequest("any", 1),
+       ExactRequest("odd", 1,
+                    StrCat("device.attributes[\"", kTestDriver, "\"].model == \"odd\""))}));
+  return result.results.size() == 2 ? result.results[0].id : device::DeviceId();
+}
+
+TEST(Search, DevicesOfDifferentCompatibilityGroupsAreTriedEach) {
+  const auto joins = [](std::string set, std::vector<std::string> groups) {
+    return device::CounterConsumption{std::move(set), {{"a", Amount("1")}}, std::move(groups)};
+  };
+  EXPECT_EQ(FirstChoiceWithGroups({joins("s", {"x"}), joins("s", {"y"}), joins("s", {"y"})}).device,
+            "basic-device-1")
+      << "other groups of the same set";
+  EXPECT_EQ(FirstChoiceWithGroups({joins("s", {"x"}), joins("t", {"x"}), joins("s", {"y"})}).device,
+            "basic-device-1")
+      << "the same groups of another set";
 }
 
 TEST(SkipNodeOperations, WithTheGateOffTheReasonNamesGateAndSlice) {

@@ -10,6 +10,8 @@
 #include "api/tree/draft.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/policy_set.h"
+#include "apiserver/aggregation/aggregator.h"
+#include "apiserver/aggregation/http_backend_client.h"
 #include "apiserver/auth/access_reviews.h"
 #include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/bootstrap_tokens.h"
@@ -18,12 +20,14 @@
 #include "apiserver/auth/node_authorizer.h"
 #include "apiserver/auth/rbac.h"
 #include "apiserver/auth/service_account_tokens.h"
+#include "apiserver/http/aggregation_proxy.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/frontend.h"
 #include "apiserver/http/limit_metrics.h"
 #include "apiserver/http/store_metrics.h"
 #include "apiserver/http/store_questions.h"
 #include "apiserver/rest/event_expiry.h"
+#include "apiserver/rest/living_servers.h"
 #include "apiserver/self_report.h"
 #include "apiserver/webhook/conversion_webhooks.h"
 #include "apiserver/webhook/http_transport.h"
@@ -93,13 +97,17 @@ api::TreePtr NamespaceTree(std::string_view name) {
   return draft.Freeze();
 }
 
+bool IsSingleAddress(const std::string& host) {
+  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos ||
+                          host.find(':') != std::string::npos;
+  return !host.empty() && is_address && host != "0.0.0.0" && host != "::";
+}
+
 // Service and Endpoints "kubernetes" in the namespace default, with the address of the API server.
 // Since nothing here forwards service addresses, it is the server's own address. Empty if the
 // server has no single address.
 std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port) {
-  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos ||
-                          host.find(':') != std::string::npos;
-  if (host.empty() || !is_address || host == "0.0.0.0" || host == "::") return {};
+  if (!IsSingleAddress(host)) return {};
   const auto metadata = [](std::string_view label, std::string_view value) {
     return api::Draft{{"name", "kubernetes"},
                       {"namespace", "default"},
@@ -150,6 +158,16 @@ struct SystemPriority {
 // Whether the server starts although one of its own objects is damaged or does not fit on the disk.
 bool StartsWithout(const Failure& failure) {
   return failure.reason == Core::kStoreReadError || failure.reason == Core::kInsufficientStorage;
+}
+
+// What this server presents to the servers behind APIServices; null if it cannot be issued, and
+// then they treat the callers as anonymous.
+std::shared_ptr<net::CertificateSource> FrontProxy(const Pki& pki) {
+  Result<Pki::Source> source = pki.FrontProxySource();
+  if (source.ok()) return *std::move(source);
+  kLog.Error("the certificate of the front proxy was not issued",
+             {{"error", source.error().message}});
+  return nullptr;
 }
 
 constexpr SystemPriority kPriorities[] = {
@@ -223,6 +241,15 @@ struct ApiServer::Impl {
     node_authorizer.Attach(core);
   }
 
+  // The group versions that this server serves itself.
+  static std::vector<ServedVersion> BuiltIn() {
+    std::vector<ServedVersion> built_in;
+    for (const auto& [group, version] : BuiltInVersions()) {
+      built_in.push_back({std::string(group), std::string(version)});
+    }
+    return built_in;
+  }
+
   Frontend::Options FrontendOptions(UvLoop& loop) {
     return {.core = core,
             .authenticator = authenticator,
@@ -243,6 +270,8 @@ struct ApiServer::Impl {
                   UpdateProcessMetrics(RealFileSystem(), options.metrics);
                 },
             .proxies = {},
+            .aggregation = &aggregator.board(),
+            .find_backend = [this](const AggregatedApi& api) { return aggregator.Resolve(api); },
             .skip_operations_as_list = options.skip_operations_as_list,
             .workers = &workers,
             .loop = &loop,
@@ -259,7 +288,7 @@ struct ApiServer::Impl {
     const std::string& key =
         options.token_signing_key.empty() ? options.pki.token_key_pem() : options.token_signing_key;
     ASSIGN_OR_RETURN(tokens, ServiceAccountTokens::Create(key, options.loop.clock(), RealRandom(),
-                                                          options.token_keys));
+                                                          options.token_keys, options.token_names));
     tokens->Attach(core);
     answerers.Add(*tokens);
     authenticator.AddTokenVerifier([this](std::string_view token) {
@@ -278,12 +307,11 @@ struct ApiServer::Impl {
                                       std::vector<std::string>& meant_for) {
     if (tokens == nullptr) return std::nullopt;
     if (auto user = tokens->Verify(token, audiences, meant_for)) return user;
-    const bool for_us =
-        audiences.empty() ||
-        std::ranges::find(audiences, ServiceAccountTokens::kIssuer) != audiences.end();
+    const bool for_us = audiences.empty() || std::ranges::find_first_of(
+                                                 audiences, tokens->audiences()) != audiences.end();
     std::optional<UserInfo> user =
         for_us ? VerifyBootstrapToken(core, token, options.loop.clock().Now()) : std::nullopt;
-    if (user && !audiences.empty()) meant_for.emplace_back(ServiceAccountTokens::kIssuer);
+    if (user && !audiences.empty()) meant_for.push_back(tokens->audiences().front());
     return user;
   }
 
@@ -343,7 +371,7 @@ struct ApiServer::Impl {
     api::Draft& server_part = out.Entry("apiserver.drakkar.io");
     server_part["emulatedVersion"] = options.gates.emulated().ToString();
     server_part["bindAddress"] = options.address.host;
-    server_part["serviceAccountIssuer"] = ServiceAccountTokens::kIssuer;
+    server_part["serviceAccountIssuer"] = tokens->issuer();
     for (std::string_view step : core.AdmissionNames())
       server_part["admissionPlugins"].Append(step);
     for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
@@ -464,18 +492,77 @@ struct ApiServer::Impl {
     });
   }
 
+  const std::string& OwnHost() const {
+    return options.advertise_address.empty() ? options.address.host : options.advertise_address;
+  }
+
   // The Service and Endpoints by which pods find the server.
-  std::vector<api::TreePtr> OwnService() const {
-    const std::string& advertised = options.advertise_address;
-    return WhereWeAre(advertised.empty() ? options.address.host : advertised, server->port());
+  std::vector<api::TreePtr> OwnService() const { return WhereWeAre(OwnHost(), server->port()); }
+
+  // On a shared store: keeps Endpoints and EndpointSlices "kubernetes" true.
+  void FollowServers() {
+    if (!IsSingleAddress(OwnHost())) return;
+    living.emplace(LivingServers::Options{
+        .loop = options.loop,
+        .store = *options.store,
+        .layout = options.layout,
+        .self = {OwnHost(), server->port()},
+        .on_servers = [this](const std::vector<ServerAddress>& servers) { PutServers(servers); }});
+    living->Start();
+  }
+
+  void PutServers(const std::vector<ServerAddress>& servers) {
+    static const std::string kName = "default/kubernetes";
+    const api::ObjectPtr endpoints = core.Find("", "endpoints", kName);
+    const bool is_true = endpoints != nullptr && ServersOf(endpoints->root()) == servers &&
+                         core.Find("discovery.k8s.io", "endpointslices", kName) != nullptr &&
+                         core.Find("", "services", kName) != nullptr;
+    if (is_true || putting_servers) return;
+    putting_servers = true;
+    std::vector<api::TreePtr> wanted = EndpointsOf(servers);
+    if (core.Find("", "services", kName) == nullptr) wanted.push_back(OwnService().front());
+    if (endpoints != nullptr) {
+      RemoveSlices(ServersOf(endpoints->root()), servers);
+    }
+    Put(std::move(wanted), lifetime.Guard([this](const Result<void>& put) {
+      putting_servers = false;
+      // Another server may have been quicker; the next renewal looks again.
+      if (!put.ok() && put.error().code != ErrorCode::kConflict &&
+          put.error().code != ErrorCode::kAlreadyExists) {
+        kLog.Warning("could not write the Endpoints of the API servers",
+                     {{"error", put.error().message}});
+      }
+    }));
+  }
+
+  // Those that servers on other ports had.
+  void RemoveSlices(const std::vector<ServerAddress>& before,
+                    const std::vector<ServerAddress>& now) {
+    std::set<std::string> names;
+    for (const api::TreePtr& each : EndpointsOf(before)) {
+      if (each->root()["kind"].str() == "EndpointSlice") {
+        names.emplace(each->root()["metadata"]["name"].str());
+      }
+    }
+    for (const api::TreePtr& each : EndpointsOf(now)) {
+      names.erase(std::string(each->root()["metadata"]["name"].str()));
+    }
+    for (const std::string& name : names) {
+      Request request;
+      request.user = Internal();
+      request.verb = Verb::kDelete;
+      request.kind = api::FindKind("discovery.k8s.io", "v1", "EndpointSlice");
+      request.namespace_ = "default";
+      request.name = name;
+      core.Handle(std::move(request), [](const Response&) {});
+    }
   }
 
   // The ConfigMap by which machines that join find the CA, with the names of all API servers.
   // Nothing if it is complete. On a shared store the address is that of the server that was first.
   // The signatures in it are the controllers' business.
   std::vector<api::TreePtr> ClusterInfo() const {
-    std::string host =
-        options.advertise_address.empty() ? options.address.host : options.advertise_address;
+    std::string host = OwnHost();
     if (host.empty() || host == "0.0.0.0") host = "127.0.0.1";
     if (host == "::") host = "::1";
     if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");
@@ -512,11 +599,35 @@ struct ApiServer::Impl {
     return {map.Freeze()};
   }
 
+  // The ConfigMap by which the servers behind APIServices know whom to trust. Nothing if it says so
+  // already. Authorities that others have written stay: another server may use them.
+  std::vector<api::TreePtr> Authentication() const {
+    const api::TreePtr wanted = DelegatedAuthentication(
+        options.pki.ca().certificate_pem, options.pki.front_proxy_ca().certificate_pem)[0];
+    const api::Value metadata = wanted->root()["metadata"];
+    const api::ObjectPtr there = core.Find(
+        "", "configmaps", StrCat(metadata["namespace"].str(), "/", metadata["name"].str()));
+    if (there == nullptr) return {wanted};
+    api::Draft map(there->tree());
+    bool changed = false;
+    for (const api::MemberView& each : wanted->root()["data"].members()) {
+      const std::string_view has = (*there)["data"].Entry(each.name).str();
+      const bool is_bundle = each.name.ends_with("ca-file");
+      if (is_bundle ? has.find(each.value.str()) != std::string_view::npos : !has.empty()) continue;
+      map["data"].Entry(each.name) = StrCat(has, each.value.str());
+      changed = true;
+    }
+    if (!changed) return {};
+    return {map.Freeze()};
+  }
+
   // Writes where the server is. On a shared store others do so at the same time; a conflict is
   // resolved by what they wrote.
   void Publish(std::function<void(Result<void>)> done, int attempt = 1) {
     constexpr int kMostAttempts = 10;
-    Put(ClusterInfo(), [this, done = std::move(done), attempt](const Result<void>& informed) {
+    std::vector<api::TreePtr> maps = ClusterInfo();
+    for (api::TreePtr& each : Authentication()) maps.push_back(std::move(each));
+    Put(std::move(maps), [this, done = std::move(done), attempt](const Result<void>& informed) {
       if (!informed.ok()) {
         const bool again = informed.error().code == ErrorCode::kConflict ||
                            informed.error().code == ErrorCode::kAlreadyExists;
@@ -524,7 +635,12 @@ struct ApiServer::Impl {
         return done(informed);
       }
       // Other servers may have written the Service already, each with its own address.
-      if (core.is_shared()) return CreateMissing(OwnService(), done);
+      if (core.is_shared()) {
+        return CreateMissing(OwnService(), [this, done](Result<void> made) {
+          if (made.ok()) FollowServers();
+          done(std::move(made));
+        });
+      }
       Put(OwnService(), [this, done](Result<void> put) {
         if (put.ok()) KeepOwnService();
         done(std::move(put));
@@ -542,6 +658,7 @@ struct ApiServer::Impl {
         return core.Find("", kind == "Service" ? "services" : "endpoints", "default/kubernetes") !=
                nullptr;
       });
+      for (api::TreePtr& each : Authentication()) missing.push_back(std::move(each));
       Put(std::move(missing), [this](Result<void>) { KeepOwnService(); });
     });
   }
@@ -600,6 +717,7 @@ struct ApiServer::Impl {
     std::vector<net::ServerGroup::Member> members;
     for (Door& door : doors) {
       Frontend::Options frontend = FrontendOptions(door.loop);
+      frontend.aggregation_proxy = door.aggregation.get();
       for (const auto& [subresource, proxy] : door.by_subresource) {
         frontend.proxies[subresource] = proxy;
       }
@@ -613,6 +731,7 @@ struct ApiServer::Impl {
   // On `loop`.
   void MakeDoor(UvLoop& loop) {
     Door& door = doors.emplace_back(loop);
+    door.aggregation = std::make_unique<AggregationProxy>(loop, front_proxy);
     for (const auto& [subresources, make] : proxies) {
       SubresourceProxy* made = door.proxies.emplace_back(make(loop)).get();
       for (const std::string& subresource : subresources) {
@@ -626,7 +745,11 @@ struct ApiServer::Impl {
   void CloseDoors() {
     server.reset();
     for (Door& door : doors) {
-      door.loop.Post([gone = std::move(door.proxies)]() mutable { gone.clear(); });
+      door.loop.Post(
+          [gone = std::move(door.proxies), proxy = std::move(door.aggregation)]() mutable {
+            gone.clear();
+            proxy.reset();
+          });
     }
     for (const auto& thread : threads) thread->Stop();
     doors.clear();
@@ -637,7 +760,8 @@ struct ApiServer::Impl {
   struct Door {
     explicit Door(UvLoop& own_loop) : loop(own_loop) {}
     UvLoop& loop;
-    Proxies proxies;  // live on `loop`
+    Proxies proxies;                                // live on `loop`
+    std::unique_ptr<AggregationProxy> aggregation;  // the same
     std::vector<std::pair<std::string, SubresourceProxy*>> by_subresource;
     std::unique_ptr<Frontend> frontend;  // also used on the core's loop
   };
@@ -673,12 +797,21 @@ struct ApiServer::Impl {
   std::function<bool()> is_ready;
   bool is_started = false;
   TimerHandle keep_timer;
+  std::optional<LivingServers> living;  // on a shared store
+  bool putting_servers = false;
   bool is_asking_store = false;
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   const std::unique_ptr<Wakefulness> wakefulness =
       options.low_latency ? std::make_unique<Wakefulness>(options.loop) : nullptr;
   Core core;
+  const std::shared_ptr<net::CertificateSource> front_proxy = FrontProxy(options.pki);
+  HttpBackendClient backends{options.loop, front_proxy};
+  Aggregator aggregator{{.core = core,
+                         .backends = backends,
+                         .random = RealRandom(),
+                         .metrics = &options.metrics,
+                         .built_in = BuiltIn()}};
   EventExpiry event_expiry{core, ExpiryLimits(options.events, *options.store)};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
   const std::shared_ptr<net::BodyMemory> body_memory =
@@ -693,6 +826,7 @@ struct ApiServer::Impl {
 ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 ApiServer::~ApiServer() {
   impl_->CloseDoors();
+  impl_->aggregator.Stop();
   if (impl_->tokens != nullptr) impl_->tokens->Detach();
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
@@ -716,6 +850,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
       wanted.push_back(std::move(each));
     }
     for (api::TreePtr& each : JoinPolicy()) wanted.push_back(std::move(each));
+    for (api::TreePtr& each : impl_->aggregator.OwnServices()) wanted.push_back(std::move(each));
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));
     for (const SystemPriority& each : kPriorities) wanted.push_back(PriorityTree(each));
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
@@ -725,6 +860,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
         if (failure) return done(api::ErrorFromStatus(*failure).Prefixed("set up the cluster"));
         impl_->is_started = true;
         impl_->event_expiry.Start();
+        impl_->aggregator.Start();
         Result<void> listening = impl_->Listen();
         if (!listening.ok()) return done(std::move(listening));
         kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
@@ -738,7 +874,11 @@ void ApiServer::Stop(std::function<void()> done) {
   if (impl_->stopping) return done();
   impl_->stopping = true;
   impl_->keep_timer.reset();
-  auto stop_store = [this, done = std::move(done)] { impl_->options.store->Stop(done); };
+  impl_->aggregator.Stop();
+  auto stop_store = [this, done = std::move(done)] {
+    if (!impl_->living) return impl_->options.store->Stop(done);
+    impl_->living->Stop([this, done] { impl_->options.store->Stop(done); });
+  };
   if (impl_->server == nullptr) return stop_store();
   impl_->server->Stop(std::move(stop_store));
 }

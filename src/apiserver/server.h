@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apiserver/auth/authenticator.h"
+#include "apiserver/auth/service_account_tokens.h"
 #include "apiserver/pki/pki.h"
 #include "apiserver/rest/core.h"
 #include "apiserver/rest/event_expiry.h"
@@ -54,6 +55,7 @@ class ApiServer {
     // whose tokens are accepted.
     std::string token_signing_key = {};
     std::vector<std::string> token_keys = {};
+    TokenNames token_names = {};
   };
   explicit ApiServer(Options options);
   ~ApiServer();

@@ -7,6 +7,7 @@
 #include "cli/apply_patch.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
+#include "cli/foreign_kinds.h"
 #include "cli/manifest.h"
 #include "cli/output.h"
 #include "cli/resource_names.h"
@@ -52,8 +53,9 @@ class ManifestRun {
       console_.Error(ready.error().message);
       return kExitUsage;
     }
-    Manifests manifests = ReadManifests(console_, arguments_.List("filename"),
-                                        {arguments_.Bool("recursive"), strictness_});
+    Manifests manifests =
+        ReadManifests(console_, arguments_.List("filename"),
+                      {arguments_.Bool("recursive"), /*foreign_kinds=*/true, strictness_});
     for (const std::string& warning : manifests.warnings) {
       console_.Err(StrCat("Warning: ", warning, "\n"));
     }
@@ -65,7 +67,20 @@ class ManifestRun {
       return kExitFailure;
     }
     session_ = std::move(*session);
-    for (const ManifestObject& object : manifests.objects) {
+    bool defines = false;
+    for (ManifestObject& object : manifests.objects) {
+      if (object.kind == nullptr) {
+        const Value root = object.tree->root();
+        Result<const api::KindSchema*> kind = FindForeignKind(
+            *session_, root["apiVersion"].str(), root["kind"].str(), /*is_new=*/defines);
+        if (!kind.ok()) {
+          Fail(kind.error().Prefixed(object.source));
+          continue;
+        }
+        object.kind = *kind;
+      }
+      defines = defines || object.kind->kind == "CustomResourceDefinition" ||
+                object.kind->kind == "APIService";
       Result<TreePtr> placed = Place(object);
       if (!placed.ok()) {
         Fail(placed.error().Prefixed(object.source));
@@ -217,8 +232,10 @@ class ApplyRun final : public ManifestRun {
                           " was not created by apply; fields that are not in the manifest are left "
                           "unchanged\n"));
     }
+    const api::StructSchema* schema = object.kind->schema;
     Result<std::string> patch =
-        CreateApplyPatch((*current)->root(), modified->root(), *object.kind->schema);
+        schema == nullptr ? CreateMergePatch((*current)->root(), modified->root())
+                          : CreateApplyPatch((*current)->root(), modified->root(), *schema);
     if (!patch.ok()) {
       FailFor(object, patch.error());
       return true;
@@ -231,8 +248,10 @@ class ApplyRun final : public ManifestRun {
       Done(object, (*current)->root(), "configured");
       return true;
     }
-    Result<api::ObjectPtr> result = session_->Patch(ref, client::PatchType::kStrategicMerge, *patch,
-                                                    Options("kubectl-client-side-apply"));
+    const client::PatchType type =
+        schema == nullptr ? client::PatchType::kMerge : client::PatchType::kStrategicMerge;
+    Result<api::ObjectPtr> result =
+        session_->Patch(ref, type, *patch, Options("kubectl-client-side-apply"));
     if (!result.ok()) return Recover(object, ref, modified, result.error(), conflict);
     const bool same = dry_run_ == DryRun::kNone &&
                       (*result)->resource_version() == (*current)->resource_version();

@@ -32,6 +32,33 @@ bool SameMeaning(Value a, Value b, const api::StructSchema& schema) {
   return left.ok() && right.ok() && api::Equal(left->tree->root(), right->tree->root());
 }
 
+// The manifest that was applied last; null if there is none, or if it cannot be read.
+TreePtr LastApplied(Value current) {
+  const Value last = current["metadata"]["annotations"].Entry(api::kLastAppliedAnnotation);
+  if (!last.is_string()) return nullptr;
+  Result<TreePtr> parsed = api::ParseJson(last.str());
+  return parsed.ok() ? *parsed : nullptr;
+}
+
+// Adds to `patch` what turns the members of `current` into those of `modified`, and removes those
+// that only `last` has.
+void AddChanges(Value last, Value current, Value modified, Draft& patch) {
+  for (const api::MemberView& member : modified.members()) {
+    const Value before = current.Entry(*member.key);
+    if (member.value.is_object() && before.is_object()) {
+      Draft inner = Draft::Object();
+      AddChanges(last.Entry(*member.key), before, member.value, inner);
+      if (inner.size() > 0) patch.Entry(*member.key) = std::move(inner);
+    } else if (!api::Equal(before, member.value)) {
+      patch.Entry(*member.key) = Draft(member.value);
+    }
+  }
+  for (const api::MemberView& member : last.members()) {
+    if (modified.Entry(*member.key).exists() || !current.Entry(*member.key).exists()) continue;
+    patch.Entry(*member.key) = Draft(nullptr);
+  }
+}
+
 }  // namespace
 
 TreePtr WithLastApplied(Value manifest) {
@@ -55,12 +82,7 @@ Result<std::string> CreateApplyPatch(Value current, Value modified,
   // Then overlay the whole manifest, which reverts changes that others made to its fields. The
   // patch is the difference from the current object.
   TreePtr target;
-  const Value last = current["metadata"]["annotations"].Entry(api::kLastAppliedAnnotation);
-  TreePtr original;
-  if (last.is_string()) {
-    // Ignore an annotation that does not parse.
-    if (Result<TreePtr> parsed = api::ParseJson(last.str()); parsed.ok()) original = *parsed;
-  }
+  const TreePtr original = LastApplied(current);
   Value start = current;
   if (original != nullptr) {
     ASSIGN_OR_RETURN(const TreePtr changes,
@@ -72,6 +94,23 @@ Result<std::string> CreateApplyPatch(Value current, Value modified,
   if (SameMeaning(goal->root(), current, schema)) return std::string("{}");
   ASSIGN_OR_RETURN(const TreePtr patch, api::CreateStrategicPatch(current, goal->root(), schema));
   return api::WriteJson(patch->root());
+}
+
+Result<std::string> CreateMergePatch(Value current, Value modified) {
+  const TreePtr last = LastApplied(current);
+  Draft patch = Draft::Object();
+  AddChanges(last == nullptr ? Value() : last->root(), current, modified, patch);
+  // An annotation that is written differently is no change by itself.
+  if (patch.size() == 1 && last != nullptr) {
+    const TreePtr changes = patch.Freeze();
+    const Value annotations = changes->root()["metadata"]["annotations"];
+    const Value text = annotations.Entry(api::kLastAppliedAnnotation);
+    if (changes->root()["metadata"].size() == 1 && annotations.size() == 1 && text.is_string()) {
+      const Result<TreePtr> now = api::ParseJson(text.str());
+      if (now.ok() && api::Equal((*now)->root(), last->root())) return std::string("{}");
+    }
+  }
+  return api::WriteJson(patch.Freeze()->root());
 }
 
 }  // namespace drakkar::cli

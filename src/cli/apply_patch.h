@@ -19,4 +19,7 @@ api::TreePtr WithLastApplied(api::Value manifest);
 Result<std::string> CreateApplyPatch(api::Value current, api::Value modified,
                                      const api::StructSchema& schema);
 
+// The same for a kind without a schema, as a JSON merge patch: lists are replaced.
+Result<std::string> CreateMergePatch(api::Value current, api::Value modified);
+
 }  // namespace drakkar::cli

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "api/codec/yaml_reader.h"
+#include "api/json/reader.h"
+#include "api/json/writer.h"
 #include "api/patch/strategic.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -124,6 +126,27 @@ TEST(ApplyPatch, AnObjectNotCreatedByApplyKeepsFieldsThatAreNotInTheManifest) {
       CreateApplyPatch(current->root(), modified->root(), PodSchema()).value();
   EXPECT_EQ(patch.find("old"), std::string::npos) << patch;
   EXPECT_NE(patch.find(R"("x":"1")"), std::string::npos) << patch;
+}
+
+// Kinds without a schema: three-way, and lists are replaced.
+TEST(MergePatchTest, SetsRemovesAndLeavesAloneWhatOthersHaveSet) {
+  const auto parse = [](std::string_view json) { return api::ParseJson(json).value(); };
+  const api::TreePtr first = WithLastApplied(
+      parse(
+          R"({"metadata":{"name":"a"},"spec":{"masts":1,"crew":["x","y"],"flag":{"color":"red"}}})")
+          ->root());
+  api::Draft current(first);
+  current["metadata"]["uid"] = "1";
+  current["spec"].Entry("sails") = 3;
+  const api::TreePtr now = current.Freeze();
+  EXPECT_EQ(*CreateMergePatch(now->root(), first->root()), "{}");
+  const api::TreePtr second = WithLastApplied(
+      parse(R"({"metadata":{"name":"a"},"spec":{"crew":["x"],"flag":{"color":"red"}}})")->root());
+  const api::TreePtr patch = api::ParseJson(*CreateMergePatch(now->root(), second->root())).value();
+  const api::Value spec = patch->root()["spec"];
+  EXPECT_EQ(api::WriteJson(spec), R"({"crew":["x"],"masts":null})");
+  EXPECT_TRUE(
+      patch->root()["metadata"]["annotations"].Entry(api::kLastAppliedAnnotation).is_string());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "base/text/text.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
+#include "cli/foreign_kinds.h"
 #include "cli/manifest.h"
 #include "cli/resource_names.h"
 #include "cli/session.h"
@@ -34,12 +35,14 @@ class DeleteRun {
       console_.Error(ready.error().message);
       return kExitUsage;
     }
-    Result<std::unique_ptr<Session>> session = Session::Open(arguments_, console_);
-    if (!session.ok()) {
-      Fail(session.error());
-      return exit_code_;
+    if (session_ == nullptr) {
+      Result<std::unique_ptr<Session>> session = Session::Open(arguments_, console_);
+      if (!session.ok()) {
+        Fail(session.error());
+        return exit_code_;
+      }
+      session_ = std::move(*session);
     }
-    session_ = std::move(*session);
     for (client::ResourceRef& ref : FindTargets()) DeleteOne(std::move(ref));
     if (arguments_.Bool("wait") && !is_dry_run_) {
       for (const Target& target : deleted_) WaitFor(target);
@@ -59,7 +62,7 @@ class DeleteRun {
       return InvalidArgument("-f and a resource type cannot be combined");
     }
     if (!has_files) {
-      ASSIGN_OR_RETURN(selection_, ParseSelection(arguments_.positionals()));
+      ASSIGN_OR_RETURN(selection_, ResolveSelection(arguments_, console_, session_));
       if (selection_.names_given && has_selector) {
         return InvalidArgument(
             "names cannot be combined with --selector, --field-selector or --all");
@@ -105,10 +108,21 @@ class DeleteRun {
   std::vector<client::ResourceRef> FindTargets() {
     std::vector<client::ResourceRef> targets;
     if (!arguments_.List("filename").empty()) {
-      Manifests manifests = ReadManifests(console_, arguments_.List("filename"),
-                                          {arguments_.Bool("recursive"), api::Strictness::kIgnore});
+      Manifests manifests = ReadManifests(
+          console_, arguments_.List("filename"),
+          {arguments_.Bool("recursive"), /*foreign_kinds=*/true, api::Strictness::kIgnore});
       for (const Error& problem : manifests.problems) Fail(problem);
-      for (const ManifestObject& object : manifests.objects) {
+      for (ManifestObject& object : manifests.objects) {
+        if (object.kind == nullptr) {
+          const Value root = object.tree->root();
+          Result<const api::KindSchema*> kind = FindForeignKind(
+              *session_, root["apiVersion"].str(), root["kind"].str(), /*is_new=*/false);
+          if (!kind.ok()) {
+            Fail(kind.error().Prefixed(object.source));
+            continue;
+          }
+          object.kind = *kind;
+        }
         const Value metadata = object.tree->root()["metadata"];
         client::ResourceRef ref = session_->Ref(*object.kind, std::string(metadata["name"].str()));
         if (object.kind->namespaced && !metadata["namespace"].str().empty()) {

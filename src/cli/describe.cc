@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/describe_kinds.h"
 #include "cli/description.h"
+#include "cli/foreign_kinds.h"
 #include "cli/resource_names.h"
 #include "cli/session.h"
 
@@ -136,7 +137,8 @@ class DescribeRun {
 };
 
 int RunDescribe(const Arguments& arguments, Console& console) {
-  Result<ResourceSelection> selection = ParseSelection(arguments.positionals());
+  std::unique_ptr<Session> session;
+  Result<ResourceSelection> selection = ResolveSelection(arguments, console, session);
   if (!selection.ok()) {
     console.Error(selection.error().message);
     return kExitFailure;
@@ -145,12 +147,15 @@ int RunDescribe(const Arguments& arguments, Console& console) {
     console.Error("a selector and names cannot be combined");
     return kExitUsage;
   }
-  Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
-  if (!session.ok()) {
-    Report(console, session.error());
-    return kExitFailure;
+  if (session == nullptr) {
+    Result<std::unique_ptr<Session>> opened = Session::Open(arguments, console);
+    if (!opened.ok()) {
+      Report(console, opened.error());
+      return kExitFailure;
+    }
+    session = std::move(*opened);
   }
-  return DescribeRun(arguments, console, **session).Run(*selection);
+  return DescribeRun(arguments, console, *session).Run(*selection);
 }
 
 }  // namespace

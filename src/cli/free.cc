@@ -42,8 +42,8 @@ int RunFits(const Arguments& arguments, Console& console, Session& session, Answ
     Report(console, claim.error());
     return kExitFailure;
   }
-  Result<answers::Snapshot> snapshot =
-      ReadSnapshot(session, answers::kEveryKind & ~Mask(SnapshotKind::kPods));
+  Result<answers::Snapshot> snapshot = ReadSnapshot(
+      session, answers::kEveryKind & ~Mask(SnapshotKind::kPods) & ~Mask(SnapshotKind::kNamespaces));
   if (!snapshot.ok()) {
     Report(console, snapshot.error());
     return kExitFailure;

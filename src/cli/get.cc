@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "cli/age.h"
 #include "cli/commands.h"
+#include "cli/foreign_kinds.h"
 #include "cli/get_devices.h"
 #include "cli/output.h"
 #include "cli/resource_names.h"
@@ -310,7 +311,8 @@ int RunGet(const Arguments& arguments, Console& console) {
     }
     return GetDevices(arguments, console, **session, *format);
   }
-  Result<ResourceSelection> selection = ParseSelection(arguments.positionals());
+  std::unique_ptr<Session> session;
+  Result<ResourceSelection> selection = ResolveSelection(arguments, console, session);
   if (!selection.ok()) {
     console.Error(selection.error().message);
     return kExitFailure;
@@ -329,12 +331,15 @@ int RunGet(const Arguments& arguments, Console& console) {
       return kExitUsage;
     }
   }
-  Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
-  if (!session.ok()) {
-    Report(console, session.error());
-    return kExitFailure;
+  if (session == nullptr) {
+    Result<std::unique_ptr<Session>> opened = Session::Open(arguments, console);
+    if (!opened.ok()) {
+      Report(console, opened.error());
+      return kExitFailure;
+    }
+    session = std::move(*opened);
   }
-  return GetRun(arguments, console, **session, std::move(*format)).Run(*selection);
+  return GetRun(arguments, console, *session, std::move(*format)).Run(*selection);
 }
 
 }  // namespace

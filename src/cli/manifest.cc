@@ -125,8 +125,12 @@ std::string_view Between(std::string_view text, std::string_view before, std::st
 class DocumentReader {
  public:
   DocumentReader(const Document& document, std::string prefix, api::Strictness strictness,
-                 Manifests& out)
-      : document_(document), prefix_(std::move(prefix)), strictness_(strictness), out_(out) {}
+                 bool foreign_kinds, Manifests& out)
+      : document_(document),
+        prefix_(std::move(prefix)),
+        strictness_(strictness),
+        foreign_kinds_(foreign_kinds),
+        out_(out) {}
 
   void Read() {
     Result<std::vector<api::TreePtr>> trees = api::ParseYaml(document_.text);
@@ -166,7 +170,10 @@ class DocumentReader {
       return;
     }
     const api::KindSchema* kind = api::FindKindByApiVersion(version, kind_name);
-    if (kind == nullptr || kind->plural.empty()) return UnknownKind(version, kind_name, dot, start);
+    const bool is_foreign = kind == nullptr && foreign_kinds_ && IsForeign(version);
+    if (!is_foreign && (kind == nullptr || kind->plural.empty())) {
+      return UnknownKind(version, kind_name, dot, start);
+    }
     if (!object["metadata"].is_object()) return Problem(start, "metadata is missing");
     if (object["metadata"]["name"].str().empty() &&
         object["metadata"]["generateName"].str().empty()) {
@@ -174,8 +181,17 @@ class DocumentReader {
                                                          : LineOf(dot + "metadata"),
                      "metadata.name is missing or empty");
     }
-    if (!CheckFields(object, *kind, dot, start)) return;
+    if (kind != nullptr && !CheckFields(object, *kind, dot, start)) return;
     out_.objects.push_back({Where(start), kind, api::CopyTree(object)});
+  }
+
+  // Whether the group is none of ours: "example.com/v1".
+  static bool IsForeign(std::string_view version) {
+    const std::size_t slash = version.find('/');
+    if (slash == std::string_view::npos) return false;
+    return std::ranges::none_of(api::AllKinds(), [&](const api::KindSchema& kind) {
+      return kind.group == version.substr(0, slash);
+    });
   }
 
   void UnknownKind(std::string_view version, std::string_view kind_name, const std::string& dot,
@@ -238,6 +254,7 @@ class DocumentReader {
   const Document& document_;
   const std::string prefix_;
   const api::Strictness strictness_;
+  const bool foreign_kinds_;
   Manifests& out_;
 };
 
@@ -270,7 +287,7 @@ void ReadPath(Console& console, const std::string& path, const ManifestOptions& 
       out.problems.push_back(text.error());
       return;
     }
-    Append(out, ParseManifests(*text, path, options.strictness));
+    Append(out, ParseManifests(*text, path, options.strictness, options.foreign_kinds));
     return;
   }
   Result<std::vector<std::string>> names = files.ListDirectory(path);
@@ -337,13 +354,16 @@ std::size_t FindFieldLine(std::string_view document, std::string_view path) {
   return found + 1;
 }
 
-Manifests ParseManifests(std::string_view text, std::string_view name, api::Strictness strictness) {
+Manifests ParseManifests(std::string_view text, std::string_view name, api::Strictness strictness,
+                         bool foreign_kinds) {
   Manifests manifests;
   std::size_t number = 0;
   for (const Document& document : SplitDocuments(text)) {
     if (!HasContent(document.text)) continue;
     ++number;
-    DocumentReader(document, StrCat(name, ": document ", number), strictness, manifests).Read();
+    DocumentReader(document, StrCat(name, ": document ", number), strictness, foreign_kinds,
+                   manifests)
+        .Read();
   }
   return manifests;
 }
@@ -355,7 +375,8 @@ Manifests ReadManifests(Console& console, const std::vector<std::string>& paths,
     if (path == "-") {
       Result<std::string> text = console.ReadInput();
       if (text.ok()) {
-        Append(manifests, ParseManifests(*text, "standard input", options.strictness));
+        Append(manifests,
+               ParseManifests(*text, "standard input", options.strictness, options.foreign_kinds));
       } else {
         manifests.problems.push_back(text.error());
       }

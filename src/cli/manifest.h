@@ -17,8 +17,8 @@ namespace drakkar::cli {
 
 // One object of a manifest, unmodified.
 struct ManifestObject {
-  std::string source;  // "pod.yaml: document 2, line 7"
-  const api::KindSchema* kind = nullptr;
+  std::string source;                     // "pod.yaml: document 2, line 7"
+  const api::KindSchema* kind = nullptr;  // null: our schema does not have it
   api::TreePtr tree;
 };
 
@@ -31,6 +31,8 @@ struct Manifests {
 
 struct ManifestOptions {
   bool recursive = false;
+  // Whether objects of groups that our schema does not have are accepted; the server may know them.
+  bool foreign_kinds = false;
   // How to treat unknown fields.
   api::Strictness strictness = api::Strictness::kStrict;
 };
@@ -40,7 +42,8 @@ Manifests ReadManifests(Console& console, const std::vector<std::string>& paths,
                         const ManifestOptions& options);
 
 // Reads a stream of YAML or JSON documents and flattens lists. Errors start with `name`.
-Manifests ParseManifests(std::string_view text, std::string_view name, api::Strictness strictness);
+Manifests ParseManifests(std::string_view text, std::string_view name, api::Strictness strictness,
+                         bool foreign_kinds = false);
 
 // The line, counted from 1, of a field such as `spec.containers[0].image` in a YAML or JSON
 // document, or of its deepest parent that can be found. Best effort, for error messages.

@@ -98,5 +98,20 @@ TEST(Manifest, PathsAreFilesDirectoriesAndStandardInput) {
   EXPECT_EQ(missing.problems[0].message, "the path \"/nope.yaml\" does not exist");
 }
 
+TEST(Manifest, KindsOfOtherGroupsAreLeftToTheServerIfAskedFor) {
+  constexpr char kBoat[] = "apiVersion: example.com/v1\nkind: Boat\nmetadata: {name: argo}\n";
+  EXPECT_EQ(ParseManifests(kBoat, "f.yaml", api::Strictness::kStrict).problems.size(), 1u);
+  const Manifests read =
+      ParseManifests(kBoat, "f.yaml", api::Strictness::kStrict, /*foreign_kinds=*/true);
+  EXPECT_TRUE(read.problems.empty());
+  ASSERT_EQ(read.objects.size(), 1u);
+  EXPECT_EQ(read.objects[0].kind, nullptr);
+  // A kind that a group of ours does not have is a mistake all the same.
+  EXPECT_EQ(ParseManifests("apiVersion: apps/v1\nkind: Boat\nmetadata: {name: argo}\n", "f.yaml",
+                           api::Strictness::kStrict, /*foreign_kinds=*/true)
+                .problems.size(),
+            1u);
+}
+
 }  // namespace
 }  // namespace drakkar::cli

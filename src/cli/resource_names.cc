@@ -17,13 +17,21 @@ bool HasName(const KindSchema& kind, std::string_view word) {
          std::ranges::find(kind.short_names, lower) != kind.short_names.end();
 }
 
+// Whether what follows the name of a type in "boats.v1.example.com" means this kind.
+enum class Suffix { kOther, kGroup, kVersion };
+Suffix SuffixOf(const KindSchema& kind, std::string_view rest) {
+  if (rest == kind.group) return Suffix::kGroup;
+  const std::string versioned = StrCat(kind.version, ".", kind.group);
+  return rest == versioned || StrCat(rest, ".") == versioned ? Suffix::kVersion : Suffix::kOther;
+}
+
 bool CanBeListed(const KindSchema& kind) {
   return std::ranges::find(kind.verbs, "list") != kind.verbs.end();
 }
 
 }  // namespace
 
-Result<const KindSchema*> FindType(std::string_view word) {
+Result<const KindSchema*> FindType(std::string_view word, ForeignKinds foreign) {
   // "resourceclaims.resource.k8s.io", or with a version "resourceclaims.v1.resource.k8s.io".
   const std::size_t dot = word.find('.');
   const std::string_view name = word.substr(0, dot);
@@ -32,9 +40,9 @@ Result<const KindSchema*> FindType(std::string_view word) {
   for (const KindSchema& kind : api::AllKinds()) {
     if (!HasName(kind, name)) continue;
     if (dot != std::string_view::npos) {
-      const std::string versioned = StrCat(kind.version, ".", kind.group);
-      if (rest != kind.group && rest != versioned && StrCat(rest, ".") != versioned) continue;
-      if (rest != kind.group) return &kind;
+      const Suffix suffix = SuffixOf(kind, rest);
+      if (suffix == Suffix::kOther) continue;
+      if (suffix == Suffix::kVersion) return &kind;
     }
     // Prefer the storage version, as servers do, and core over other groups.
     if (found == nullptr ||
@@ -43,13 +51,17 @@ Result<const KindSchema*> FindType(std::string_view word) {
     }
   }
   if (found != nullptr) return found;
+  for (const KindSchema* kind : foreign) {
+    if (!HasName(*kind, name)) continue;
+    if (dot == std::string_view::npos || SuffixOf(*kind, rest) != Suffix::kOther) return kind;
+  }
   const std::string nearest = Nearest(word, AllTypeNames());
   return InvalidArgument(
       StrCat("the server doesn't have a resource type ", Quote(word),
              nearest.empty() ? "" : StrCat(", did you mean ", Quote(nearest), "?")));
 }
 
-Result<std::vector<const KindSchema*>> FindTypes(std::string_view word) {
+Result<std::vector<const KindSchema*>> FindTypes(std::string_view word, ForeignKinds foreign) {
   std::vector<const KindSchema*> kinds;
   auto add = [&](const KindSchema* kind) {
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
@@ -63,7 +75,7 @@ Result<std::vector<const KindSchema*>> FindTypes(std::string_view word) {
       if (kind.storage == &kind) add(&kind);
     }
     if (is_category) continue;
-    ASSIGN_OR_RETURN(const KindSchema* kind, FindType(part));
+    ASSIGN_OR_RETURN(const KindSchema* kind, FindType(part, foreign));
     add(kind);
   }
   return kinds;
@@ -85,7 +97,8 @@ std::vector<std::string> AllTypeNames() {
   return names;
 }
 
-Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words) {
+Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words,
+                                         ForeignKinds foreign) {
   ResourceSelection selection;
   if (words.empty()) {
     return InvalidArgument("no resource type given; use for example `pods` or `pod/NAME`");
@@ -100,7 +113,8 @@ Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words) 
         return InvalidArgument(StrCat("TYPE/NAME cannot be mixed with other forms: ", Quote(word),
                                       " is not TYPE/NAME"));
       }
-      ASSIGN_OR_RETURN(const KindSchema* kind, FindType(std::string_view(word).substr(0, slash)));
+      ASSIGN_OR_RETURN(const KindSchema* kind,
+                       FindType(std::string_view(word).substr(0, slash), foreign));
       if (std::ranges::find(selection.kinds, kind) == selection.kinds.end()) {
         selection.kinds.push_back(kind);
       }
@@ -108,7 +122,7 @@ Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words) 
     }
     return selection;
   }
-  ASSIGN_OR_RETURN(selection.kinds, FindTypes(words[0]));
+  ASSIGN_OR_RETURN(selection.kinds, FindTypes(words[0], foreign));
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i].empty()) return InvalidArgument("a resource name must not be empty");
     if (words[i].find('/') != std::string::npos) {

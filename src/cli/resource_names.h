@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +14,15 @@ struct KindSchema;
 
 namespace drakkar::cli {
 
+// Kinds that a server serves besides those of our schema, in the order of its preference.
+using ForeignKinds = std::span<const api::KindSchema* const>;
+
 // Resolves "pods", "pod", "po", "Pod", "resourceclaims.resource.k8s.io", "pods.v1." and so on.
-// Without a version, returns the one that servers prefer.
-Result<const api::KindSchema*> FindType(std::string_view word);
+// Without a version, returns the one that servers prefer. Our own kinds come before `foreign` ones.
+Result<const api::KindSchema*> FindType(std::string_view word, ForeignKinds foreign = {});
 // Resolves "pods,nodes", "all": comma-separated types and categories.
-Result<std::vector<const api::KindSchema*>> FindTypes(std::string_view word);
+Result<std::vector<const api::KindSchema*>> FindTypes(std::string_view word,
+                                                      ForeignKinds foreign = {});
 // All type names, plurals first; for completion.
 std::vector<std::string> AllTypeNames();
 
@@ -35,7 +40,8 @@ struct ResourceSelection {
 };
 
 // Parses `TYPE[,TYPE...] [NAME...]` or `TYPE/NAME ...`.
-Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words);
+Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words,
+                                         ForeignKinds foreign = {});
 
 // "pod", "resourceclaim.resource.k8s.io": the type, for messages about one object.
 std::string SingularName(const api::KindSchema& kind);

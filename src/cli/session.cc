@@ -12,6 +12,7 @@
 #include "base/exec/uv_loop.h"
 #include "base/text/text.h"
 #include "cli/remote_command.h"
+#include "client/discovery.h"
 #include "client/http_client.h"
 #include "client/kubeconfig.h"
 #include "net/http/url.h"
@@ -193,6 +194,8 @@ struct Session::Impl {
   LoopThread thread;
   std::unique_ptr<client::Client> client;
   std::unique_ptr<net::HttpClient> http;
+  client::KindCatalog catalog;
+  std::optional<std::vector<const api::KindSchema*>> foreign;  // as of the last time we asked
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -304,6 +307,18 @@ std::vector<Result<api::TreePtr>> Session::GetPaths(const std::vector<std::strin
   }
   impl_->thread.RunSync([] {});  // the last callback has returned
   return answers;
+}
+
+Result<std::vector<const api::KindSchema*>> Session::ForeignKinds(bool again) {
+  if (!impl_->foreign || again) {
+    ASSIGN_OR_RETURN(const api::TreePtr list, GetPath("/apis", client::kDiscoveryType));
+    client::ServedKinds served;
+    RETURN_IF_ERROR(impl_->catalog.Read(list->root(), served, client::KindCatalog::Versions::kAll));
+    std::erase_if(served.kinds,
+                  [](const api::KindSchema* kind) { return kind->schema != nullptr; });
+    impl_->foreign = std::move(served.kinds);
+  }
+  return *impl_->foreign;
 }
 
 Result<api::TreePtr> Session::GetPath(const std::string& path, std::string_view accept) {

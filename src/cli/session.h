@@ -68,6 +68,9 @@ class Session {
   // The same for many paths, at most kMaxParallelGets at a time; results in the same order.
   std::vector<Result<api::TreePtr>> GetPaths(const std::vector<std::string>& paths);
   static constexpr std::size_t kMaxParallelGets = 64;
+  // The kinds that the server serves and our schema does not have, in all versions; they live as
+  // long as the session. Asks the server once, and again with `again`.
+  Result<std::vector<const api::KindSchema*>> ForeignKinds(bool again = false);
   // Runs `work` on the session's loop and waits for it; for objects that live there, like
   // informers.
   void OnLoop(const std::function<void(EventLoop&, client::Client&)>& work);

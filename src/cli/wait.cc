@@ -2,6 +2,7 @@
 #include "base/text/text.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
+#include "cli/foreign_kinds.h"
 #include "cli/jsonpath.h"
 #include "cli/resource_names.h"
 #include "cli/session.h"
@@ -91,18 +92,22 @@ int RunWait(const Arguments& arguments, Console& console) {
   }
   Result<Goal> goal = ParseGoal(arguments.Text("for"));
   if (!goal.ok()) return usage(goal.error().message);
-  Result<ResourceSelection> selection = ParseSelection(arguments.positionals());
+  std::unique_ptr<Session> opened;
+  Result<ResourceSelection> selection = ResolveSelection(arguments, console, opened);
   if (!selection.ok()) return usage(selection.error().message);
   const bool selects = !arguments.Text("selector").empty() || arguments.Bool("all");
   if (!selection->names_given && !selects) {
     return usage("nothing to wait for; give names, --selector or --all");
   }
-  Result<std::unique_ptr<Session>> opened = Session::Open(arguments, console);
-  if (!opened.ok()) {
-    Report(console, opened.error());
-    return kExitFailure;
+  if (opened == nullptr) {
+    Result<std::unique_ptr<Session>> connected = Session::Open(arguments, console);
+    if (!connected.ok()) {
+      Report(console, connected.error());
+      return kExitFailure;
+    }
+    opened = std::move(*connected);
   }
-  Session& session = **opened;
+  Session& session = *opened;
 
   std::vector<client::ResourceRef> targets;
   for (const NamedResource& item : selection->items) {

@@ -39,7 +39,7 @@ int Run(const Arguments& arguments, Console& console) {
   }
   Result<answers::Snapshot> snapshot =
       ReadSnapshot(**session, answers::kEveryKind & ~Mask(SnapshotKind::kClasses) &
-                                  ~Mask(SnapshotKind::kLeases));
+                                  ~Mask(SnapshotKind::kLeases) & ~Mask(SnapshotKind::kNamespaces));
   if (!snapshot.ok()) {
     Report(console, snapshot.error());
     return kExitFailure;

@@ -22,6 +22,8 @@ struct KindCatalog::Foreign {
   std::string group, version, kind, plural, singular;
   std::vector<std::string> verb_texts;
   std::vector<std::string_view> verbs;
+  std::vector<std::string> short_name_texts;
+  std::vector<std::string_view> short_names;
   api::KindSchema schema;
 };
 
@@ -43,6 +45,11 @@ const api::KindSchema* KindCatalog::Intern(std::string_view group, std::string_v
   made.singular = resource["singularResource"].str();
   for (api::Value verb : resource["verbs"].elements()) made.verb_texts.emplace_back(verb.str());
   made.verbs.assign(made.verb_texts.begin(), made.verb_texts.end());
+  for (api::Value each : resource["shortNames"].elements()) {
+    made.short_name_texts.emplace_back(each.str());
+  }
+  made.short_names.assign(made.short_name_texts.begin(), made.short_name_texts.end());
+  made.schema.short_names = made.short_names;
   made.schema.group = made.group;
   made.schema.version = made.version;
   made.schema.kind = made.kind;
@@ -53,7 +60,7 @@ const api::KindSchema* KindCatalog::Intern(std::string_view group, std::string_v
   return &made.schema;
 }
 
-Result<void> KindCatalog::Read(api::Value list, ServedKinds& into) {
+Result<void> KindCatalog::Read(api::Value list, ServedKinds& into, Versions versions) {
   if (list["kind"].str() != "APIGroupDiscoveryList") {
     return InvalidArgument(
         "the server does not support aggregated discovery (apidiscovery.k8s.io/v2)");
@@ -73,7 +80,8 @@ Result<void> KindCatalog::Read(api::Value list, ServedKinds& into) {
         if (resource["responseKind"]["kind"].str().empty()) continue;
         // A kind without a plural cannot be requested.
         const std::string_view plural = resource["resource"].str();
-        if (plural.empty() || !seen.emplace(plural).second) continue;
+        if (plural.empty()) continue;
+        if (!seen.emplace(plural).second && versions == Versions::kPreferred) continue;
         if (into.kinds.size() >= kMaxKinds || foreign_.size() >= kMaxKinds) {
           return Error{ErrorCode::kResourceExhausted,
                        StrCat("the server serves more than ", kMaxKinds, " kinds")};

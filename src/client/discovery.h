@@ -16,7 +16,7 @@ inline constexpr std::string_view kDiscoveryType =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 // Reads aggregated discovery and keeps descriptions of kinds that our schema does not have (custom
-// resources, kinds of other releases): enough to list, watch and delete them.
+// resources, kinds of other releases): enough to list, watch, write and delete them.
 class KindCatalog {
  public:
   KindCatalog();
@@ -24,7 +24,9 @@ class KindCatalog {
 
   // Adds the resources of an APIGroupDiscoveryList to `into`. The server lists versions in order of
   // preference. Fails if there are more than kMaxKinds.
-  Result<void> Read(api::Value list, ServedKinds& into);
+  // With kAll a resource is added in each of its versions.
+  enum class Versions { kPreferred, kAll };
+  Result<void> Read(api::Value list, ServedKinds& into, Versions versions = Versions::kPreferred);
 
   static constexpr std::size_t kMaxKinds = 10'000;
 

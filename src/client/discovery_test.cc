@@ -49,6 +49,15 @@ TEST(DiscoveryTest, AKindOutsideTheSchemaIsDescribedOnlyOnce) {
   EXPECT_EQ(again.kinds[1], &hull);
 }
 
+TEST(DiscoveryTest, EveryVersionIsListedIfAskedFor) {
+  KindCatalog catalog;
+  ServedKinds served;
+  ASSERT_TRUE(
+      catalog.Read((*api::ParseJson(kGroups))->root(), served, KindCatalog::Versions::kAll).ok());
+  ASSERT_EQ(served.kinds.size(), 3u);
+  EXPECT_EQ(served.kinds[1]->version, "v1beta2");
+}
+
 TEST(DiscoveryTest, ResourcesWithoutANameOrVersionAreSkipped) {
   KindCatalog catalog;
   ServedKinds served;

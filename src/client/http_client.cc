@@ -12,12 +12,16 @@
 #include "base/text/text.h"
 #include "client/bearer_token.h"
 #include "client/discovery.h"
+#include "client/server_list.h"
 #include "client/watch_reader.h"
 #include "net/http/status.h"
 #include "net/http/url.h"
+#include "telemetry/log/log.h"
 
 namespace drakkar::client {
 namespace {
+
+constexpr Logger kLog("client");
 
 // Longer than any call but a watch should take. A server that has not answered by then is taken for
 // dead.
@@ -25,6 +29,10 @@ constexpr Duration kCallTimeout = std::chrono::seconds(60);
 // A busy server says when to retry. We retry at most this many times and wait at most this long.
 constexpr int kMaxBusyAnswers = 10;
 constexpr std::int64_t kLongestBusySeconds = 30;
+
+// With several servers, one that is silent is given up within three times this, so that a leader
+// can renew its lease at another.
+constexpr Duration kSilence = std::chrono::seconds(3);
 
 const std::string kBearer = "Bearer ";
 
@@ -135,19 +143,52 @@ ListReply ToListReply(Reply reply) {
   return list;
 }
 
+// Whether the server in question, or something before it, cannot serve at the moment. A busy one
+// says when to come back.
+bool CannotServe(int status, bool says_when) {
+  return (status == 503 || status == 504) && !says_when;
+}
+bool IsNoAnswer(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kDeadlineExceeded;
+}
+
 class HttpWatch final : public WatchHandle, private net::StreamSink {
  public:
-  HttpWatch(WatchCallbacks callbacks, FieldSets field_sets, std::function<void()> on_unauthorized)
+  // Those that have not ended, oldest first.
+  struct Open {
+    std::map<std::uint64_t, HttpWatch*> watches;
+    std::uint64_t last = 0;
+  };
+  struct Options {
+    std::string server;
+    std::shared_ptr<Open> open;  // the watch is in there until it has ended
+    FieldSets field_sets;
+    std::function<void()> on_unauthorized;
+    std::function<void(const Error&)> on_no_answer;
+    std::function<void()> on_unable;
+  };
+  HttpWatch(WatchCallbacks callbacks, Options options)
       : callbacks_(std::make_shared<const WatchCallbacks>(std::move(callbacks))),
-        on_unauthorized_(std::move(on_unauthorized)),
-        reader_(ReadOptionsFor(field_sets)) {}
+        options_(std::move(options)),
+        reader_(ReadOptionsFor(options_.field_sets)) {
+    options_.open->watches.emplace(id_, this);
+  }
+  ~HttpWatch() override { options_.open->watches.erase(id_); }
 
   void Start(net::HttpClient& http, net::ClientRequest request) {
     handle_ = http.Stream(std::move(request), *this);
   }
+  const std::string& server() const { return options_.server; }
+  void End(Error error) {
+    handle_.reset();
+    Close(std::move(error));
+  }
 
  private:
-  void OnResponse(int status, const net::Headers&) override { status_ = status; }
+  void OnResponse(int status, const net::Headers& headers) override {
+    status_ = status;
+    says_when_ = !headers.Get("retry-after").empty();
+  }
 
   void OnData(std::string_view bytes) override {
     if (closed_) return;
@@ -166,10 +207,12 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
 
   void OnEnd(Result<void> result) override {
     if (status_ >= 400) {
-      if (status_ == 401) on_unauthorized_();
+      if (status_ == 401) options_.on_unauthorized();
+      if (CannotServe(status_, says_when_)) options_.on_unable();
       Result<api::TreePtr> tree = api::ParseJson(refusal_);
       return Close(FailureOf(status_, tree.ok() ? *tree : nullptr, refusal_));
     }
+    if (!result.ok()) options_.on_no_answer(result.error());
     Close(result.ok() ? Error{ErrorCode::kUnavailable, "the server ended the watch"}
                       : result.error());
   }
@@ -177,13 +220,16 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
   void Close(Error error) {
     if (closed_) return;
     closed_ = true;
+    options_.open->watches.erase(id_);
     const std::shared_ptr<const WatchCallbacks> callbacks = callbacks_;  // as in OnData
     callbacks->on_closed(std::move(error));
   }
 
   const std::shared_ptr<const WatchCallbacks> callbacks_;
-  const std::function<void()> on_unauthorized_;
+  const Options options_;
+  const std::uint64_t id_ = ++options_.open->last;
   int status_ = 0;
+  bool says_when_ = false;
   bool closed_ = false;
   WatchReader reader_;
   std::string refusal_;
@@ -196,7 +242,8 @@ class HttpApiClient final : public Client {
   HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent,
                 FileSystem& files, FieldSets field_sets, Fence fence)
       : loop_(loop),
-        server_(access.server),
+        servers_(ServersOf(access)),
+        read_servers_(access.read_servers),
         token_(access.token, access.token_file, files, loop.clock()),
         user_agent_(std::move(user_agent)),
         field_sets_(field_sets),
@@ -251,8 +298,19 @@ class HttpApiClient final : public Client {
         .Add("resourceVersion", std::to_string(options.resource_version));
     if (options.bookmarks) query.Add("allowWatchBookmarks", "true");
     // The caller watches again, with the newer token.
-    auto watch = std::make_unique<HttpWatch>(std::move(callbacks), field_sets_,
-                                             [this, used = token_.Get()] { token_.Replace(used); });
+    const std::string server = servers_.current();
+    auto watch = std::make_unique<HttpWatch>(
+        std::move(callbacks),
+        HttpWatch::Options{
+            .server = server,
+            .open = watches_,
+            .field_sets = field_sets_,
+            .on_unauthorized = [this, used = token_.Get()] { token_.Replace(used); },
+            .on_no_answer =
+                [this, server](const Error& error) {
+                  if (IsNoAnswer(error)) LeaveServer(server, /*answered=*/false);
+                },
+            .on_unable = [this, server] { LeaveServer(server, /*answered=*/true); }});
     watch->Start(http_, MakeRequest(net::Method::kGet, PathOf(ref) + query.text(), "", ""));
     return watch;
   }
@@ -275,7 +333,7 @@ class HttpApiClient final : public Client {
     net::ClientRequest request = MakeRequest(net::Method::kGet, path, "", "");
     request.headers.Set("Accept", std::string(kDiscoveryType));
     request.timeout = kCallTimeout;
-    Send(std::move(request), kMaxBusyAnswers,
+    Send(std::move(request), {servers_.current(), servers_.size()},
          [this, path, into, done = std::move(done)](Reply reply) {
            Result<void> read =
                reply.ok() ? catalog_.Read(reply.object->root(), *into) : Result<void>(*reply.error);
@@ -332,7 +390,7 @@ class HttpApiClient final : public Client {
                                  std::string_view content_type, std::string body) {
     net::ClientRequest request;
     request.method = method;
-    request.url = server_ + path;
+    request.url = servers_.current() + path;
     request.headers.Add("Accept", "application/json");
     request.headers.Add("User-Agent", user_agent_);
     if (const std::string& token = token_.Get(); !token.empty()) {
@@ -350,34 +408,98 @@ class HttpApiClient final : public Client {
             std::string body, ReplyCallback done) {
     net::ClientRequest request = MakeRequest(method, path, content_type, std::move(body));
     request.timeout = kCallTimeout;
-    Send(std::move(request), kMaxBusyAnswers, std::move(done));
+    Send(std::move(request), {servers_.current(), servers_.size()}, std::move(done));
   }
 
-  void Send(net::ClientRequest request, int busy_answers_left, ReplyCallback done,
-            bool token_replaced = false) {
+  // What may still be done about a request that fails.
+  struct Retries {
+    std::string server;            // that the request is for
+    std::size_t servers_left = 1;  // that it may be sent to
+    int busy_answers_left = kMaxBusyAnswers;
+    bool token_replaced = false;
+  };
+
+  void Send(net::ClientRequest request, Retries retries, ReplyCallback done) {
+    // Another server may be in use since the request was made.
+    if (retries.server != servers_.current()) {
+      request.url = servers_.current() + request.url.substr(retries.server.size());
+    }
+    retries.server = servers_.current();
+    --retries.servers_left;
     net::ClientRequest again = request;
-    // A 401 means that the request was not processed: retry it if there is a newer token.
-    http_.Do(std::move(request), [this, again = std::move(again), busy_answers_left, token_replaced,
+    http_.Do(std::move(request), [this, again = std::move(again), retries,
                                   done = std::move(done)](Result<net::Response> response) mutable {
-      if (!token_replaced && response.ok() && response->status == 401 &&
-          token_.Replace(TokenOf(again))) {
-        again.headers.Set("Authorization", kBearer + token_.Get());
-        return Send(std::move(again), busy_answers_left, std::move(done), /*token_replaced=*/true);
-      }
-      const std::optional<Duration> pause = BusyPause(response);
-      if (!pause || busy_answers_left == 0) return done(ToReply(std::move(response), field_sets_));
-      const std::uint64_t id = ++last_pause_;
-      pauses_[id] = loop_.RunAfter(*pause, [this, id, again = std::move(again), busy_answers_left,
-                                            done = std::move(done)]() mutable {
-        // A timer must not be destroyed from its own task.
-        loop_.Post(lifetime_.Guard([this, id] { pauses_.erase(id); }));
-        Send(std::move(again), busy_answers_left - 1, std::move(done));
-      });
+      OnAnswer(std::move(again), std::move(retries), std::move(response), std::move(done));
     });
   }
 
+  // `again` is the request that was answered, ready to be sent again.
+  void OnAnswer(net::ClientRequest again, Retries retries, Result<net::Response> response,
+                ReplyCallback done) {
+    // A 401 means that the request was not processed: retry it if there is a newer token.
+    if (!retries.token_replaced && response.ok() && response->status == 401 &&
+        token_.Replace(TokenOf(again))) {
+      again.headers.Set("Authorization", kBearer + token_.Get());
+      retries.token_replaced = true;
+      ++retries.servers_left;
+      return Send(std::move(again), std::move(retries), std::move(done));
+    }
+    const std::optional<Duration> pause = BusyPause(response);
+    if (pause && retries.busy_answers_left > 0) {
+      const std::uint64_t id = ++last_pause_;
+      --retries.busy_answers_left;
+      ++retries.servers_left;
+      pauses_[id] =
+          loop_.RunAfter(*pause, [this, id, again = std::move(again), retries = std::move(retries),
+                                  done = std::move(done)]() mutable {
+            // A timer must not be destroyed from its own task.
+            loop_.Post(lifetime_.Guard([this, id] { pauses_.erase(id); }));
+            Send(std::move(again), std::move(retries), std::move(done));
+          });
+      return;
+    }
+    const bool no_answer = !response.ok() && IsNoAnswer(response.error());
+    if (no_answer || (response.ok() && CannotServe(response->status, pause.has_value()))) {
+      LeaveServer(retries.server, !no_answer);
+      if (again.method == net::Method::kGet && retries.servers_left > 0 &&
+          servers_.current() != retries.server) {
+        return Send(std::move(again), std::move(retries), std::move(done));
+      }
+    }
+    done(ToReply(std::move(response), field_sets_));
+  }
+
+  // It gave no answer, or answered that it cannot serve.
+  void LeaveServer(const std::string& server, bool answered) {
+    const MonotonicTime now = loop_.clock().Monotonic();
+    if (read_servers_ && server == servers_.current() && now >= read_again_) {
+      read_again_ = now + kSilence;
+      servers_.Replace(read_servers_());
+    }
+    if (!(answered ? servers_.OnUnable(server, now) : servers_.OnNoAnswer(server, now))) return;
+    kLog.Warning("the API server failed; using another one",
+                 {{"server", server}, {"next", servers_.current()}});
+    loop_.Post(lifetime_.Guard([this, server] { EndWatches(server); }));
+  }
+
+  // Their callbacks may end other watches.
+  void EndWatches(const std::string& server) {
+    const std::shared_ptr<HttpWatch::Open> watches = watches_;
+    std::vector<std::uint64_t> leaving;
+    for (const auto& [id, watch] : watches->watches) {
+      if (watch->server() == server) leaving.push_back(id);
+    }
+    for (const std::uint64_t id : leaving) {
+      const auto found = watches->watches.find(id);
+      if (found != watches->watches.end()) found->second->End(Unavailable("the API server failed"));
+    }
+  }
+
   UvLoop& loop_;
-  const std::string server_;
+  ServerList servers_;
+  const std::function<std::vector<std::string>()> read_servers_;  // may be null
+  MonotonicTime read_again_ = MonotonicTime::min();
+  const std::shared_ptr<HttpWatch::Open> watches_ = std::make_shared<HttpWatch::Open>();
   BearerToken token_;
   const std::string user_agent_;
   const FieldSets field_sets_;
@@ -412,6 +534,12 @@ net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
   options.tls.source = access.client_certificate;
   options.tls.server_name = access.server_name;
   options.tls.insecure = access.insecure_skip_verify;
+  if (!access.other_servers.empty()) {
+    options.connect_timeout = kSilence;
+    options.ping_after = kSilence;
+    options.ping_timeout = kSilence;
+    options.unacknowledged_timeout = kSilence;
+  }
   return options;
 }
 

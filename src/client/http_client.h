@@ -15,7 +15,14 @@ namespace drakkar::client {
 enum class FieldSets { kOpaque, kRead };
 
 // A client over HTTP, for our API server or a kube-apiserver. All calls and watches share its
-// connections. A token that comes from a file (in `files`) is read again before it expires, see
+// connections.
+//
+// If there are several servers (`other_servers`), requests go to one of them, and to the next when
+// it gives no answer or says that it cannot serve (503, 504). Watches of the server that was left
+// end with kUnavailable. Reads that failed are sent to the next server; writes are not, since they
+// may have happened.
+//
+// A token that comes from a file (in `files`) is read again before it expires, see
 // BearerToken. Bound to `loop`.
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
                                        std::string user_agent, FileSystem& files = RealFileSystem(),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "base/testing/memory_file_system.h"
 #include "net/testing/loopback.h"
 
@@ -171,6 +172,131 @@ TEST_F(HttpClientTest, AClientDestroyedWhileWaitingDoesNotRetry) {
   EXPECT_LE(requests_.size(), 1u);
   EXPECT_LE(answers, 1)
       << "a call under way when the client goes fails, one that waits is forgotten";
+}
+
+// Two servers of one cluster. Requests and answers are recorded on the loop of the server that got
+// them; the client lives on that of the first.
+class ServersTest : public ::testing::Test {
+ protected:
+  struct OneServer {
+    OneServer() {
+      server.handler.function = [this](const net::ServerRequest& request,
+                                       std::shared_ptr<net::ResponseWriter> writer) {
+        requests.push_back(request.path);
+        if (hangs) return held.push_back(std::move(writer));
+        net::Headers headers;
+        headers.Add("Content-Type", "application/json");
+        writer->Send(status, headers, std::string(R"({"kind":"Pod","metadata":{"name":"a"}})"));
+      };
+    }
+    ~OneServer() {
+      server.RunSync([&] { held.clear(); });
+    }
+    std::size_t count() {
+      std::size_t result = 0;
+      server.RunSync([&] { result = requests.size(); });
+      return result;
+    }
+    int status = 200;
+    bool hangs = false;
+    std::vector<std::string> requests;
+    std::vector<std::shared_ptr<net::ResponseWriter>> held;
+    Loopback server;
+  };
+  ~ServersTest() override {
+    first_.server.RunSync([&] {
+      watch_.reset();
+      client_.reset();
+    });
+  }
+  void Use(const std::string& server, std::vector<std::string> others,
+           std::function<std::vector<std::string>()> read_servers = nullptr) {
+    first_.server.RunSync([&] {
+      client_ = MakeHttpClient(first_.server.loop(),
+                               ClusterAccess{.server = server,
+                                             .other_servers = std::move(others),
+                                             .read_servers = std::move(read_servers)},
+                               "test");
+    });
+  }
+  template <typename Start>
+  Reply Call(Start start) {
+    std::promise<Reply> promise;
+    auto future = promise.get_future();
+    first_.server.RunSync(
+        [&] { start([&promise](Reply reply) { promise.set_value(std::move(reply)); }); });
+    return Await(std::move(future));
+  }
+  Reply Get() {
+    return Call([this](ReplyCallback done) { client_->Get(kPod, std::move(done)); });
+  }
+  Reply Update() {
+    return Call([this](ReplyCallback done) {
+      client_->Update(kPod, api::Draft{{"kind", "Pod"}, {"apiVersion", "v1"}}.Freeze(), {},
+                      std::move(done));
+    });
+  }
+
+  const ResourceRef kPod{api::FindKind("", "v1", "Pod"), "default", "a", ""};
+  // Nobody listens on this port.
+  const std::string kNobody = "http://127.0.0.1:1";
+  OneServer first_, second_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<WatchHandle> watch_;
+};
+
+TEST_F(ServersTest, AReadGoesToTheNextServerIfOneCannotBeReached) {
+  Use(kNobody, {first_.server.Url("")});
+  EXPECT_TRUE(Get().ok());
+  EXPECT_EQ(first_.count(), 1u);
+}
+
+TEST_F(ServersTest, AReadFailsWhenNoServerIsLeft) {
+  Use(kNobody, {"http://127.0.0.1:2"});
+  EXPECT_FALSE(Get().ok());
+}
+
+TEST_F(ServersTest, AWriteIsNotRepeatedButTheNextOneGoesElsewhere) {
+  Use(kNobody, {first_.server.Url("")});
+  EXPECT_FALSE(Update().ok());
+  EXPECT_TRUE(Update().ok());
+  EXPECT_EQ(first_.count(), 1u);
+}
+
+TEST_F(ServersTest, TheFirstServerIsUsedWhileItAnswers) {
+  Use(first_.server.Url(""), {second_.server.Url("")});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Get().ok());
+  first_.server.RunSync([&] { first_.status = 500; });
+  EXPECT_FALSE(Get().ok()) << "that says nothing about the server";
+  EXPECT_EQ(second_.count(), 0u);
+}
+
+TEST_F(ServersTest, AServerThatCannotServeIsLeftWithItsWatches) {
+  Use(first_.server.Url(""), {second_.server.Url("")});
+  first_.server.RunSync([&] { first_.hangs = true; });
+  std::promise<Error> closed;
+  auto future = closed.get_future();
+  first_.server.RunSync([&] {
+    watch_ =
+        client_->Watch({kPod.kind, "", "", ""}, {},
+                       {.on_events = [](const std::vector<WatchEvent>&) {},
+                        .on_closed = [&](Error error) { closed.set_value(std::move(error)); }});
+  });
+  while (first_.count() == 0) {
+  }
+  first_.server.RunSync([&] {
+    first_.hangs = false;
+    first_.status = 503;
+  });
+  EXPECT_TRUE(Get().ok());
+  EXPECT_EQ(second_.count(), 1u);
+  EXPECT_EQ(Await(std::move(future)).code, ErrorCode::kUnavailable);
+}
+
+TEST_F(ServersTest, TheAddressesAreReadAgainWhenAServerFails) {
+  Use(kNobody, {}, [this] { return std::vector{kNobody, first_.server.Url("")}; });
+  EXPECT_FALSE(Update().ok());
+  EXPECT_TRUE(Update().ok());
 }
 
 }  // namespace

@@ -58,9 +58,11 @@ Result<ClusterAccess> ReadKubeconfig(FileSystem& files, const std::string& path,
   const Value user = FindNamed(root["users"], chosen["user"].str(), "user");
 
   ClusterAccess access;
-  access.server = cluster["server"].str();
-  if (access.server.empty()) return wrong("the cluster has no server address");
-  while (access.server.ends_with('/')) access.server.pop_back();
+  std::vector<std::string> servers = SplitServers(cluster["server"].str());
+  if (servers.empty()) return wrong("the cluster has no server address");
+  access.server = servers.front();
+  servers.erase(servers.begin());
+  access.other_servers = std::move(servers);
   access.insecure_skip_verify = cluster["insecure-skip-tls-verify"].boolean();
   access.server_name = cluster["tls-server-name"].str();
   access.namespace_ = chosen["namespace"].str("default");
@@ -86,9 +88,29 @@ Result<ClusterAccess> ReadKubeconfig(FileSystem& files, const std::string& path,
 
 }  // namespace
 
+std::vector<std::string> ServersOf(const ClusterAccess& access) {
+  std::vector<std::string> servers{access.server};
+  servers.insert(servers.end(), access.other_servers.begin(), access.other_servers.end());
+  return servers;
+}
+
+std::vector<std::string> SplitServers(std::string_view list) {
+  std::vector<std::string> servers;
+  for (const std::string_view each : Split(list, ',')) {
+    std::string server(Trim(each));
+    while (server.ends_with('/')) server.pop_back();
+    if (!server.empty()) servers.push_back(std::move(server));
+  }
+  return servers;
+}
+
 Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
                                      const std::string& context) {
   ASSIGN_OR_RETURN(ClusterAccess access, ReadKubeconfig(files, path, context));
+  access.read_servers = [&files, path, context]() -> std::vector<std::string> {
+    const Result<ClusterAccess> now = ReadKubeconfig(files, path, context);
+    return now.ok() ? ServersOf(*now) : std::vector<std::string>();
+  };
   if (access.client_certificate_pem.empty() || access.client_key_pem.empty()) return access;
   ASSIGN_OR_RETURN(access.client_certificate,
                    net::WatchedCertificate::Make(

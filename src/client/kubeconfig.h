@@ -1,8 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/env/clock.h"
 #include "base/env/file_system.h"
@@ -18,6 +21,11 @@ namespace drakkar::client {
 // the files it names read in.
 struct ClusterAccess {
   std::string server;  // "https://127.0.0.1:6443"
+  // Further API servers of the same cluster, which take over when it fails.
+  std::vector<std::string> other_servers = {};
+  // Reads the addresses again, all of them; null if they do not come from a file. May be called on
+  // any thread.
+  std::function<std::vector<std::string>()> read_servers = nullptr;
   std::string ca_pem;
   std::string client_certificate_pem;
   std::string client_key_pem;
@@ -31,6 +39,15 @@ struct ClusterAccess {
   std::string namespace_;  // "default" if the context names none
 };
 
+// The first one and the others.
+std::vector<std::string> ServersOf(const ClusterAccess& access);
+
+// The addresses in a list separated by commas, without slashes at their ends.
+std::vector<std::string> SplitServers(std::string_view list);
+
+// `server` may be a list separated by commas: the API servers of one cluster. kubectl does not read
+// such files.
+//
 // If `context` is empty, the file's current context is used. Errors name the file and the problem.
 Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
                                      const std::string& context = {});

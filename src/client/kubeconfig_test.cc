@@ -51,5 +51,23 @@ TEST_F(KubeconfigTest, AFixedTokenHasNoFile) {
   EXPECT_EQ(access->token_file, "");
 }
 
+TEST_F(KubeconfigTest, TheServerMayBeAListAndIsReadAgain) {
+  const auto write = [this](std::string_view server) {
+    const std::string text = StrCat("apiVersion: v1\nkind: Config\ncurrent-context: c\n",
+                                    "clusters: [{name: c, cluster: {server: \"", server, "\"}}]\n",
+                                    "contexts: [{name: c, context: {cluster: c, user: u}}]\n");
+    EXPECT_TRUE(files_.WriteFile("/etc/x/kubeconfig", text, 0600).ok());
+  };
+  write("https://a:1, https://b:2/,");
+  const auto access = LoadKubeconfig(files_, "/etc/x/kubeconfig");
+  ASSERT_TRUE(access.ok()) << access.error().message;
+  EXPECT_EQ(access->server, "https://a:1");
+  EXPECT_EQ(access->other_servers, std::vector<std::string>{"https://b:2"});
+  write("https://c:3");
+  EXPECT_EQ(access->read_servers(), std::vector<std::string>{"https://c:3"});
+  write("");
+  EXPECT_EQ(access->read_servers(), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace drakkar::client

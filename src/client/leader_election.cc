@@ -15,6 +15,8 @@ namespace {
 constexpr Logger kLog("leader-election");
 // Spreads the attempts of candidates.
 constexpr double kJitter = 1.2;
+// Between attempts to take a lease that has expired.
+constexpr Duration kEagerPeriod = std::chrono::milliseconds(200);
 
 std::int64_t WholeSeconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
@@ -74,10 +76,7 @@ std::optional<LeaseRecord> LeaseContest::OnRead(const std::optional<LeaseRecord>
   const std::string time = api::FormatMicroTime(wall);
   LeaseRecord next{identity_, config_.lease_duration, time, time, 0};
   if (!seen) return next;
-  if (*seen != observed_) {
-    observed_ = *seen;
-    observed_at_ = now;
-  }
+  Observe(*seen, now);
   const bool ours = seen->holder == identity_;
   if (!ours && !seen->holder.empty() && now < observed_at_ + seen->duration) {
     is_leader_ = false;
@@ -86,6 +85,16 @@ std::optional<LeaseRecord> LeaseContest::OnRead(const std::optional<LeaseRecord>
   if (ours) next.acquired = seen->acquired;
   next.transitions = seen->transitions + (ours ? 0 : 1);
   return next;
+}
+
+void LeaseContest::Observe(const LeaseRecord& seen, MonotonicTime now) {
+  if (seen == observed_) return;
+  observed_ = seen;
+  observed_at_ = now;
+}
+
+MonotonicTime LeaseContest::expiry() const {
+  return observed_.holder.empty() ? observed_at_ : observed_at_ + observed_.duration;
 }
 
 void LeaseContest::OnWritten(const LeaseRecord& written, MonotonicTime proposed) {
@@ -110,8 +119,9 @@ void LeaderElector::Start() {
 
 void LeaderElector::Try() {
   const std::uint64_t attempt = ++attempt_;
-  // Retry even if the answer never arrives.
-  retry_ = options_.loop.RunAfter(options_.config.renew_deadline, [this] { Try(); });
+  attempting_ = true;
+  // Retry even if the answer never arrives, and while there is time to renew.
+  retry_ = options_.loop.RunAfter(options_.config.renew_deadline / 2, [this] { Try(); });
   options_.client.Get({api::FindKind("coordination.k8s.io", "v1", "Lease"),
                        options_.config.lease_namespace, options_.config.lease_name, ""},
                       lifetime_.Guard([this, attempt](Reply reply) {
@@ -120,10 +130,53 @@ void LeaderElector::Try() {
 }
 
 void LeaderElector::TryLater() {
-  const auto period = static_cast<double>(options_.config.retry_period.count());
-  const double jitter = contest_.is_leader() ? 0 : options_.random.Fraction() * (kJitter - 1);
-  retry_ = options_.loop.RunAfter(Duration(static_cast<std::int64_t>(period * (1 + jitter))),
-                                  [this] { Try(); });
+  const auto jittered = [this](Duration period) {
+    const double share = 1 + options_.random.Fraction() * (kJitter - 1);
+    return Duration(static_cast<std::int64_t>(static_cast<double>(period.count()) * share));
+  };
+  attempting_ = false;
+  Duration pause = options_.config.retry_period;
+  if (!contest_.is_leader()) {
+    const Duration left = contest_.expiry() - options_.loop.clock().Monotonic();
+    pause = jittered(pause);
+    if (left > Duration::zero()) {
+      pause = std::min(pause, left);
+    } else if (left > -options_.config.lease_duration) {
+      pause = std::min(pause, jittered(kEagerPeriod));
+    }
+  }
+  retry_ = options_.loop.RunAfter(pause, [this] { Try(); });
+}
+
+void LeaderElector::Follow() {
+  if (watch_ != nullptr || !may_watch_ || lease_ == nullptr) return;
+  watch_ = options_.client.Watch(
+      {api::FindKind("coordination.k8s.io", "v1", "Lease"), options_.config.lease_namespace, "",
+       ""},
+      {.field_selector = StrCat("metadata.name=", options_.config.lease_name),
+       .resource_version = lease_->resource_version()},
+      {.on_events = lifetime_.Guard([this](const std::vector<WatchEvent>& events) {
+         for (const WatchEvent& event : events) OnLeaseEvent(event);
+       }),
+       // The next attempt reads the Lease and watches again.
+       .on_closed = lifetime_.Guard([this](const Error& error) {
+         if (error.code == ErrorCode::kForbidden) may_watch_ = false;
+         watch_.reset();
+       })});
+}
+
+void LeaderElector::OnLeaseEvent(const WatchEvent& event) {
+  if (ended_ || announced_ || event.type == EventType::kBookmark) return;
+  if (event.object->name() != options_.config.lease_name) return;
+  lease_ = event.type == EventType::kDeleted ? nullptr : event.object;
+  if (lease_ != nullptr) {
+    contest_.Observe(ReadLease(*lease_), options_.loop.clock().Monotonic());
+    if (!contest_.holder().empty()) {
+      if (!attempting_) TryLater();
+      return;
+    }
+  }
+  if (!attempting_) Try();
 }
 
 void LeaderElector::OnRead(Reply reply) {
@@ -141,6 +194,7 @@ void LeaderElector::OnRead(Reply reply) {
     if (announced_) {
       Lose();  // another instance took it
     } else {
+      Follow();
       TryLater();
     }
     return;
@@ -169,6 +223,7 @@ void LeaderElector::OnWritten(const LeaseRecord& record, MonotonicTime proposed,
     return;
   }
   lease_ = reply.object;
+  watch_.reset();
   contest_.OnWritten(record, proposed);
   ArmDeadline();
   TryLater();
@@ -188,6 +243,7 @@ void LeaderElector::Lose() {
   if (ended_) return;
   ended_ = true;
   retry_.reset();
+  watch_.reset();
   kLog.Error("stopped leading",
              {{"lease", options_.config.lease_name}, {"holder", contest_.holder()}});
   // Posted, because it may destroy this and with it the timer that is running.
@@ -202,6 +258,7 @@ void LeaderElector::Stop(std::function<void()> done) {
   ended_ = true;
   ++attempt_;
   retry_.reset();
+  watch_.reset();
   deadline_.reset();
   if (on_stopped_) return;
   on_stopped_ = std::move(done);

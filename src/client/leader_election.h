@@ -49,6 +49,8 @@ class LeaseContest {
   // if another instance leads.
   std::optional<LeaseRecord> OnRead(const std::optional<LeaseRecord>& seen, MonotonicTime now,
                                     WallTime wall);
+  // Takes a record that a watch delivered. OnRead decides.
+  void Observe(const LeaseRecord& seen, MonotonicTime now);
   // Our record, proposed at `proposed`, was written.
   void OnWritten(const LeaseRecord& written, MonotonicTime proposed);
   // The record that a leader writes when it steps down.
@@ -57,6 +59,8 @@ class LeaseContest {
   bool is_leader() const { return is_leader_; }
   // When leadership ends unless it is renewed.
   MonotonicTime deadline() const { return last_success_ + config_.renew_deadline; }
+  // When the record of another holder expires, or when it released the Lease.
+  MonotonicTime expiry() const;
   // The holder named by the last record.
   const std::string& holder() const { return observed_.holder; }
 
@@ -72,7 +76,11 @@ class LeaseContest {
 // Takes part in the election: tries to acquire the lease every retry period, renews it while it
 // leads, and stops leading if it could not renew before the deadline, even if a request hangs.
 //
-// Loop-bound. One request is in flight at a time.
+// A candidate also watches the Lease. It therefore knows the last renewal at once and tries when
+// that expires or when the Lease is released, instead of up to two retry periods later. Where it
+// may not watch, the retry period decides.
+//
+// Loop-bound. One request and one watch are in flight at a time.
 class LeaderElector {
  public:
   struct Options {
@@ -102,6 +110,8 @@ class LeaderElector {
  private:
   void Try();
   void TryLater();
+  void Follow();
+  void OnLeaseEvent(const WatchEvent& event);
   void OnRead(Reply reply);
   void OnWritten(const LeaseRecord& record, MonotonicTime proposed, Reply reply);
   void Write(const LeaseRecord& record, ReplyCallback done);
@@ -111,8 +121,11 @@ class LeaderElector {
 
   const Options options_;
   LeaseContest contest_;
-  api::ObjectPtr lease_;       // as last read; null: none
-  std::uint64_t attempt_ = 0;  // answers to older ones are dropped
+  api::ObjectPtr lease_;                // as last read; null: none
+  std::uint64_t attempt_ = 0;           // answers to older ones are dropped
+  std::unique_ptr<WatchHandle> watch_;  // only a candidate's
+  bool may_watch_ = true;
+  bool attempting_ = false;  // a request is in flight
   bool announced_ = false;
   bool ended_ = false;
   std::function<void()> on_stopped_;

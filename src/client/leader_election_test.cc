@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "api/tree/draft.h"
 #include "base/testing/seeded_loop.h"
 
@@ -11,11 +13,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// One Lease with versions. It rejects requests or does not answer if told to.
+// One Lease with versions, and watches of it.
 class LeaseServer {
  public:
   explicit LeaseServer(EventLoop& loop) : loop_(loop) {}
   api::ObjectPtr lease;
+  std::map<int, WatchCallbacks> watches;
+  bool may_watch = true;
 
   Reply Get() const {
     Reply reply;
@@ -34,13 +38,42 @@ class LeaseServer {
     api::Draft draft(body);
     draft["metadata"]["resourceVersion"] = std::to_string(++version_);
     lease = reply.object = std::make_shared<const api::Object>(draft.Freeze());
+    for (const auto& [id, watch] : watches) {
+      loop_.Post([this, id = id, event = WatchEvent{EventType::kModified, lease}] {
+        if (const auto found = watches.find(id); found != watches.end()) {
+          found->second.on_events({event});
+        }
+      });
+    }
     return reply;
   }
+  std::unique_ptr<WatchHandle> Watch(WatchCallbacks callbacks) {
+    const int id = ++last_watch_;
+    watches.emplace(id, std::move(callbacks));
+    if (!may_watch) CloseWatch(id, Error{ErrorCode::kForbidden, "no"});
+    return std::make_unique<Handle>(*this, id);
+  }
+  void CloseWatch(int id, Error error) {
+    loop_.Post([this, id, error = std::move(error)] {
+      if (const auto found = watches.find(id); found != watches.end()) {
+        const WatchCallbacks callbacks = found->second;
+        callbacks.on_closed(error);
+      }
+    });
+  }
+  int watches_opened() const { return last_watch_; }
   EventLoop& loop() { return loop_; }
 
  private:
+  struct Handle final : WatchHandle {
+    Handle(LeaseServer& owner, int number) : server(owner), id(number) {}
+    ~Handle() override { server.watches.erase(id); }
+    LeaseServer& server;
+    const int id;
+  };
   EventLoop& loop_;
   int version_ = 0;
+  int last_watch_ = 0;
 };
 
 class LeaseClient final : public Client {
@@ -61,9 +94,11 @@ class LeaseClient final : public Client {
   void Patch(ResourceRef, PatchType, std::string, WriteOptions, ReplyCallback) override { FAIL(); }
   void Delete(ResourceRef, DeleteOptions, ReplyCallback) override { FAIL(); }
   void DeleteCollection(ResourceRef, ListOptions, DeleteOptions, ReplyCallback) override { FAIL(); }
-  std::unique_ptr<WatchHandle> Watch(ResourceRef, WatchOptions, WatchCallbacks) override {
-    ADD_FAILURE();
-    return nullptr;
+  std::unique_ptr<WatchHandle> Watch(ResourceRef ref, WatchOptions options,
+                                     WatchCallbacks callbacks) override {
+    EXPECT_TRUE(ref.name.empty());
+    EXPECT_EQ(options.field_selector, "metadata.name=kube-scheduler");
+    return server_.Watch(std::move(callbacks));
   }
 
  private:
@@ -135,6 +170,54 @@ TEST_F(LeaderElection, ALeaderThatCannotRenewStopsBeforeAnotherMayStart) {
   EXPECT_EQ(a.lost, 1);
 }
 
+// The last renewal was at 14 s, and the lease lasts 15 s.
+TEST_F(LeaderElection, ACandidateTakesOverWhenTheLeaseExpires) {
+  Candidate a(loop_, server_, "a");
+  Candidate b(loop_, server_, "b");
+  loop_.Advance(milliseconds(14'700));
+  a.client.mood = LeaseClient::Mood::kFails;
+  loop_.Advance(milliseconds(14'200));
+  EXPECT_EQ(b.started, 0);
+  loop_.Advance(milliseconds(200));
+  EXPECT_EQ(b.started, 1);
+}
+
+TEST_F(LeaderElection, AfterTheLeaseHasExpiredACandidateTriesEveryMoment) {
+  Candidate a(loop_, server_, "a");
+  Candidate b(loop_, server_, "b");
+  loop_.Advance(milliseconds(14'700));
+  a.client.mood = LeaseClient::Mood::kFails;
+  loop_.Advance(milliseconds(14'000));
+  b.client.mood = LeaseClient::Mood::kFails;
+  loop_.Advance(seconds(2));
+  EXPECT_EQ(b.started, 0);
+  b.client.mood = LeaseClient::Mood::kFine;
+  loop_.Advance(milliseconds(300));
+  EXPECT_EQ(b.started, 1);
+}
+
+TEST_F(LeaderElection, ACandidateThatMayNotWatchPolls) {
+  server_.may_watch = false;
+  Candidate a(loop_, server_, "a");
+  Candidate b(loop_, server_, "b");
+  loop_.Advance(milliseconds(14'700));
+  a.client.mood = LeaseClient::Mood::kFails;
+  loop_.Advance(seconds(17));
+  EXPECT_EQ(b.started, 1);
+  EXPECT_EQ(server_.watches_opened(), 1);
+}
+
+TEST_F(LeaderElection, AWatchThatEndsIsOpenedAgain) {
+  Candidate a(loop_, server_, "a");
+  Candidate b(loop_, server_, "b");
+  loop_.Advance(seconds(5));
+  ASSERT_EQ(server_.watches.size(), 1u) << "only the candidate's";
+  server_.CloseWatch(server_.watches.begin()->first, Unavailable("the server ended the watch"));
+  loop_.Advance(seconds(5));
+  EXPECT_EQ(server_.watches.size(), 1u);
+  EXPECT_EQ(server_.watches_opened(), 2);
+}
+
 TEST_F(LeaderElection, ARequestThatHangsEndsTheTermToo) {
   Candidate a(loop_, server_, "a");
   loop_.Advance(seconds(4));
@@ -144,20 +227,26 @@ TEST_F(LeaderElection, ARequestThatHangsEndsTheTermToo) {
   EXPECT_FALSE(a.elector.is_leader());
 }
 
-TEST_F(LeaderElection, SteppingDownLetsTheNextCandidateStartAtOnce) {
-  auto a = std::make_unique<Candidate>(loop_, server_, "a");
-  Candidate b(loop_, server_, "b");
+TEST_F(LeaderElection, SteppingDownReleasesTheLease) {
+  Candidate a(loop_, server_, "a");
   loop_.Advance(seconds(4));
   bool stopped = false;
-  a->elector.Stop([&] { stopped = true; });
+  a.elector.Stop([&] { stopped = true; });
   loop_.RunUntilIdle();
   EXPECT_TRUE(stopped);
-  EXPECT_EQ(a->lost, 0) << "it was asked to";
+  EXPECT_EQ(a.lost, 0) << "it was asked to";
   EXPECT_EQ(Record().holder, "");
   EXPECT_EQ(Record().duration, seconds(1));
-  a.reset();
-  loop_.Advance(seconds(3));
+}
+
+TEST_F(LeaderElection, SteppingDownLetsTheNextCandidateStartAtOnce) {
+  Candidate a(loop_, server_, "a");
+  Candidate b(loop_, server_, "b");
+  loop_.Advance(seconds(4));
+  a.elector.Stop([] {});
+  loop_.RunUntilIdle();
   EXPECT_EQ(b.started, 1);
+  EXPECT_EQ(Record().holder, "b");
 }
 
 TEST_F(LeaderElection, SteppingDownDoesNotWaitForAnUnreachableServer) {

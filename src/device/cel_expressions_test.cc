@@ -45,6 +45,14 @@ TEST(CelExpressions, ReadEverythingWhereAWholeDomainIsRead) {
   EXPECT_FALSE(reads("device.attributes['d.example'].model == 'x'"));
 }
 
+TEST(CelExpressions, NameEveryAttributeTheyRead) {
+  CelExpressions expressions;
+  const auto expression = expressions.CompileSelector(
+      "device.attributes['d.example'].model == 'x' || device.attributes['e.example'].size == 1");
+  EXPECT_EQ(expression->reads().attributes,
+            (std::vector<std::string>{"d.example/model", "e.example/size"}));
+}
+
 TEST(CelExpressions, SeeWhetherADeviceCanBeShared) {
   CelExpressions expressions;
   const auto shared = expressions.CompileSelector("device.allowMultipleAllocations");

@@ -301,6 +301,17 @@ TEST(DeviceCel, StoredExpressionsMayUseWhatIsOffForNewOnes) {
       sharing.CompileSelector("device.allowMultipleAllocations", ExpressionSet::kNew).expression);
 }
 
+// Validation limits new expressions; what was stored before must still compile.
+TEST(DeviceCel, StoredExpressionsMayBeLongerThanNewOnes) {
+  const DeviceCompiler compiler({});
+  const auto compiles = [&](std::size_t bytes) {
+    const std::string source = StrCat("device.driver != '", std::string(bytes, 'x'), "'");
+    return compiler.CompileSelector(source, ExpressionSet::kStored).expression != nullptr;
+  };
+  EXPECT_TRUE(compiles(5 * kMaxSelectorBytes));
+  EXPECT_FALSE(compiles(10 * kMaxSelectorBytes));
+}
+
 TEST(DeviceCel, CompileErrorsSayWhatIsWrong) {
   const DeviceCompiler compiler({});
   const auto failure = [&](std::string_view source) {

@@ -37,6 +37,8 @@ TEST(NodeSelector, OperatorsCompareLabels) {
   EXPECT_TRUE(Matches({"zone", "In", {"b", "a"}}));
   EXPECT_FALSE(Matches({"zone", "In", {"b"}}));
   EXPECT_FALSE(Matches({"absent", "In", {"a"}}));
+  EXPECT_FALSE(Matches({"absent", "In", {""}})) << "an absent label is not an empty one";
+  EXPECT_TRUE(Matches({"absent", "NotIn", {""}}));
   EXPECT_TRUE(Matches({"absent", "NotIn", {"a"}}));
   EXPECT_FALSE(Matches({"zone", "NotIn", {"a"}}));
   EXPECT_TRUE(Matches({"zone", "Exists", {}}));

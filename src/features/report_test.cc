@@ -278,6 +278,49 @@ TEST(Report, AForeignGateCountsWithItsValueAndAFeatureWithItsLastVersion) {
   EXPECT_EQ(other.error().message, "agent must be kubelet or drakkar, not \"other\"");
 }
 
+TEST(Report, AForeignGateOfTheFileIsOverriddenByTheFlagAndIsNoMistake) {
+  FeatureList more;
+  more.push_back(std::make_unique<ForeignFeature>());
+  const Framework framework = FrameworkWith(std::move(more)).value();
+  const api::TreePtr file = Json(R"({"featureGates":{"ForeignGate":true,"Misspelt":true}})");
+  const auto report = [&](std::string flag) {
+    return ReportDiscover(framework,
+                          {.kubelet_configuration = file->root(), .feature_gates = std::move(flag)})
+        .value();
+  };
+  EXPECT_THAT(report("").declared, Contains("TestStaticCpu"));
+  EXPECT_THAT(report("").notes,
+              ElementsAre("feature gate Misspelt is unknown; no feature depends on it"));
+  EXPECT_THAT(report(" ForeignGate = FALSE ,").declared, Not(Contains("TestStaticCpu")));
+  EXPECT_THAT(report("ForeignGate=True").declared, Contains("TestStaticCpu"));
+}
+
+TEST(Report, EveryGateOfTheFileCounts) {
+  const api::TreePtr file = Json(R"({"featureGates":{"RestartAllContainersOnContainerExits":false,
+      "ExtendWebSocketsToKubelet":false,"VolumeBindMountOptions":true}})");
+  EXPECT_THAT(Discover({.kubelet_configuration = file->root(), .runtime_features = "mountoptions,"})
+                  .declared,
+              ElementsAre("InPlacePodLevelResourcesVerticalScaling",
+                          "InPlacePodVerticalScalingInitContainers", "VolumeBindMountOptions"));
+}
+
+TEST(Report, AGateWithoutANameIsAnError) {
+  EXPECT_NE(DiscoverError({.feature_gates = "=true"}), "");
+  EXPECT_NE(DiscoverError({.feature_gates = "Foreign=true,=true"}), "");
+}
+
+TEST(Report, ANodeThatDeclaresNothingStillNamesUnknownGates) {
+  EXPECT_THAT(Discover({.feature_gates = "NodeDeclaredFeatures=false,Misspelt=true"}).notes,
+              ElementsAre("feature gate NodeDeclaredFeatures is off; the node declares nothing",
+                          "feature gate Misspelt is unknown; no feature depends on it"));
+}
+
+TEST(Report, NotesAreInTheTree) {
+  EXPECT_EQ(
+      api::WriteJson(ToTree(DiscoverReport{.declared = {"A"}, .notes = {"n1", "n2"}})->root()),
+      R"({"declaredFeatures":["A"],"notes":["n1","n2"]})");
+}
+
 TEST(Declared, ANodeDeclaresOnlyWhatItImplements) {
   NodeConfiguration node;
   node.gate_enabled = [](std::string_view) { return true; };

@@ -12,6 +12,7 @@
 #include "node/admission/node_features.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/checkpoint/checkpoint_file.h"
+#include "node/cpus/cpu_pool.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_resources.h"
 #include "node/eviction/eviction_manager.h"
@@ -41,6 +42,26 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
   return cdi;
 }
 
+LimitRules LimitsOf(const NodeAgent::Options& options) {
+  LimitRules limits = options.resources.limits;
+  limits.machine_memory_bytes = options.facts.memory_bytes;
+  limits.is_unified = options.resources.cgroups && options.resources.cgroups->is_unified();
+  return limits;
+}
+
+NodeAmounts AllocatableOf(const NodeAgent::Options& options) {
+  const auto rest = [](std::int64_t all, std::int64_t reserved) {
+    return std::max<std::int64_t>(all - reserved, 0);
+  };
+  const NodeFacts& facts = options.facts;
+  const NodeReservation& reserved = options.reserved;
+  return {.cpu_milli = rest(facts.cpu_count * 1000, reserved.cpu_milli),
+          .memory_bytes = rest(facts.memory_bytes, reserved.memory_bytes),
+          .ephemeral_storage_bytes =
+              rest(facts.ephemeral_storage_bytes, reserved.ephemeral_storage_bytes),
+          .pods = facts.max_pods};
+}
+
 }  // namespace
 
 // Destroyed in reverse order: the plugin store after everything that calls drivers. Stop destroys
@@ -65,7 +86,8 @@ struct NodeAgent::Parts {
                      RetryWaiting();  // claims are then unprepared without it
                    }
                  }}),
-        checkpoint(options.loop, options.files, options.blocking, options.root_directory),
+        checkpoint(options.loop, options.files, options.blocking, options.root_directory,
+                   options.checkpoint_side_file),
         dra({.loop = options.loop,
              .client = options.client,
              .plugins = store,
@@ -87,7 +109,10 @@ struct NodeAgent::Parts {
                 [this](const std::string& uid) {
                   if (pods) pods->HealthChanged(uid);
                 }),
-        resources(options.loop.clock(), dra.cache(), [this] { return ActivePods(); }),
+        cpus(MakeCpuPool(options)),
+        resources(
+            options.loop.clock(), dra.cache(), [this] { return ActivePods(); },
+            cpus == nullptr ? nullptr : &cpus->manager()),
         events({.loop = options.loop,
                 .client = options.client,
                 .component = "kubelet",
@@ -120,7 +145,11 @@ struct NodeAgent::Parts {
             .services = &services,
             .machine_memory_bytes = options.facts.memory_bytes,
             .machine_cpu_milli = options.facts.cpu_count * 1000,
-            .pod_pids_limit = options.pod_pids_limit,
+            .allocatable = AllocatableOf(options),
+            .sysctls = options.sysctls,
+            .limits = LimitsOf(options),
+            .cpus = cpus.get(),
+            .pod_cgroup = [this](api::Value pod) { return cgroups.Prepare(pod); },
             .seccomp_default = options.seccomp_default,
             .metrics = options.metrics,
             .prober = options.prober,
@@ -160,7 +189,7 @@ struct NodeAgent::Parts {
                .root_directory = options.root_directory,
                .memory_capacity_bytes = static_cast<std::uint64_t>(options.facts.memory_bytes),
                .cpu_count = options.facts.cpu_count,
-               .pods_cgroup = std::string(kPodsCgroup),
+               .pods_cgroup = options.resources.layout.Pods(),
                .measure = [&host = context.volume_host](
                               const std::string& path) { return host.Usage(path); }}),
         eviction({.loop = options.loop,
@@ -188,8 +217,49 @@ struct NodeAgent::Parts {
                         events.Warning(node.node(), "EvictionThresholdMet",
                                        StrCat("Attempting to reclaim ", resource));
                       },
-                  .on_conditions = [this] { node.Refresh(); }}) {
-    context.refuse_new = [this](api::Value pod) { return eviction.Admit(pod); };
+                  .on_conditions = [this] { node.Refresh(); }}),
+        cgroups(
+            {.loop = options.loop,
+             .settings = options.resources,
+             .uses_systemd = [this] { return runtime.UsesSystemdCgroups(); },
+             .active_pods = [this] { return ActivePods(); },
+             .on_enforced = [this](bool enforced,
+                                   const std::string& message) { Enforced(enforced, message); }}),
+        shutdown(
+            {.loop = options.loop,
+             .periods = options.shutdown_periods,
+             .active_pods = [this] { return ActivePods(); },
+             .evict =
+                 [this](const std::string& uid, PodVerdict verdict, Duration grace) {
+                   if (pods) pods->Evict(uid, std::move(verdict), grace);
+                 },
+             .is_gone = [this](const std::string& uid) { return HasTerminated(uid); },
+             .on_changed =
+                 [this](const std::string& message) {
+                   if (node.node() != nullptr) {
+                     events.Normal(node.node(), "NodeShutdown", message);
+                   }
+                   node.Refresh();
+                 },
+             .on_done = options.on_shutdown_done != nullptr ? options.on_shutdown_done : [] {}}) {
+    context.refuse_new = [this](api::Value pod) {
+      auto refusal = shutdown.Admit();
+      return refusal ? refusal : eviction.Admit(pod);
+    };
+  }
+
+  std::unique_ptr<CpuPool> MakeCpuPool(const Options& options) {
+    if (!options.cpu_manager) return nullptr;
+    return std::make_unique<CpuPool>(
+        *options.cpu_manager,
+        CpuPool::Options{.loop = options.loop,
+                         .files = options.files,
+                         .runtime = options.runtime,
+                         .directory = options.root_directory,
+                         .reconcile_every = options.cpu_reconcile_every,
+                         .pods = [this]() -> std::optional<std::set<std::string>> {
+                           return pods == nullptr ? std::nullopt : pods->ActivePods();
+                         }});
   }
 
   std::function<api::Draft(api::Value, api::Value)> ResourceHealth(const FeatureGates& gates) {
@@ -277,6 +347,7 @@ struct NodeAgent::Parts {
 
   std::optional<std::string> NotReadyReason() const {
     if (not_ready) return not_ready;
+    if (auto why = shutdown.WhyNotReady()) return why;
     if (std::string why = runtime.WhyNotReady(); !why.empty()) return why;
     if (network == nullptr) return std::nullopt;
     const PodNetworkState state = network->State();
@@ -297,6 +368,21 @@ struct NodeAgent::Parts {
     if (why && node.node() != nullptr) events.Warning(node.node(), "PodsShareHostNetwork", *why);
   }
 
+  bool HasTerminated(const std::string& uid) const {
+    if (pods == nullptr) return true;
+    const auto worker = pods->workers().find(uid);
+    return worker == pods->workers().end() || IsTerminated(worker->second->stage());
+  }
+
+  void Enforced(bool enforced, const std::string& message) {
+    if (node.node() == nullptr) return;
+    if (enforced) {
+      events.Normal(node.node(), "NodeAllocatableEnforced", message);
+    } else {
+      events.Warning(node.node(), "FailedNodeAllocatableEnforcement", message);
+    }
+  }
+
   void NetworkChanged() {
     node.Refresh();
     TellOfSharedNetwork();
@@ -315,6 +401,7 @@ struct NodeAgent::Parts {
   DraManager dra;
   HealthMonitor health;
   UpdateChannel updates;
+  std::unique_ptr<CpuPool> cpus;  // null: containers share all CPUs
   PodResourcesView resources;
   std::unique_ptr<rpc::Server> resources_server;
   client::EventRecorder events;
@@ -327,6 +414,8 @@ struct NodeAgent::Parts {
   ForgottenDrivers forgotten;
   UsageCollector usage;
   EvictionManager eviction;
+  PodCgroups cgroups;
+  ShutdownManager shutdown;
   std::unique_ptr<LogRotation> rotation;  // once the runtime is open
   Lifetime lifetime;
 };
@@ -345,6 +434,9 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     options_.loop.Post(parts.lifetime.Guard([done, error = std::move(error)] { done(error); }));
   };
   if (auto loaded = parts.dra.Load(); !loaded.ok()) return fail(loaded.error());
+  if (parts.cpus != nullptr) {
+    if (auto loaded = parts.cpus->Load(); !loaded.ok()) return fail(loaded.error());
+  }
   parts.health.Load();
   options_.runtime.Open(parts.lifetime.Guard([this, done](Result<void> opened) {
     if (!opened.ok()) return done(opened.error().Prefixed("open the container runtime"));
@@ -365,6 +457,11 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     if (!serving.ok()) {
       kLog.Error("could not serve the pod resources API", {{"err", serving.error().message}});
     }
+    if (auto limited = ready.cgroups.Start(); !limited.ok()) {
+      return done(limited.error().Prefixed("limit the pods of this node"));
+    }
+    if (ready.cpus != nullptr) ready.cpus->Start();
+    ready.context.limits.counts_swap = ready.cgroups.counts_swap();
     ready.features.emplace(options_.features, options_.gates, options_.runtime.Features());
     ready.context.features = &*ready.features;
     ready.node.SetDeclaredFeatures(ready.features->declared_names());
@@ -405,6 +502,13 @@ void NodeAgent::Drop() {
   if (parts_ == nullptr) return;
   parts_->pods.reset();
   parts_.reset();
+}
+
+void NodeAgent::BeginShutdown() {
+  if (parts_ != nullptr) parts_->shutdown.Begin();
+}
+void NodeAgent::CancelShutdown() {
+  if (parts_ != nullptr) parts_->shutdown.Cancel();
 }
 
 void NodeAgent::UpdateGauges() const {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,12 @@
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "node/admission/node_features.h"
+#include "node/admission/pod_fit.h"
+#include "node/cpus/cpu_manager.h"
 #include "node/eviction/thresholds.h"
 #include "node/pods/pod_dns.h"
+#include "node/resources/pod_cgroups.h"
+#include "node/shutdown/shutdown_manager.h"
 #include "node/stats/summary.h"
 #include "node/status/node_facts.h"
 #include "rpc/transport/transport.h"
@@ -63,6 +68,7 @@ class NodeAgent {
     std::map<std::string, std::string> labels;
     NodeFeatureOptions features;                      // determines the declared features
     std::string root_directory = "/var/lib/kubelet";  // checkpoints, volumes
+    bool checkpoint_side_file = true;                 // see CheckpointFile
     std::string registry_directory;                   // empty: <root>/plugins_registry
     std::string log_directory = "/var/log/pods";
     std::vector<std::string> cdi_directories;                  // empty: /etc/cdi, /var/run/cdi
@@ -71,7 +77,12 @@ class NodeAgent {
     DnsSettings dns;
     PodNetwork* network = nullptr;  // of the runtime; null: pods share the host's network
     int port = 10250;
-    std::int64_t pod_pids_limit = 0;    // processes and threads per pod; 0: no limit
+    NodeResources resources = {};  // its LimitRules are completed by the facts
+    std::optional<CpuManager> cpu_manager = std::nullopt;  // not set: containers share all CPUs
+    Duration cpu_reconcile_every = std::chrono::seconds(10);
+    AllowedSysctls sysctls = {};
+    std::vector<ShutdownPeriod> shutdown_periods = {};  // none: pods are not ended in order
+    std::function<void()> on_shutdown_done = nullptr;   // the machine may go down
     bool seccomp_default = false;       // RuntimeDefault for containers without a profile
     VolumeHost* volume_host = nullptr;  // null: volumes are plain directories, as in simulation
     NetworkProber* prober = nullptr;    // null: network probes are reported as unsupported
@@ -95,6 +106,10 @@ class NodeAgent {
   void Stop();
   // Publishes the port that was chosen, if Options.port is 0. Call it after Start.
   void SetPort(int port);
+
+  // The machine shuts down, or stays after all. Valid between Start and Stop.
+  void BeginShutdown();
+  void CancelShutdown();
 
   // Updates the metrics that are computed on demand.
   void UpdateGauges() const;

@@ -117,13 +117,17 @@ TEST_F(ExplainPodTest, NodeSelectorsTaintsAndCordonsCount) {
   SetPod(R"(,"nodeSelector":{"name":"n2"})");
   AddNode("n3", R"({"unschedulable":true})");
   AddNode("n4", R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
+  AddNode("n5", R"({"taints":[{"key":"other","effect":"NoSchedule"}]})");
   const PodExplanation answer = Ask();
   EXPECT_THAT(Refusals(answer, "n1"), ElementsAre(HasSubstr("NodeAffinity: ")));
   EXPECT_THAT(Refusals(answer, "n2"), IsEmpty());
   EXPECT_THAT(Refusals(answer, "n3"),
               ::testing::Contains("NodeUnschedulable: node(s) were unschedulable"));
   EXPECT_THAT(Refusals(answer, "n4"),
-              ::testing::Contains("TaintToleration: node(s) had untolerated taint {k: v}"));
+              ::testing::Contains("TaintToleration: node(s) had untolerated taint {k: v}"))
+      << "only its own";
+  EXPECT_THAT(Refusals(answer, "n4"), ::testing::Contains(HasSubstr("NodeAffinity: ")))
+      << "each plugin that rejects it";
 }
 
 TEST_F(ExplainPodTest, DeviceTaintRulesCountIfTheSchedulerUsesThem) {
@@ -189,6 +193,39 @@ TEST_F(ExplainPodTest, ANodeThatIsNotReadyOrUnresponsiveIsReported) {
   EXPECT_FALSE(answer.FitsSomewhere());
 }
 
+TEST_F(ExplainPodTest, OnlyTheConditionReadySaysWhetherANodeIsReady) {
+  const auto refusals = [&](const char* conditions) {
+    cluster_.nodes[0] =
+        Parse(StrCat(R"({"metadata":{"name":"n1"},"status":{"allocatable":{"cpu":)",
+                     R"("4","memory":"8Gi","pods":"10"},"conditions":[)", conditions, "]}}"));
+    return Refusals(Ask(), "n1");
+  };
+  EXPECT_THAT(refusals(R"({"type":"MemoryPressure","status":"False"},
+      {"type":"Ready","status":"True"})"),
+              IsEmpty());
+  EXPECT_THAT(refusals(R"({"type":"DiskPressure","status":"False"},
+      {"type":"Ready","status":"Unknown"})"),
+              ElementsAre("Node: the node is not ready"));
+  EXPECT_THAT(refusals(""), IsEmpty());
+}
+
+TEST_F(ExplainPodTest, OnlyNodesThatTheSchedulerChoosesFromArePreferred) {
+  const auto preferred = [&] {
+    std::vector<std::string> names;
+    for (const NodeExplanation& node : Ask().nodes) {
+      if (node.preferred) names.push_back(node.node);
+    }
+    return names;
+  };
+  EXPECT_THAT(preferred(), ElementsAre("n1", "n2"));
+  cluster_.slices.clear();
+  AddSlice("n1", R"(,"bindingConditions":["attached"],"bindingFailureConditions":["failed"])");
+  AddSlice("n2");
+  EXPECT_THAT(preferred(), ElementsAre("n2")) << "its device is ready";
+  cluster_.slices.pop_back();
+  EXPECT_THAT(preferred(), ElementsAre("n1"));
+}
+
 TEST_F(ExplainPodTest, OnlyALeaseThatHasExpiredCounts) {
   const auto refusals = [&](const char* spec) {
     cluster_.leases = {Parse(R"({"metadata":{"name":"other"},"spec":{"leaseDurationSeconds":40,
@@ -224,6 +261,29 @@ TEST(SchedulerSettings, AreReadAsTheyWerePublished) {
   EXPECT_EQ(read->profiles[0].name, "mine");
   EXPECT_THAT(read->profiles[0].ArgsOf<NodeResourcesFitArgs>("NodeResourcesFit").ignored_groups,
               ElementsAre("example.com"));
+}
+
+TEST(SchedulerSettings, SayWhereTheSchedulerAnswers) {
+  const api::Object plain(SettingsToConfigMap(FeatureGates(), {}));
+  EXPECT_EQ(plain.name(), kSettingsName);
+  EXPECT_EQ(plain.namespace_(), kSettingsNamespace);
+  EXPECT_EQ(plain["kind"].str(), "ConfigMap");
+  EXPECT_EQ(plain["data"].Entry("emulatedVersion").str(), kOurVersion.ToString());
+  EXPECT_FALSE(plain["data"].Entry("statusURL").exists());
+  EXPECT_FALSE(plain["data"].Entry("statusCA").exists());
+  const api::Object with(SettingsToConfigMap(
+      FeatureGates(), {}, {.url = "https://10.0.0.7:10259", .ca_pem = "certificate"}));
+  EXPECT_EQ(with["data"].Entry("statusURL").str(), "https://10.0.0.7:10259");
+  EXPECT_EQ(with["data"].Entry("statusCA").str(), "certificate");
+}
+
+TEST(SchedulerSettings, OfAnOldReleaseNameOnlyItsGates) {
+  const FeatureGates old =
+      FeatureGates::Create({.emulated = {1, 34}, .overrides = "", .turned_on = {}}).value();
+  const Result<Settings> read = SettingsFromConfigMap(api::Object(SettingsToConfigMap(old, {})));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->gates.emulated().ToString(), "1.34");
+  EXPECT_FALSE(read->gates.Known(Gate::kNodeDeclaredFeatures));
 }
 
 TEST(SchedulerSettings, AreRejectedIfTheyCannotBeRead) {

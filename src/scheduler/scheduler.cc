@@ -19,11 +19,13 @@
 #include "scheduler/binding/refusal_notices.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
+#include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/framework/metrics.h"
 #include "scheduler/plugins/registry.h"
+#include "scheduler/preemption/preemptor.h"
 #include "scheduler/queue/scheduling_queue.h"
 #include "telemetry/log/log.h"
 
@@ -86,6 +88,8 @@ class Scheduler::Impl {
   void BindingCycle(const CyclePtr& cycle);
   void OnBound(const CyclePtr& cycle);
   void OnBindingFailed(const CyclePtr& cycle, Status status);
+  // Evicts pods of lower priority if that makes the pod fit. Returns what it did, for the event.
+  std::string Preempt(Cycle& cycle);
   void Refuse(const PodInfoPtr& pod, const Decision& decision);
   void Fail(const PodInfo& pod, const Status& status, Retry retry = {});
   void Tell(const PodInfo& pod, std::string_view reason, const std::string& message);
@@ -118,8 +122,10 @@ class Scheduler::Impl {
 
   NodeTable nodes_;
   Placements placements_{nodes_};
+  NamespaceLabels namespaces_;
   DeviceState devices_;
   ClaimCache claims_;
+  Preemptor preemptor_;
 
   // Per schedulerName; the caches and the queue are shared.
   struct Profile {
@@ -151,6 +157,7 @@ class Scheduler::Impl {
 
   std::vector<std::unique_ptr<client::Informer>> informers_;
   std::unique_ptr<client::Informer> pods_;
+  std::unique_ptr<client::Informer> budgets_;
   std::size_t unsynced_ = 0;
   bool ready_ = false;
   bool stopped_ = false;
@@ -190,6 +197,7 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
               .events = events,
               .nodes = owner.nodes_,
               .placements = owner.placements_,
+              .namespaces = owner.namespaces_,
               .claims = owner.claims_,
               .devices = owner.devices_,
               .gates = owner.options_.gates,
@@ -204,7 +212,8 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
                     owner.pod_status_.Write(pod.pod, {.nominated_node = node});
                   },
               .on_wait_began = [&owner] { owner.Wake(); },
-              .is_bound = [&owner](std::string_view uid) { return owner.IsBound(uid); }},
+              .is_bound = [&owner](std::string_view uid) { return owner.IsBound(uid); },
+              .preempt = [&owner](Cycle& cycle) { return owner.Preempt(cycle); }},
       plugins(MakePlugins(context, config)),
       framework(owner.options_.loop, owner.nodes_, plugins, &metrics,
                 config.percentage_of_nodes_to_score) {}
@@ -218,7 +227,12 @@ Scheduler::Impl::Impl(Options options)
                   if (!stopped_) Tell(pod, "Unschedulable", message);
                 }),
       devices_(options_.gates, options_.compiler, options_.random),
-      claims_(devices_.allocated()) {
+      claims_(devices_.allocated()),
+      preemptor_({.loop = options_.loop,
+                  .client = client_,
+                  .nodes = nodes_,
+                  .placements = placements_,
+                  .on_failed = [this](const PodInfo& victim) { OnRoomFreed(victim.pod); }}) {
   CHECK(!options_.profiles.empty());
   for (const ProfileConfig& config : options_.profiles) {
     CHECK(FindProfile(config.name) == nullptr);
@@ -284,6 +298,7 @@ SchedulerState Scheduler::Impl::State(const std::string& pod_key) const {
                                    : kind == "ResourceSlice" ? cluster.slices
                                    : kind == "DeviceClass"   ? cluster.classes
                                    : kind == "ResourceClaim" ? cluster.claims
+                                   : kind == "Namespace"     ? cluster.namespaces
                                                              : cluster.taint_rules;
     into.reserve(informer->objects().size());
     for (const auto& [name, object] : informer->objects()) {
@@ -360,13 +375,27 @@ std::unique_ptr<client::Informer> Scheduler::Impl::MakeInformer(std::string_view
 
 void Scheduler::Impl::Start() {
   options_.loop.AssertInLoop();
-  kLog.Info("preemption is not supported: no pod is evicted for one of higher priority", {});
   informers_.push_back(
       MakeInformer("", "v1", "Node",
                    {.on_add = [this](const ObjectPtr& node) { OnNode(nullptr, node); },
                     .on_update = [this](const ObjectPtr& before,
                                         const ObjectPtr& after) { OnNode(before, after); },
                     .on_delete = [this](const ObjectPtr& node) { OnNode(node, nullptr); }}));
+  const auto on_namespace = [this](const ObjectPtr& ns) {
+    namespaces_.Set(ns);
+    queue_->OnEvent({EventKind::kNamespaceLabel, nullptr, ns, {}});
+  };
+  informers_.push_back(
+      MakeInformer("", "v1", "Namespace",
+                   {.on_add = on_namespace,
+                    .on_update =
+                        [on_namespace](const ObjectPtr& before, const ObjectPtr& after) {
+                          if (!api::Equal(before->root()["metadata"]["labels"],
+                                          after->root()["metadata"]["labels"])) {
+                            on_namespace(after);
+                          }
+                        },
+                    .on_delete = [this](const ObjectPtr& ns) { namespaces_.Remove(ns); }}));
   const auto changed = [this](EventKind kind) { queue_->OnEvent({kind, nullptr, nullptr, {}}); };
   const auto add_devices = [&](std::string_view version, std::string_view kind, EventKind event,
                                void (DeviceState::*set)(const ObjectPtr&),
@@ -408,6 +437,13 @@ void Scheduler::Impl::Start() {
       {.on_add = [this](const ObjectPtr& claim) { claims_.Observe(claim); },
        .on_update = [this](const ObjectPtr&, const ObjectPtr& claim) { claims_.Observe(claim); },
        .on_delete = [this](const ObjectPtr& claim) { claims_.Remove(claim); }}));
+  const auto set_budget = [this](const ObjectPtr& budget) { preemptor_.SetBudget(budget); };
+  budgets_ = MakeInformer(
+      "policy", "v1", "PodDisruptionBudget",
+      {.on_add = set_budget,
+       .on_update = [set_budget](const ObjectPtr&, const ObjectPtr& after) { set_budget(after); },
+       .on_delete = [this](const ObjectPtr& budget) { preemptor_.RemoveBudget(budget); }});
+  budgets_->Start();
   for (auto& informer : informers_) informer->Start();
 }
 
@@ -507,6 +543,7 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
   }
   PodInfoPtr pod = MakePodInfo(after);
   const std::string& uid = pod->uid;
+  if (after->is_being_deleted()) preemptor_.Forget(uid);
   if (!pod->node_name.empty()) {
     const std::string nominated = placements_.NominatedNode(uid);
     const bool was_nominated = placements_.Denominate(uid);
@@ -552,6 +589,7 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   queue_->Remove(uid);
   refusals_.Drop(uid);
   ForgetPod(uid);
+  preemptor_.Forget(uid);
   if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
     // The binding ends on its own, at the latest with an error when it is written. The pod's
     // resources are released then.
@@ -736,6 +774,27 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
   }
   OnRoomFreed(pod.pod);
   Wake();
+}
+
+std::string Scheduler::Impl::Preempt(Cycle& cycle) {
+  const PodInfo& pod = *cycle.pod;
+  if (!preemptor_.MayPreempt(pod)) return {};
+  Profile& profile = ProfileOf(pod);
+  const std::optional<PreemptionPlan> plan =
+      preemptor_.Plan(pod, cycle.resolvable,
+                      [&](NodeIndex node) { return profile.framework.FitsOn(cycle.pod, node); });
+  if (!plan || plan->victims.empty()) return {};
+  const std::string& node = nodes_.name(plan->node);
+  placements_.Nominate(cycle.pod, node);
+  pod_status_.Write(pod.pod, {.reason = {}, .message = {}, .nominated_node = node});
+  for (const PodInfoPtr& victim : plan->victims) {
+    profile.events.Record(victim->pod, client::EventKind::kNormal, "Preempted",
+                          StrCat("Preempted by pod ", pod.uid, " on node ", node), "Preempting");
+  }
+  preemptor_.CarryOut(*plan, profile.name);
+  return StrCat("preemption: evicting ", plan->victims.size(),
+                plan->victims.size() == 1 ? " pod" : " pods", " of lower priority from node ",
+                node);
 }
 
 void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {

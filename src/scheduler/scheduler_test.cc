@@ -174,14 +174,12 @@ TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
   TestCluster cluster;
   cluster.CreateNode("n1");
   cluster.StartScheduler();
-  cluster.CreatePod(
-      "affine", R"(,"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":)"
-                R"([{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}]}})");
+  cluster.CreatePod("bound", R"(,"volumes":[{"name":"v","iscsi":{"targetPortal":"10.0.0.1",)"
+                             R"("iqn":"iqn.2001-04.com.example:disk","lun":0}}])");
   cluster.Settle();
-  EXPECT_EQ(cluster.NodeOf("affine"), "");
-  EXPECT_THAT(cluster.Events("affine", "FailedScheduling"),
-              ElementsAre("0/1 nodes are available: spec.affinity.podAffinity."
-                          "requiredDuringSchedulingIgnoredDuringExecution is not supported by this "
+  EXPECT_EQ(cluster.NodeOf("bound"), "");
+  EXPECT_THAT(cluster.Events("bound", "FailedScheduling"),
+              ElementsAre("0/1 nodes are available: spec.volumes[0].iscsi is not supported by this "
                           "scheduler."));
 }
 

@@ -31,6 +31,7 @@ SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOpt
               .events = events_,
               .nodes = nodes,
               .placements = placements,
+              .namespaces = namespaces,
               .claims = claims,
               .devices = devices,
               .gates = gates_,
@@ -47,6 +48,7 @@ SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOpt
   for (const api::ObjectPtr& node : simulation.nodes) {
     devices.SetNode(placements.SetNode(node), node);
   }
+  for (const api::ObjectPtr& ns : simulation.namespaces) namespaces.Set(ns);
   for (const api::ObjectPtr& slice : simulation.slices) devices.SetSlice(slice);
   for (const api::ObjectPtr& each : simulation.classes) devices.SetClass(each);
   if (gates_.Enabled(Gate::kDRADeviceTaintRules)) {

@@ -4,6 +4,7 @@
 #include "client/silent_client.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
+#include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
 #include "scheduler/framework/framework.h"
@@ -34,6 +35,7 @@ class SimulatedWorld {
  public:
   NodeTable nodes;
   Placements placements{nodes};
+  NamespaceLabels namespaces;
   DeviceState devices;
   ClaimCache claims;
   const PluginContext context;

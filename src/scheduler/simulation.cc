@@ -32,7 +32,6 @@ Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOption
           {each.claim_name, result.request, result.id.driver, result.id.pool, result.id.device});
     }
   }
-  world.framework.Unreserve(cycle);
   return answer;
 }
 

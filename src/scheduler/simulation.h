@@ -29,8 +29,9 @@ struct Simulation {
   std::vector<api::ObjectPtr> slices;
   std::vector<api::ObjectPtr> classes;
   std::vector<api::ObjectPtr> taint_rules;
-  std::vector<api::ObjectPtr> claims;  // with uid and resourceVersion
-  std::vector<api::ObjectPtr> pods;    // other pods, bound or nominated
+  std::vector<api::ObjectPtr> claims;      // with uid and resourceVersion
+  std::vector<api::ObjectPtr> pods;        // other pods, bound or nominated
+  std::vector<api::ObjectPtr> namespaces;  // for selectors in pod affinity
   std::vector<api::ObjectPtr> leases;  // of the nodes, for ExplainPod; empty: every node is alive
   api::ObjectPtr pod;
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Two API servers on one real etcd, over TLS: what one writes, the other shows at once, whatever happens to either."""
 import json
+import re
 import pathlib
 import subprocess
 import sys
@@ -130,6 +131,25 @@ def check_moving(a, b):
     connection.close(), again.close()
 
 
+def check_endpoints(a, b):
+    """Endpoints and EndpointSlices `kubernetes` have the servers that are alive."""
+    def ports(server):
+        endpoints = server.api("GET", "/api/v1/namespaces/default/endpoints/kubernetes")
+        slices = server.api("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+                                   "?labelSelector=kubernetes.io/service-name%3Dkubernetes")["items"]
+        found = sorted(port["port"] for subset in endpoints["subsets"] for port in subset["ports"])
+        return found if sorted(p["port"] for s in slices for p in s["ports"]) == found else None
+    both = sorted([a.port, b.port])
+    wait_until("both servers are in the Endpoints", lambda: ports(a) == both and ports(b) == both)
+    b.stop()
+    wait_until("a server that stops leaves the Endpoints at once", lambda: ports(a) == [a.port], 8)
+    b.start().wait()
+    wait_until("it is back", lambda: ports(a) == both)
+    b.stop(9)
+    wait_until("a server that is killed leaves them when its record expires", lambda: ports(a) == [a.port], 60)
+    b.start().wait()
+
+
 def check_loss(bench, a, b):
     """A server that is killed costs nothing; etcd's absence is reported and ends when it is back."""
     a.stop(9)
@@ -156,8 +176,11 @@ def check_mistakes(bench):
     assert "needs --etcd-servers" in output("--etcd-cafile=x")
     assert "/no/such/ca.crt" in output(f"--etcd-servers={bench.url}", "--etcd-cafile=/no/such/ca.crt")
     told = output(f"--etcd-servers={bench.url}")  # without a client certificate and its CA
-    assert f"no connection to {bench.url}" in told, told
-    assert "no connection to http://127.0.0.1:1" in output("--etcd-servers=http://127.0.0.1:1")
+    assert f"no connection to {bench.url} (" in told and "certificate" in told, told
+    told = output("--etcd-servers=http://127.0.0.1:1,http://127.0.0.1:2")
+    assert "no connection to http://127.0.0.1:1 (connection refused), http://127.0.0.1:2 (connection refused)" in told, told
+    told = output(f"--etcd-servers={bench.url.replace('https', 'http')}")  # speaks TLS, and is not asked to
+    assert re.search(r"no connection to \S+ \(.*clos", told), told
 
 
 def main():
@@ -168,6 +191,7 @@ def main():
         check_freshness(a, b)
         check_races(a, b)
         check_moving(a, b)
+        check_endpoints(a, b)
         check_loss(bench, a, b)
         check_mistakes(bench)
     print("ok: two API servers on one etcd")

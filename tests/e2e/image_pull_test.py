@@ -164,6 +164,16 @@ def main():
             assert ("Pulling", f'Pulling image "{image}"') in said, said
             assert any(r == "Pulled" and m.startswith(f'Successfully pulled image "{image}" in ') for r, m in said), said
 
+            # The files of an image as a volume: pulled with the same rules, and read-only.
+            public.push("team/data", "1", [(gzip.compress(layer({"file": b"top\n", "below/file": b"deep\n"})), GZIP)], ["x"])
+            volumes = f"volumes: [{{name: v, image: {{reference: '{public.host}/team/data:1'}}}}]"
+            mounts = ("command: [sh, -c, 'cat /v/file /deep/file; touch /v/new || echo read-only']\n"
+                      "    volumeMounts: [{name: v, mountPath: /v}, {name: v, mountPath: /deep, subPath: below}]")
+            apply(cluster, "volume", image, members=volumes, more=mounts)
+            wait_until("the pod with an image volume has run", lambda: phase(cluster, "volume") == "Succeeded", 60)
+            assert cluster.run("logs", "volume").splitlines()[:2] == ["top", "deep"], cluster.run("logs", "volume")
+            assert "read-only" in cluster.run("logs", "volume")
+
             # A new image under the same tag: only the policy Always notices.
             public.push("team/app", "1", [(busybox, GZIP), (gzip.compress(layer({"words": b"second\n"})), GZIP)],
                         ["cat", "/words"])

@@ -5,30 +5,11 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "kube"))
-from peers import KubePeers, find_program, wait_until, write_kubeconfig  # noqa: E402
+from peers import KubePeers, certificate_for, find_program, wait_until  # noqa: E402
 from cluster import ROOT, free_port  # noqa: E402
-
-
-def certificate_for(plane, user):
-    """A kubeconfig for `user`, signed by the control plane's CA."""
-    pki, out = plane.data / "pki", plane.work
-    name = user.replace(":", "-")
-
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], cwd=out, check=True, capture_output=True)
-    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key", "-out",
-            f"{name}.csr", "-subj", f"/CN={user}")
-    (out / f"{name}.ext").write_text("extendedKeyUsage=clientAuth\nkeyUsage=digitalSignature\n")
-    openssl("x509", "-req", "-in", f"{name}.csr", "-CA", str(pki / "ca.crt"), "-CAkey", str(pki / "ca.key"), "-set_serial",
-            "4711", "-out", f"{name}.crt", "-days", "2", "-extfile", f"{name}.ext")
-    path = out / f"{name}.kubeconfig"
-    write_kubeconfig(path, f"https://127.0.0.1:{plane.port}", pki / "ca.crt",
-                     f'client-certificate: "{out}/{name}.crt", client-key: "{out}/{name}.key"')
-    return path
 
 
 def pod(name, template=None, claim=None):

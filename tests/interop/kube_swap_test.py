@@ -7,7 +7,7 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "kube"))
-from peers import KubeServer, find_etcd, find_program  # noqa: E402
+from peers import KubeServer, compact, find_etcd, find_program  # noqa: E402
 from cluster import free_port, wait_until  # noqa: E402
 
 CONTAINER = {"name": "c", "image": "none"}
@@ -141,7 +141,7 @@ class Swap(KubeServer):
         context.load_cert_chain(pem)
         connection = http.client.HTTPSConnection("127.0.0.1", self.ours_port, context=context, timeout=20)
         try:
-            connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": content_type})
+            connection.request(method, path, compact(body) if body is not None else None, {"Content-Type": content_type})
             answer = connection.getresponse()
             text = answer.read().decode()
         except OSError:

@@ -40,6 +40,8 @@ def enter(*programs):
     for directory in (*PRIVATE, "/run/nri"):
         os.makedirs(directory, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", directory], check=True)
+        # As everything is under systemd: drivers see namespaces that are mounted after they started.
+        subprocess.run(["mount", "--make-shared", directory], check=True)
 
 
 class DriverCluster(ChartCluster):
@@ -75,3 +77,12 @@ class DriverCluster(ChartCluster):
 
     def events(self):
         return json.loads(self.run("get", "events", "-A", "-o", "json"))["items"]
+
+    def __exit__(self, kind, *rest):
+        if kind is not None and kind is not SystemExit:
+            for event in self.events():
+                print(event["involvedObject"]["name"], event["reason"], event["message"][:400])
+            for pod in json.loads(self.run("get", "pods", "-A", "-o", "json", check=False) or "{}").get("items", []):
+                print(pod["metadata"]["name"], json.dumps(pod["status"])[:1500])
+                print(self.run("logs", "-n", pod["metadata"]["namespace"], pod["metadata"]["name"], check=False)[-3000:])
+        super().__exit__(kind, *rest)

@@ -144,6 +144,10 @@ def set_up(cluster):
     cluster.create(CSR, signing_request(cluster, "of-jane", "kube-apiserver-client", "jane", "dev", "client auth"))
     cluster.create(CSR, signing_request(cluster, "of-node-b", "kubelet-serving", "system:node:node-b", "system:nodes",
                                         "server auth"))
+    cluster.create("/apis/apiregistration.k8s.io/v1/apiservices", {
+        "metadata": {"name": "v1.away.example.com"},
+        "spec": {"group": "away.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100,
+                 "service": {"namespace": "default", "name": "away"}}})
     return {name: each["metadata"]["uid"] for name, each in made.items()}
 
 
@@ -247,6 +251,22 @@ def requests(cluster, uids, node_uid):
         add(f"approve request {name}", "PATCH", f"{CSR}/{name}/approval", condition("Approved"), MERGE)
         add(f"sign request {name}", "PATCH", f"{CSR}/{name}/status", condition("Failed"), MERGE)
         add(f"delete request {name}", "DELETE", f"{CSR}/{name}")
+    # Other servers behind ours, and the certificates of pods.
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    add("get an APIService", "GET", f"{services}/v1.apps")
+    add("hand secrets of others to a server", "POST", services, {
+        "metadata": {"name": "v1.evil.example.com"},
+        "spec": {"group": "evil.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100,
+                 "insecureSkipTLSVerify": True, "service": {"namespace": "team", "name": "evil"}}})
+    add("say that an APIService is available", "PATCH", f"{services}/v1.apps/status",
+        {"status": {"conditions": []}}, MERGE)
+    add("use a server that is away", "GET", "/apis/away.example.com/v1/things")
+    add("list the resources of a server that is away", "GET", "/apis/away.example.com/v1")
+    certificates = "/apis/certificates.k8s.io/v1"
+    add("list trust bundles", "GET", f"{certificates}/clustertrustbundles")
+    add("list certificate requests of pods", "GET", f"{certificates}/podcertificaterequests")
+    add("list certificate requests of pods of node-a", "GET",
+        f"{certificates}/podcertificaterequests?fieldSelector=spec.nodeName%3Dnode-a")
     for name in ("pod-a", "agent-a"):
         add(f"why {name}", "GET", f"{DEFAULT}/pods/{name}/why")
     for path in ("/metrics", "/configz", "/healthz", "/version", "/openid/v1/jwks", "/drakkar/status"):

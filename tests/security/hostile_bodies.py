@@ -202,6 +202,11 @@ def requests(limit=LIMIT):
     yield ("tolerations", "POST", "/api/v1/namespaces/default/pods?dryRun=All", "application/json", dump({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "hostile"}, "spec": {
             "tolerations": [{"key": f"k{i}"} for i in range(limit // 20)], "containers": [{"name": "c", "image": "i"}]}}))
+    ports = [{"name": f"p{i}", "port": i + 1} for i in range(min(limit // 40, 65_000))]
+    for kind, more in (("NodePort", {}), ("LoadBalancer", {}), ("LoadBalancer", {"allocateLoadBalancerNodePorts": False})):
+        yield (f"ports of a {kind}", "POST", "/api/v1/namespaces/default/services?dryRun=All", "application/json",
+               dump({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hostile"},
+                     "spec": dict(more, type=kind, ports=ports)}))
     long_list = ",".join(f"v{i}" for i in range(8_000))
     yield "a label selector", "GET", f"/api/v1/pods?labelSelector=a+notin+({long_list})", None, None
     terms = ",".join(f"metadata.name!=n{i}" for i in range(2_500))

@@ -56,14 +56,18 @@ class Auditor:
         self.random = random.Random(seed)
         self.changes, self.revision, self.broken = [], after, None
         self.done = threading.Event()
+        self.turns = []  # (time, member, revision, why the last one was left)
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def _run(self):
         while not self.done.is_set() and self.broken is None:
+            address = self.random.choice(self.addresses)
             try:
-                self._follow(self.random.choice(self.addresses))
-            except (OSError, http.client.HTTPException, ValueError):
+                self._follow(address)
+                self.turns.append((time.monotonic(), address, self.revision, "end"))
+            except (OSError, http.client.HTTPException, ValueError) as why:
+                self.turns.append((time.monotonic(), address, self.revision, repr(why)))
                 time.sleep(0.2)
 
     def _follow(self, address):
@@ -79,7 +83,8 @@ class Auditor:
                     return
                 result = json.loads(line).get("result", {})
                 if result.get("compact_revision"):
-                    self.broken = f"revision {self.revision + 1} was compacted before it was read"
+                    self.broken = (f"revision {self.revision + 1} was compacted before it was read; "
+                                   f"before that: {self.turns[-20:]}")
                     return
                 self._take(result.get("events", []))
         finally:

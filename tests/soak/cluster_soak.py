@@ -2,7 +2,7 @@
 """A cluster of several machines under load while everything breaks.
 
 Three machines with etcd and an API server, two of them with scheduler and controllers, and nodes with real containers,
-each in a network namespace of its own. Kills, lost machines, pauses, partitions in one direction or both, slow and lossy
+each in a network namespace of its own, connected by a virtual switch. Kills, lost machines, pauses, partitions in one direction or both, slow and lossy
 links, full disks and clock steps, drawn from the seed. Every client's history is recorded, and judged against the history
 that etcd itself has. Planted bugs must be found, or the run proves nothing.
 
@@ -22,15 +22,15 @@ import time
 import machines
 import verdicts
 from audit import Auditor, put
-from deployment import ELECTION_SECONDS, LEASE_SECONDS, Deployment
+from deployment import Deployment
 from faults import Faults
 from lies import LostWrites, MissedEvents, StaleReads
 from sampler import Sampler, running_containers
 from workload import (CLAIMS, MERGE, NAMESPACE, PODS, RIVAL, Pods, Registers, Rivals, Trespasser, Watcher)
 
 SKIP = 77
-AUDITED = ("configmaps/soak/", "resourceclaims/", "resourceslices/", "drakkar.io/allocated/devices/")
-SETTLE_SECONDS = 90
+AUDITED = ("configmaps/soak/", "resourceclaims/", "resourceslices/")
+SETTLE_SECONDS = 300  # a bound for what must happen at all, also on a busy machine
 
 
 class Report:
@@ -81,16 +81,15 @@ def bound(deployment, name):
 
 
 def lose_leader(deployment, report, functional):
-    """Without any other fault, loses the machine whose scheduler leads: how long until a write is acknowledged elsewhere,
-    and until a pod is bound again."""
+    """Without any other fault, loses the machine whose scheduler leads, with its network: how long until a write is
+    acknowledged elsewhere, and until a pod is bound again."""
     _, lease = deployment.api("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler")
     holder = lease["spec"].get("holderIdentity", "")
     # All run under one host name; the logs say who is who.
     lost = next((m for m in deployment.control[:2] if holder and holder in m.processes["scheduler"].text()),
                 deployment.control[0])
     others = [m.address for m in deployment.control if m is not lost]
-    for process in lost.processes.values():
-        process.kill()
+    undo = Faults.cut_off_and_kill(lost)
     begun = time.monotonic()
     attempt = 0
 
@@ -98,15 +97,14 @@ def lose_leader(deployment, report, functional):
         nonlocal attempt
         attempt += 1
         return deployment.ask(others[attempt % 2], "POST", PODS, Pods.pod("after-loss"), timeout=2)[0] in (201, 409)
-    deployment.wait("a write is acknowledged without the machine", write, 60)
+    deployment.wait("a write is acknowledged without the machine", write, SETTLE_SECONDS)
     written = time.monotonic() - begun
-    deployment.wait("a pod is bound without the machine", lambda: bound(deployment, "after-loss"), 60)
+    deployment.wait("a pod is bound without the machine", lambda: bound(deployment, "after-loss"), SETTLE_SECONDS)
     scheduled = time.monotonic() - begun
-    for process in lost.processes.values():
-        process.start()
-    limit = LEASE_SECONDS + ELECTION_SECONDS + 1
+    undo()
+    limit = deployment.lease_seconds + 1
     slow = [] if functional or scheduled <= limit else [f"it took {scheduled:.1f} s; the limit is {limit} s"]
-    report.judge("losing the leader's machine costs no more than its lease, an election of etcd and a second", slow,
+    report.judge("losing the leader's machine costs no more than its lease and a second", slow,
                  f"write after {written:.1f} s, pod bound after {scheduled:.1f} s")
 
 
@@ -223,7 +221,7 @@ def judge(report, deployment, clients, sampler, auditor, faults):
 
 
 def soak(options, work, report):
-    deployment = Deployment(os.path.realpath(options.drakkar), find_etcd(), work, options.nodes)
+    deployment = Deployment(os.path.realpath(options.drakkar), find_etcd(), work, options.nodes, options.functional)
     clients = []
     try:
         began = time.monotonic()
@@ -248,11 +246,12 @@ def soak(options, work, report):
         while time.monotonic() < end:
             faults.tick()
             time.sleep(0.1)
+            assert auditor.broken is None, auditor.broken
+            assert deployment.network.alive(), "the virtual switch ended"
         faults.heal()
         healing = time.monotonic()
 
         def healthy():
-            faults.supervise(time.monotonic())
             return all(deployment.ask(a, "GET", "/readyz", timeout=2)[0] == 200 for a in deployment.servers())
         deployment.wait("all API servers are ready after the faults", healthy, SETTLE_SECONDS)
         print(f"all API servers are ready {time.monotonic() - healing:.1f} s after the last fault", flush=True)
@@ -261,13 +260,13 @@ def soak(options, work, report):
             client.stopped.set()
         for client in clients:
             client.join(30)
-        faults.supervise(time.monotonic())
-        time.sleep(0.6)
-        faults.supervise(time.monotonic())
-        wait_healthy(deployment, SETTLE_SECONDS)
-        lose_leader(deployment, report, options.functional)
-        wait_healthy(deployment, SETTLE_SECONDS)
-        settle(deployment, report)
+        try:
+            wait_healthy(deployment, SETTLE_SECONDS)
+            lose_leader(deployment, report, options.functional)
+            wait_healthy(deployment, SETTLE_SECONDS)
+            settle(deployment, report)
+        except AssertionError as why:  # what came before is judged all the same
+            report.judge("the cluster recovers", [str(why)])
         sampler.stopped.set()
         sampler.join()
         auditor.finish()

@@ -20,19 +20,30 @@ class Faults:
         self.restarts = collections.Counter()
         self.crashes = []
         self.ended_at = {}
+        deployment.while_waiting = lambda: self.supervise(time.monotonic())
 
-    # Faults. Each does something to a machine and returns (what, how to undo it), or None.
+    # Faults. Each does something to a machine and returns (what, how to undo it).
 
     def kill(self, machine):
         process = self.random.choice(list(machine.processes.values()))
         process.kill()
         return f"kill {process.name}", process.start
 
-    def lose_machine(self, machine):
-        processes = list(machine.processes.values())
-        for process in processes:
+    @staticmethod
+    def cut_off_and_kill(machine):
+        """As if somebody pulled the plug: nobody is told. Returns how to undo it."""
+        machine.change_links(lost=1)
+        for process in machine.processes.values():
             process.kill()
-        return "lose the machine", lambda: [process.start() for process in processes]
+
+        def undo():
+            machine.change_links()
+            for process in machine.processes.values():
+                process.start()
+        return undo
+
+    def lose_machine(self, machine):
+        return "lose the machine", self.cut_off_and_kill(machine)
 
     def pause(self, machine):
         process = self.random.choice(list(machine.processes.values()))
@@ -48,17 +59,19 @@ class Faults:
             chosen = chosen + [CLIENTS]
         incoming, outgoing = self.random.choice([(True, True), (True, False), (False, True)])
         for other in chosen:
-            machine.cut(other, incoming, outgoing)
+            machine.change_link(other, incoming, outgoing, lost=1)
         direction = "" if incoming and outgoing else ", incoming only" if incoming else ", outgoing only"
-        return f"partition from {len(chosen)}{direction}", machine.heal_network
+        return f"partition from {len(chosen)}{direction}", machine.change_links
 
     def slow_link(self, machine):
-        how = machine.slow_down()
-        return (f"slow link, {how}", machine.heal_network) if how else None
+        delay, rate = self.random.choice([(0.08, 0), (0.3, 0), (0.005, 50_000), (0.02, 200_000)])
+        machine.change_links(delay=delay, jitter=delay / 2, rate=rate)
+        return f"slow link, {delay * 1000:.0f} ms" + (f", {rate // 1000} kB/s" if rate else ""), machine.change_links
 
     def lossy_link(self, machine):
         share = self.random.choice((0.05, 0.2, 0.4))
-        return (f"lossy link, {share:.0%}", machine.heal_network) if machine.lose_packets(share) else None
+        machine.change_links(lost=share)
+        return f"lossy link, {share:.0%}", machine.change_links
 
     def full_disk(self, machine):
         machine.fill_disk()
@@ -92,10 +105,7 @@ class Faults:
             return
         fault = self.random.choices((self.kill, self.lose_machine, self.pause, self.partition, self.slow_link,
                                      self.lossy_link, self.full_disk, self.step_clock), (5, 2, 4, 5, 2, 2, 2, 2))[0]
-        done = fault(machine)
-        if done is None:
-            return
-        what, undo = done
+        what, undo = fault(machine)
         seconds = self.random.uniform(0.5, 3) if what.startswith("kill") else self.random.uniform(2, 8)
         self.counts[fault.__name__.replace("_", " ")] += 1
         self.say(f"{machine.name}: {what} for {seconds:.1f} s")

@@ -48,6 +48,6 @@ class StaleReads(Registers):
 
 class MissedEvents(Watcher):
     def take(self, event):
-        if event["type"] == "MODIFIED" and self.random.random() < 0.02:
+        if event["type"] == "MODIFIED" and self.random.random() < 0.1:
             return True
         return super().take(event)

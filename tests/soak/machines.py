@@ -1,7 +1,9 @@
-"""Machines for a soak test: network namespaces on one bridge, each with a disk of its own, and what can happen to them.
+"""Machines for a soak test: network namespaces on one virtual switch, each with a disk of its own, and what can happen to
+them.
 
 `enter_sandbox` moves the whole test into its own network, mount and process namespaces. When it ends, by whatever means,
 the kernel removes everything that it made."""
+import mmap
 import os
 import pathlib
 import shutil
@@ -19,7 +21,9 @@ SANDBOX = "DRAKKAR_SOAK_SANDBOX"
 def missing_tools():
     if os.geteuid() != 0:
         return "root"
-    return ", ".join(t for t in ("ip", "iptables", "unshare", "nsenter", "openssl", "cc") if not shutil.which(t))
+    if not os.path.exists("/dev/net/tun"):
+        return "/dev/net/tun"
+    return ", ".join(t for t in ("ip", "unshare", "nsenter", "openssl", "cc") if not shutil.which(t))
 
 
 def enter_sandbox():
@@ -27,9 +31,6 @@ def enter_sandbox():
     if os.environ.get(SANDBOX):
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run/netns"], check=True)
         run("ip", "link", "set", "lo", "up")
-        run("ip", "link", "add", "br0", "type", "bridge")
-        run("ip", "addr", "add", f"{CLIENTS}/24", "dev", "br0")
-        run("ip", "link", "set", "br0", "up")
         return
     pathlib.Path("/run/netns").mkdir(exist_ok=True)
     command = ["unshare", "--net", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc",
@@ -42,10 +43,6 @@ def run(*command):
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
-
-
-def works(*command):
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 class Process:
@@ -90,9 +87,41 @@ class Process:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
 
+class Network:
+    """The switch between the machines. Port 0 is the test itself, with its clients."""
+
+    LINK = struct.Struct("4i")  # `struct Link` of virtual_switch.c
+
+    def __init__(self, work, addresses):
+        """`addresses`: of the machines by name."""
+        self.addresses = [CLIENTS, *addresses.values()]
+        program = build(work, "virtual_switch", "-O2")
+        path = work / "links"
+        path.write_bytes(bytes(self.LINK.size * len(self.addresses) ** 2))
+        with open(path, "r+b") as file:
+            self.links = mmap.mmap(file.fileno(), 0)
+        for name in addresses:
+            run("ip", "netns", "add", name)
+        self.process = subprocess.Popen([program, path, "-", *addresses], stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n", "the virtual switch did not start"
+        for port, (name, address) in enumerate([("-", CLIENTS), *addresses.items()]):
+            enter = [] if name == "-" else ["nsenter", f"--net=/run/netns/{name}"]
+            run(*enter, "ip", "link", "set", "lo", "up")
+            run(*enter, "ip", "link", "set", "eth0", "address", f"02:00:00:00:00:{port:02x}", "mtu", "9000", "up")
+            run(*enter, "ip", "addr", "add", f"{address}/24", "dev", "eth0")
+
+    def set(self, sender, receiver, lost=0.0, delay=0.0, jitter=0.0, rate=0):
+        """What happens from one address to another: share of packets lost, seconds of delay, bytes per second."""
+        number = self.addresses.index(sender) * len(self.addresses) + self.addresses.index(receiver)
+        self.LINK.pack_into(self.links, number * self.LINK.size, int(lost * 1e6), int(delay * 1e6), int(jitter * 1e6), rate)
+
+    def alive(self):
+        return self.process.poll() is None
+
+
 class Machine:
-    def __init__(self, work, name, last_byte, disk_mebibytes):
-        self.name, self.address = name, f"{NETWORK}.{last_byte}"
+    def __init__(self, work, name, network, address, disk_mebibytes):
+        self.name, self.address, self.network = name, address, network
         self.work = work
         self.disk = work / "disks" / name
         self.disk.mkdir(parents=True)
@@ -100,18 +129,6 @@ class Machine:
         self.clock = work / f"{name}.clock"
         self.clock.write_bytes(struct.pack("q", 0))
         self.processes = {}
-        run("ip", "netns", "add", name)
-        run("ip", "link", "add", f"v-{name}", "type", "veth", "peer", "name", "eth0", "netns", name)
-        run("ip", "link", "set", f"v-{name}", "master", "br0", "up")
-        self.inside("ip", "link", "set", "lo", "up")
-        self.inside("ip", "addr", "add", f"{self.address}/24", "dev", "eth0")
-        self.inside("ip", "link", "set", "eth0", "up")
-
-    def inside(self, *command):
-        return run("nsenter", f"--net=/run/netns/{self.name}", *command)
-
-    def inside_works(self, *command):
-        return works("nsenter", f"--net=/run/netns/{self.name}", *command)
 
     def add(self, name, command, shim=None):
         """Registers a program. With `shim`, its wall clock follows that of the machine."""
@@ -128,39 +145,32 @@ class Machine:
         with open(self.clock, "r+b") as file:
             file.write(struct.pack("q", seconds))
 
-    def cut(self, other, incoming=True, outgoing=True):
-        """Drops packets from and to an address."""
+    def change_link(self, other, incoming=True, outgoing=True, **change):
+        """Changes what happens to packets from and to an address, see Network.set."""
         if incoming:
-            self.inside("iptables", "-w", "-A", "INPUT", "-s", other, "-j", "DROP")
+            self.network.set(other, self.address, **change)
         if outgoing:
-            self.inside("iptables", "-w", "-A", "OUTPUT", "-d", other, "-j", "DROP")
+            self.network.set(self.address, other, **change)
 
-    def lose_packets(self, share):
-        """Drops a share of all incoming packets. False if the kernel cannot."""
-        return self.inside_works("iptables", "-w", "-A", "INPUT", "-i", "eth0", "-m", "statistic", "--mode", "random",
-                                 "--probability", str(share), "-j", "DROP")
-
-    def slow_down(self):
-        """A delay where the kernel has netem, otherwise a narrow link. Returns what it did, or None."""
-        if self.inside_works("tc", "qdisc", "add", "dev", "eth0", "root", "netem", "delay", "80ms", "40ms"):
-            return "80 ms of delay"
-        if self.inside_works("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "400kbit", "burst", "8kb",
-                             "latency", "500ms"):
-            return "400 kbit/s"
-        return None
-
-    def heal_network(self):
-        self.inside("iptables", "-w", "-F")
-        self.inside_works("tc", "qdisc", "del", "dev", "eth0", "root")
+    def change_links(self, **change):
+        """The same for all other machines and the clients."""
+        for other in self.network.addresses:
+            self.change_link(other, **change)
 
     def fill_disk(self):
-        works("dd", "if=/dev/zero", f"of={self.disk}/filler", "bs=1M")
+        with open(self.disk / "filler", "wb") as file:
+            step = 1 << 24
+            while step >= 1 << 12:
+                try:
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, step)
+                except OSError:
+                    step >>= 1
 
     def free_disk(self):
         (self.disk / "filler").unlink(missing_ok=True)
 
 
-def build_clock_shim(work):
-    library = work / "clock_shim.so"
-    run("cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(HERE / "clock_shim.c"), "-ldl")
-    return library
+def build(work, name, *flags):
+    program = work / name
+    run("cc", *flags, "-o", str(program), str(HERE / f"{name}.c"), "-ldl")
+    return program

@@ -118,7 +118,7 @@ class Mutants(unittest.TestCase):
     def test_each_mutant_changes_what_the_program_says(self):
         usual = self.answer()
         # Mutants that show only for values that main() does not use.
-        silent = {("return x > 2 ? 2 : x;", "compare"), ("void Info(const char*) const {}", "return")}
+        silent = {("return x > 2 ? 2 : x;", "compare")}
         for site in self.sites:
             before = site.shown(SAMPLE)[0].strip()
             changed = self.answer(DRAKKAR_MUTANT=str(site.number)) != usual

@@ -31,7 +31,7 @@ LOGS = re.compile(r"^\s*(kLog|log_?|logger_?)(\.|->)\w+\(|^\s*std::fprintf\(stde
 # In a destructor this only fixes the order in which members are destroyed.
 RELEASES = re.compile(r"(\.|->)(reset|clear)\(\)$")
 # Functions whose arguments may be swapped without effect.
-SYMMETRIC = {"min", "max", "swap", "Equal"}
+SYMMETRIC = {"min", "max", "swap", "Equal", "MaskOf"}
 # What an early return returns, by type.
 EARLY_RETURNS = {"void": ("",), "bool": (" false", " true"), "int": (" 0",)}
 
@@ -184,7 +184,7 @@ class File:
 
     def early_return(self, body, result):
         extent = self.extent(body)
-        if extent is None or self.source[extent[0]] != "{":
+        if extent is None or self.source[extent[0]] != "{" or not self.source[extent[0] + 1:extent[1] - 1].strip():
             return
         at = extent[0] + 1
         for value in EARLY_RETURNS.get(result, ()):

@@ -34,6 +34,46 @@ TEST(ClosestMiss, IsTheClassSelectorWithItsText) {
                   "device.driver == \"nobody\""});
 }
 
+TEST(ClosestMiss, IsTheSameForSeveralDevices) {
+  auto picky = std::make_shared<device::DeviceClass>(*PerfClass());
+  picky->selectors.push_back({"device.driver == \"nobody\""});
+  Cluster by_class(PerfSlice(0, 3));
+  by_class.device_class = picky;
+  EXPECT_EQ(ClosestTo(by_class, MakeClaim({ExactRequest("a", 2)})),
+            Texts{"class-selector: class test-class: spec.selectors[1].cel.expression: "
+                  "device.driver == \"nobody\""});
+  Cluster by_request(PerfSlice(0, 3));
+  EXPECT_EQ(ClosestTo(by_request, MakeClaim({ExactRequest("a", 2, "device.driver == \"nobody\"")})),
+            Texts{"request-selector: claim default/claim: "
+                  "spec.devices.requests[0].exactly.selectors[0].cel.expression: "
+                  "device.driver == \"nobody\""});
+  Cluster by_use(PerfSlice(0, 3));
+  for (int i = 0; i < 3; ++i) {
+    by_use.allocated.AddExclusive({kTestDriver, NodeName(0), StrCat("basic-device-", i)});
+  }
+  EXPECT_EQ(ClosestTo(by_use, MakeClaim({ExactRequest("a", 2)})),
+            Texts{StrCat("in-use: the claim that holds ", kTestDriver, "/", NodeName(0),
+                         "/basic-device-0")});
+}
+
+TEST(ClosestMiss, OfAConstraintOnAnAttributeThatNoDeviceHasNamesOnlyTheConstraint) {
+  Cluster cluster(PerfSlice(0, 3));
+  auto claim = MakeClaim({ExactRequest("a", 2)});
+  claim->constraints = {{{}, "d.example.com/absent", {}}};
+  EXPECT_EQ(ClosestTo(cluster, claim),
+            Texts{"constraint: claim default/claim: spec.devices.constraints[0].matchAttribute: "
+                  "d.example.com/absent"});
+}
+
+TEST(ClosestMiss, NamesTheHolderIfEachRequestAloneHasEnough) {
+  Cluster cluster(PerfSlice(0, 3));
+  cluster.allocated.AddExclusive({kTestDriver, NodeName(0), "basic-device-0"});
+  EXPECT_EQ(ClosestTo(cluster, MakeClaim({ExactRequest("a", 2), ExactRequest("b", 1)})),
+            Texts{StrCat("in-use: the claim that holds ", kTestDriver, "/", NodeName(0),
+                         "/basic-device-0")})
+      << "two are free for each, but not three for both";
+}
+
 TEST(ClosestMiss, IsTheGateThatSlicesWithBindingConditionsNeed) {
   auto slice = PerfSlice(0, 1);
   slice->devices[0].binding_conditions = {"ready"};
@@ -295,6 +335,21 @@ TEST(Explain, RendersSeveralClaimsAndPools) {
       fits.ends_with("├─ pool d/p is invalid: bad\n"
                      "└─ pool d/q is incomplete: has 1 of 2 slices\n"))
       << fits;
+}
+
+TEST(Explain, ARequestForAllDevicesNeverWantsTooMany) {
+  Explanation explanation;
+  explanation.node = "n";
+  ClaimExplanation& claim = explanation.claims.emplace_back();
+  claim.name = "ns/a";
+  claim.requests.push_back({.name = "x", .wanted = 5, .wants_all = true});
+  EXPECT_TRUE(RenderText(explanation).ends_with("└─ no single rule is in the way\n"));
+  claim.requests.push_back({.name = "y", .wanted = 5});
+  EXPECT_TRUE(RenderText(explanation)
+                  .ends_with("└─ only 0 devices exist: request 0 or fewer in request y of claim "
+                             "ns/a, or use another node\n"));
+  claim.requests.back().candidates = 5;
+  EXPECT_TRUE(RenderText(explanation).ends_with("└─ no single rule is in the way\n"));
 }
 
 TEST(Explain, NamesInvalidPools) {

@@ -79,6 +79,10 @@ TEST(CapacityPolicy, WhatCannotBeComputedIsFatal) {
   EXPECT_EQ(Ask({"c", Q("4"), {}}, "-1").error, "capacity \"c\": capacity value is negative");
 }
 
+TEST(CapacityPolicy, ARequestForNothingIsRoundedUpToTheMinimum) {
+  EXPECT_EQ(Ask(Ranged("10", "1", nullptr, "1"), "0").amounts[0], Q("1"));
+}
+
 TEST(CapacityPolicy, FractionsOfARangeNeedTheFeature) {
   const device::Capacity capacity = Ranged("2", "500m", nullptr, "500m");
   EXPECT_EQ(Ask(capacity, "600m", true).amounts[0], Q("1"));

@@ -168,13 +168,6 @@ TEST(DistinctConstraint, KeepsValuesApartThroughAnyBacktracking) {
   });
 }
 
-TEST(ValueTable, WithoutListsAListIsNoValue) {
-  ValueTable table;
-  EXPECT_EQ(table.Intern(std::vector<std::string>{"a"}, false), ValueTable::kNone);
-  EXPECT_EQ(table.Intern(std::monostate(), true), ValueTable::kNone);
-  EXPECT_GE(table.Intern(std::string("a"), false), 0);
-}
-
 TEST(CompatibilityGroups, AgreeWithComparingEveryMemberThroughAnyBacktracking) {
   SeededRandom random(14);
   const std::vector<std::vector<std::string>> groups = {{}, {"a"}, {"b"}, {"a", "b"}, {"b", "c"}};

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 #include "allocator/testing/harness.h"
 #include "allocator/testing/workload.h"
@@ -114,6 +115,23 @@ TEST_F(PlanKey, ClaimsThatDifferInOneThingDoNot) {
     const auto [at, is_new] = plans.emplace(PlanOf(wish), what);
     EXPECT_TRUE(is_new) << what << " shares the plan of: " << at->second;
   }
+}
+
+// An explanation says whose selector rejects a device.
+TEST_F(PlanKey, ASelectorOfTheClassIsNotOneOfTheRequest) {
+  const auto with = [](std::size_t of_class) {
+    Wish wish = Full();
+    wish.device_class.selectors.clear();
+    wish.spec().selectors.clear();
+    for (std::size_t i = 0; i < 3; ++i) {
+      (i < of_class ? wish.device_class.selectors : wish.spec().selectors)
+          .push_back({StrCat("device.driver == 'x", i, "'")});
+    }
+    return wish;
+  };
+  std::set<const void*> plans;
+  for (std::size_t of_class = 0; of_class <= 3; ++of_class) plans.insert(PlanOf(with(of_class)));
+  EXPECT_EQ(plans.size(), 4u);
 }
 
 TEST_F(PlanKey, EveryAlternativeCounts) {

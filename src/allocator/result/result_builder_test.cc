@@ -236,6 +236,16 @@ TEST(AllocationNodeSelector, OfSeveralDevicesHasEachRequirementOnce) {
   EXPECT_EQ(result.node_selector, expected) << "the order of values does not matter";
 }
 
+TEST(AllocationNodeSelector, MayHaveFieldsOrLabelsAlone) {
+  NodeSelector named;
+  named.terms.push_back({{}, {{"metadata.name", "In", {NodeName(0)}}}});
+  for (const NodeSelector& selector : {named, ZoneSelector({"a"})}) {
+    ZoneCluster cluster;
+    cluster.inventory.SetSlice(Selecting(0, selector));
+    EXPECT_EQ(cluster.MustAllocate(MakeClaim({ExactRequest("a", 1)})).node_selector, selector);
+  }
+}
+
 TEST(AllocationNodeSelector, RequirementsThatDifferInAnythingAreKept) {
   Cluster cluster(0);
   cluster.allocator.SetNode({NodeName(0), {{"zone", "a"}, {"rack", "a"}}, {}});

@@ -389,6 +389,44 @@ TEST(PoolView, ACounterThatIsUsedUpExactlyBlocksNoOtherDevice) {
             "basic-device-2");
 }
 
+TEST(PoolView, OnlySlicesOfTheNewestGenerationCount) {
+  // Slices are in the order of their names.
+  for (const bool newest_first : {false, true}) {
+    auto old = PerfSlice(0, 3);
+    auto newest = PerfSlice(0, 1);
+    old->name = newest_first ? "b" : "a";
+    newest->name = newest_first ? "a" : "b";
+    newest->generation = 2;
+    newest->devices[0].name = "new";
+    Cluster cluster(old);
+    cluster.inventory.SetSlice(newest);
+    const auto result = cluster.MustAllocate(MakeClaim({ExactRequest("r", 1)}));
+    ASSERT_EQ(result.results.size(), 1u);
+    EXPECT_EQ(result.results[0].id.device, "new") << newest_first;
+    EXPECT_EQ(cluster.WhyNot(MakeClaim({ExactRequest("r", 2)})), "cannot allocate all claims");
+  }
+}
+
+TEST(PoolView, ASliceWithCompatibilityGroupsIsIgnoredWithoutTheFeature) {
+  // The groups are in the last consumption of the last device.
+  auto grouped = PerfSlice(0, 2);
+  grouped->slice_count = 2;
+  grouped->devices[1].consumes_counters = {{"s", {{"a", Amount("1")}}, {}},
+                                           {"t", {{"a", Amount("1")}}, {"g"}}};
+  auto totals = PerfSlice(0, 0);
+  totals->name = "totals";
+  totals->slice_count = 2;
+  totals->shared_counters = {{"s", {{"a", Amount("9")}}}, {"t", {{"a", Amount("9")}}}};
+  for (const bool enabled : {false, true}) {
+    Features features;
+    features.partitionable_devices = true;
+    features.compatibility_groups = enabled;
+    Cluster cluster(grouped, features);
+    cluster.inventory.SetSlice(totals);
+    EXPECT_EQ(AsYes(cluster.Allocate(MakeClaim({ExactRequest("r", 1)}))) != nullptr, enabled);
+  }
+}
+
 TEST(PoolView, APoolWithSlicesOfSeveralNodesShowsEachNodeWhatIsHeld) {
   Cluster cluster(0);
   for (int i = 0; i < 2; ++i) {

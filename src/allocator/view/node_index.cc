@@ -75,13 +75,11 @@ void NodeIndex::RefreshInventory() {
   for (const device::Inventory::Change& change : inventory_.TakeChanges()) {
     shared_views_.erase(change.pool);
     if (change.shared) {
-      ++shared_version_;
       for (NodeNumber number = 0; number < entries_.size(); ++number) {
         if (entries_[number].known) RegatherPool(number, change.pool);
       }
       continue;
     }
-    if (change.nodes.size() > 1) ++shared_version_;
     for (const std::string& name : change.nodes) {
       const auto found = numbers_.find(name);
       if (found != numbers_.end()) RegatherPool(found->second, change.pool);

@@ -35,6 +35,7 @@ struct Snapshot {
   Objects classes;
   Objects taint_rules;
   Objects leases;  // of nodes
+  Objects namespaces;
   Objects events;  // about the object in question
 
   // True if all lists have the same resource version. False if the server could not provide that.

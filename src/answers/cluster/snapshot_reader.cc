@@ -41,6 +41,7 @@ const std::vector<KindPath>& KindPaths() {
        &Snapshot::leases,
        false,
        false},
+      {kNamespaces, "namespaces", {"/api/v1/namespaces"}, &Snapshot::namespaces, false, false},
       {kSlices,
        "resourceslices",
        {"/apis/resource.k8s.io/v1/resourceslices"},
@@ -128,8 +129,8 @@ class Pass {
     if (!IsRefused(error)) return error;
     snapshot.unreadable |= Mask(kind.kind);
     if (kind.kind == SnapshotKind::kNodes) snapshot.has_nodes = false;
-    // Leases are optional: they only show earlier that a node is gone.
-    if (kind.kind != SnapshotKind::kLeases) {
+    // Leases only show earlier that a node is gone, and namespaces matter to few pods.
+    if (kind.kind != SnapshotKind::kLeases && kind.kind != SnapshotKind::kNamespaces) {
       snapshot.notes.push_back(StrCat("you may not list ", kind.name, ", so they are left out"));
     }
     return Ok();

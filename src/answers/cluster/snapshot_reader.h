@@ -24,11 +24,12 @@ enum class SnapshotKind : std::uint8_t {
   kClasses,
   kTaintRules,
   kLeases,
+  kNamespaces,
 };
 inline constexpr std::uint32_t Mask(SnapshotKind kind) {
   return std::uint32_t{1} << static_cast<unsigned>(kind);
 }
-inline constexpr std::uint32_t kEveryKind = 0x7f;
+inline constexpr std::uint32_t kEveryKind = 0xff;
 
 struct SnapshotOptions {
   std::uint32_t kinds = kEveryKind;

@@ -10,7 +10,7 @@ namespace drakkar::answers {
 
 // The checks, one function each. A check that finds nothing returns a finding without objects.
 
-// Of devices and claims.
+// Checks of devices and claims.
 Finding CheckDrivers(const DoctorInput& input, const DeviceTable& table);
 Finding CheckClasses(const DoctorInput& input, const DeviceTable& table);
 Finding CheckPools(const DoctorInput& input, const DeviceTable& table);
@@ -20,7 +20,7 @@ Finding CheckUnusedClaims(const DoctorInput& input, const DeviceTable& table);
 Finding CheckTerminating(const DoctorInput& input, const DeviceTable& table);
 Finding CheckCdi(const DoctorInput& input, const DeviceTable& table);
 
-// Of the control plane.
+// Checks of the control plane.
 Finding CheckClocks(const DoctorInput& input, const DeviceTable& table);
 Finding CheckGates(const DoctorInput& input, const DeviceTable& table);
 Finding CheckDeclaredFeatures(const DoctorInput& input, const DeviceTable& table);

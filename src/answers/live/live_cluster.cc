@@ -22,6 +22,7 @@ const std::vector<Followed>& AllFollowed() {
       {kTaintRules, kResource, "", "DeviceTaintRule", &Snapshot::taint_rules},
       {kNodes, "", "v1", "Node", &Snapshot::nodes},
       {kLeases, "coordination.k8s.io", "v1", "Lease", &Snapshot::leases},
+      {kNamespaces, "", "v1", "Namespace", &Snapshot::namespaces},
       {kSlices, kResource, "v1", "ResourceSlice", &Snapshot::slices},
       {kClaims, kResource, "v1", "ResourceClaim", &Snapshot::claims},
       {kPods, "", "v1", "Pod", &Snapshot::pods},

@@ -15,6 +15,7 @@ inline Snapshot SnapshotOf(scheduler::SchedulerState state, WallTime now) {
   snapshot.slices = std::move(state.cluster.slices);
   snapshot.classes = std::move(state.cluster.classes);
   snapshot.taint_rules = std::move(state.cluster.taint_rules);
+  snapshot.namespaces = std::move(state.cluster.namespaces);
   return snapshot;
 }
 

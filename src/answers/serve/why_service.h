@@ -26,7 +26,7 @@ namespace drakkar::answers {
 class WhyService {
  public:
   static constexpr std::size_t kMaxQuestions = 16;
-  // Of one answer; a larger one is refused with the advice to ask for one node.
+  // Size limit of an answer. Beyond it the request fails, and the error says to ask for one node.
   static constexpr std::size_t kMaxBytes = 32 << 20;
 
   struct Options {

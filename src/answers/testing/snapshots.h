@@ -39,6 +39,7 @@ inline Snapshot FromYaml(std::string_view text, std::string_view now = "2026-01-
     if (kind == "ResourceSlice") snapshot.slices.push_back(object);
     if (kind == "DeviceClass") snapshot.classes.push_back(object);
     if (kind == "DeviceTaintRule") snapshot.taint_rules.push_back(object);
+    if (kind == "Namespace") snapshot.namespaces.push_back(object);
     if (kind == "Lease") snapshot.leases.push_back(object);
     if (kind == "Event") snapshot.events.push_back(object);
   }

@@ -63,6 +63,7 @@ WhatIf::WhatIf(const scheduler::Simulation& whole, const std::string& node,
   }
   simulation_.classes = whole.classes;
   simulation_.taint_rules = whole.taint_rules;
+  simulation_.namespaces = whole.namespaces;
   simulation_.pod = whole.pod;
 }
 

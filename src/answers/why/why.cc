@@ -336,6 +336,7 @@ class Explainer {
     simulation.claims = snapshot_.claims;
     simulation.pods = snapshot_.pods;
     simulation.leases = snapshot_.leases;
+    simulation.namespaces = snapshot_.namespaces;
     simulation.pod = pod;
     const scheduler::SimulationOptions simulated = SimulationOptionsFor(profile);
     Result<scheduler::PodExplanation> asked = scheduler::ExplainPod(simulation, simulated);

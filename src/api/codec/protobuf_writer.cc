@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "api/codec/json_schema_protobuf.h"
 #include "api/codec/protobuf_outer.h"
 #include "api/json/writer.h"
 #include "api/meta/time.h"
@@ -117,6 +118,7 @@ void AppendValue(std::string& out, std::uint32_t number, Value value, const Type
 void AppendField(std::string& out, Value value, const FieldSchema& field) {
   const TypeSchema& type = field.type;
   const std::uint32_t number = field.protobuf_number;
+  if (IsJsonSchema(field)) return AppendBytes(out, number, WriteJsonSchema(value));
   if (type.kind == FieldKind::kList) {
     for (Value element : value.elements()) AppendValue(out, number, element, *type.element);
     return;

@@ -258,7 +258,7 @@ class Converter {
 
   Arena& arena_;
   int depth_left_;
-  // Of the open containers.
+  // The contents of the open containers.
   std::vector<Member> members_;
   std::vector<Node> elements_;
 };

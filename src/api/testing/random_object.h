@@ -20,7 +20,10 @@ inline Draft RandomTypedStruct(const StructSchema& structure, Random& random, in
   for (const FieldSchema& field : structure.fields) {
     const bool skip = depth <= 0 && field.type.kind == FieldKind::kStruct;
     if (skip || random.Next() % 3 == 0) continue;
-    object.Entry(field.key->view()) = RandomTyped(field.type, random, depth - 1);
+    // A JSON schema has fields of its own in protobuf.
+    object.Entry(field.key->view()) = field.key->view() == "openAPIV3Schema"
+                                          ? Draft::Raw(R"({"type":"object"})")
+                                          : RandomTyped(field.type, random, depth - 1);
   }
   return object;
 }

@@ -36,6 +36,7 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
   if (options.rbac != nullptr) add(std::make_unique<RbacEscalation>(*options.rbac), "validate");
   add(std::make_unique<CertificateApproval>(), "validate");
   add(std::make_unique<CertificateSigning>(), "validate");
+  add(std::make_unique<ClusterTrustBundleAttest>(), "validate");
   add(std::make_unique<CertificateSubjectRestriction>(), "validate");
   add(std::make_unique<PodSecurity>(), "validate");
   add(std::make_unique<NodeDeclaredFeatureValidator>(

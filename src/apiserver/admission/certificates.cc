@@ -63,6 +63,25 @@ std::optional<Failure> CertificateSigning::Admit(const Request& request, api::Dr
       StrCat("user not permitted to sign requests with signerName ", Quote(signer)));
 }
 
+bool ClusterTrustBundleAttest::Concerns(const Request& request) const {
+  return request.kind->group == kGroup && request.kind->kind == "ClusterTrustBundle" &&
+         request.verb != Verb::kDelete && request.verb != Verb::kDeleteCollection;
+}
+
+std::optional<Failure> ClusterTrustBundleAttest::Admit(const Request& request, api::Draft* object,
+                                                       api::Value before,
+                                                       const StrategyContext& context) {
+  if (!Concerns(request) || object == nullptr) return std::nullopt;
+  const api::TreePtr after = object->Freeze();
+  const std::string_view signer = after->root()["spec"]["signerName"].str();
+  if (signer.empty()) return std::nullopt;
+  // Others may take away finalizers and owners.
+  if (before.exists() && api::Equal(after->root()["spec"], before["spec"])) return std::nullopt;
+  if (MayActFor("attest", signer, context)) return std::nullopt;
+  return ForbiddenFailure(*request.kind, after->root()["metadata"]["name"].str(),
+                          StrCat("user not permitted to attest for signerName ", Quote(signer)));
+}
+
 bool CertificateSubjectRestriction::Concerns(const Request& request) const {
   return IsAbout(request, "") && request.verb != Verb::kDelete;
 }

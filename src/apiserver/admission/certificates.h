@@ -24,6 +24,15 @@ class CertificateSigning final : public AdmissionStep {
                                const StrategyContext& context) override;
 };
 
+// Writing a ClusterTrustBundle of a signer needs the permission to attest for it (the verb attest).
+class ClusterTrustBundleAttest final : public AdmissionStep {
+ public:
+  std::string_view name() const override { return "ClusterTrustBundleAttest"; }
+  bool Concerns(const Request& request) const override;
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
 // Nobody may ask kubernetes.io/kube-apiserver-client for a certificate in the group system:masters.
 class CertificateSubjectRestriction final : public AdmissionStep {
  public:

@@ -313,12 +313,79 @@ Result<void> CheckSliceOfDriver(const Question& q) {
                  " ResourceSlices with that nodeName; others need the verb ", Quote(verb));
 }
 
+bool MountsCertificateOf(Value pod, std::string_view signer) {
+  for (const Value volume : pod["spec"]["volumes"].elements()) {
+    for (const Value source : volume["projected"]["sources"].elements()) {
+      if (source["podCertificate"]["signerName"].str() == signer) return true;
+    }
+  }
+  return false;
+}
+
+// A node asks for certificates of its own pods only, as they are, and of signers that they name.
+Result<void> CheckPodCertificate(const Question& q) {
+  if (q.request.verb != Verb::kCreate || !q.request.subresource.empty()) {
+    return Refused("unexpected operation ", Quote(VerbName(q.request.verb)));
+  }
+  const Value spec = q.object["spec"];
+  if (spec["nodeName"].str() != q.node) {
+    return Refused("PodCertificateRequest.Spec.NodeName=", Quote(spec["nodeName"].str()),
+                   ", which is not the requesting node ", Quote(q.node));
+  }
+  const std::string home = StrCat(q.request.namespace_, "/");
+  const std::string shown = Quote(home + std::string(spec["podName"].str()));
+  const api::ObjectPtr node = q.context.lookup("", "nodes", std::string(q.node));
+  if (node == nullptr || node->uid() != spec["nodeUID"].str()) {
+    return Refused("PodCertificateRequest for pod ", shown, " names node UID ",
+                   Quote(spec["nodeUID"].str()), ", inconsistent with the running node");
+  }
+  const api::ObjectPtr pod =
+      q.context.lookup("", "pods", home + std::string(spec["podName"].str()));
+  if (pod == nullptr || pod->uid() != spec["podUID"].str()) {
+    return Refused("PodCertificateRequest for pod ", shown, " contains pod UID (",
+                   Quote(spec["podUID"].str()), ") which differs from running pod");
+  }
+  if ((*pod)["spec"]["nodeName"].str() != q.node) {
+    return Refused("pod ", shown, " is not running on node ", Quote(q.node),
+                   " named in the PodCertificateRequest");
+  }
+  if ((*pod)["metadata"]["annotations"].Entry(api::kMirrorAnnotation).exists()) {
+    return Refused("pod ", shown, " is a mirror pod");
+  }
+  const std::string_view account = spec["serviceAccountName"].str();
+  if (account != (*pod)["spec"]["serviceAccountName"].str()) {
+    return Refused("PodCertificateRequest for pod ", shown, " contains serviceAccountName (",
+                   Quote(account), ") that differs from running pod (",
+                   Quote((*pod)["spec"]["serviceAccountName"].str()), ")");
+  }
+  const api::ObjectPtr owner = q.context.lookup("", "serviceaccounts", home + std::string(account));
+  if (owner == nullptr || owner->uid() != spec["serviceAccountUID"].str()) {
+    return Refused("PodCertificateRequest for pod ", shown, " names service account UID ",
+                   Quote(spec["serviceAccountUID"].str()),
+                   ", which differs from the running service account");
+  }
+  std::string signer(spec["signerName"].str());
+  if (MountsCertificateOf(pod->root(), signer)) return Ok();
+  std::ranges::replace(signer, '/', ':');
+  if (q.context
+          .authorize("request-serviceaccounts-podcertificate-signer", "certificates.k8s.io", signer,
+                     "", q.request.namespace_, account)
+          .allowed) {
+    return Ok();
+  }
+  return Refused("pod ", shown, " does not mount a podCertificate projected volume for signer ",
+                 Quote(spec["signerName"].str()));
+}
+
 Result<void> CheckAll(const Question& q) {
   const api::KindSchema& kind = *q.request.kind;
   if (kind.group.empty() && kind.kind == "Pod") return CheckPod(q);
   if (kind.group.empty() && kind.kind == "Node") return CheckNode(q);
   if (kind.group == "coordination.k8s.io" && kind.kind == "Lease") return CheckLease(q);
   if (kind.group == "resource.k8s.io" && kind.kind == "ResourceSlice") return CheckSlice(q);
+  if (kind.kind == "PodCertificateRequest" && kind.group == "certificates.k8s.io") {
+    return CheckPodCertificate(q);
+  }
   if (kind.group == "storage.k8s.io" && kind.kind == "CSINode") {
     if (q.object.exists() && q.object["metadata"]["name"].str() != q.node) {
       return Refused("can only access CSINode with the same name as the requesting node");

@@ -1,5 +1,6 @@
 #include "apiserver/admission/resource_quota.h"
 
+#include <algorithm>
 #include <set>
 
 #include "api/scheme/scheme.h"
@@ -71,11 +72,19 @@ ResourceQuotaAdmission::Known& ResourceQuotaAdmission::Find(const api::ObjectPtr
   const MonotonicTime now = context.clock.Monotonic();
   if (known_.size() >= kMaxQuotas) known_.clear();
   Known& known = known_[std::string(quota->uid())];
-  if (known.quota == nullptr || now - known.counted > kCountAgain ||
+  if (known.quota == nullptr || now - known.counted > std::max(kCountAgain, known.rest()) ||
       !api::Equal((*known.quota)["spec"], (*quota)["spec"])) {
-    known = {quota, Count(*quota, context), now};
+    known = CountNow(quota, context);
   }
   return known;
+}
+
+ResourceQuotaAdmission::Known ResourceQuotaAdmission::CountNow(const api::ObjectPtr& quota,
+                                                               const StrategyContext& context) {
+  const MonotonicTime begun = context.clock.Monotonic();
+  Amounts used = Count(*quota, context);
+  const MonotonicTime ended = context.clock.Monotonic();
+  return {quota, std::move(used), ended, ended - begun};
 }
 
 std::optional<Failure> ResourceQuotaAdmission::CheckQuota(const Request& request,
@@ -108,7 +117,10 @@ std::optional<Failure> ResourceQuotaAdmission::CheckQuota(const Request& request
   Amounts exceeded, used, limited;
   for (const bool again : {false, true}) {
     Known& known = Find(quota, context);
-    if (again) known = {quota, Count(*quota, context), context.clock.Monotonic()};
+    if (again) {
+      if (context.clock.Monotonic() - known.counted < known.rest()) break;
+      known = CountNow(quota, context);
+    }
     exceeded.clear();
     for (const auto& [name, amount] : asked) {
       const Result<Quantity> limit = Quantity::Parse(hard.Entry(name).str());

@@ -13,14 +13,16 @@ namespace drakkar::apiserver {
 // Usage is counted from the objects themselves, not taken from the quota's status, which a
 // controller writes later. It is kept between requests and raised by what is admitted. Deletions
 // only make it too high, so it is counted again before a request is rejected, and every
-// kCountAgain, in case another API server admitted something. Requests in namespaces without quotas
-// cost one lookup.
+// kCountAgain, in case another API server admitted something. Counting a large namespace takes
+// long, so it may use only a kCountShare-th of the time: requests rejected in between are judged by
+// the last count. Requests in namespaces without quotas cost one lookup.
 //
 // Loop-bound. Remembers at most kMaxQuotas; beyond that it forgets them all and counts again.
 class ResourceQuotaAdmission final : public AdmissionStep {
  public:
   static constexpr std::size_t kMaxQuotas = 10'000;
   static constexpr Duration kCountAgain = std::chrono::seconds(5);
+  static constexpr int kCountShare = 20;
 
   std::string_view name() const override { return "ResourceQuota"; }
   bool comes_after_validation() const override { return true; }
@@ -35,7 +37,12 @@ class ResourceQuotaAdmission final : public AdmissionStep {
     api::ObjectPtr quota;  // for its spec
     quota::Amounts used;
     MonotonicTime counted{};
+    Duration cost{};  // of counting
+
+    // How long counting has to wait, so that it does not hold up everything else.
+    Duration rest() const { return kCountShare * cost; }
   };
+  static Known CountNow(const api::ObjectPtr& quota, const StrategyContext& context);
   std::optional<Failure> CheckQuota(const Request& request, const api::ObjectPtr& quota,
                                     api::Value object, api::Value before,
                                     const StrategyContext& context);

@@ -110,6 +110,70 @@ TEST_F(ResourceQuotaTest, ScopesLimitOnlyTheirPods) {
   EXPECT_EQ(Pod("a", R"({"requests":{"cpu":"1"}})"), "");
 }
 
+TEST_F(ResourceQuotaTest, AmountsBeyond64BitsAreCountedExactly) {
+  Quota(R"("requests.memory":"9223372036854775807","requests.cpu":"20")");
+  const auto amounts = [](std::string_view cpu, std::string_view memory) {
+    return StrCat(R"({"requests":{"cpu":")", cpu, R"(","memory":")", memory, R"("}})");
+  };
+  // 2^63-1 and a little, in all notations: neither wraps around nor counts as nothing.
+  for (const std::string_view cpu : {"1e18", "9223372036854775807", "8Ei", "1E", "1e30"}) {
+    EXPECT_NE(Pod("a", amounts(cpu, "1")), "") << cpu;
+  }
+  EXPECT_EQ(Pod("a", amounts("1", "9223372036854775806")), "");
+  EXPECT_EQ(Pod("b", amounts("1", "1")), "");
+  EXPECT_EQ(Pod("c", amounts("1", "1")),
+            "pods \"c\" is forbidden: exceeded quota: q, requested: requests.memory=1, used: "
+            "requests.memory=9223372036854775807, limited: requests.memory=9223372036854775807");
+  EXPECT_NE(Pod("c", amounts("1", "9223372036854775807")), "") << "the sum exceeds 64 bits";
+  EXPECT_EQ(Pod("c", amounts("18", "0")), "");
+  EXPECT_NE(Pod("d", amounts("1m", "0")), "");
+}
+
+TEST(ResourceQuotaCost, RejectionsInALargeNamespaceDoNotCountItEachTime) {
+  FakeClock clock;
+  const UserInfo user;
+  const FeatureGates gates;
+  const auto object = [](std::string_view json) {
+    return std::make_shared<const api::Object>(*api::ParseJson(json));
+  };
+  const api::ObjectPtr quota = object(R"({"metadata":{"name":"q","namespace":"n","uid":"u"},
+      "spec":{"hard":{"pods":"1"}}})");
+  const api::ObjectPtr pod = object(R"({"spec":{"containers":[{"name":"c"}]}})");
+  int counts = 0;
+  bool is_full = true;
+  const StrategyContext context{
+      .clock = clock,
+      .random = RealRandom(),
+      .gates = gates,
+      .user = user,
+      .lookup = nullptr,
+      .authorize = nullptr,
+      .visit = [&](std::string_view, std::string_view plural, std::string_view,
+                   const std::function<void(const api::ObjectPtr&)>& each) {
+        if (plural == "resourcequotas") return each(quota);
+        ++counts;
+        clock.Advance(std::chrono::milliseconds(100));
+        if (is_full) each(pod);
+      }};
+  ResourceQuotaAdmission step;
+  Request request;
+  request.kind = api::FindKind("", "v1", "Pod");
+  request.verb = Verb::kCreate;
+  request.namespace_ = "n";
+  const auto is_rejected = [&] {
+    std::vector<std::string> warnings;
+    return step.Check(request, pod->root(), api::Value(), context, warnings).has_value();
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(is_rejected());
+  EXPECT_EQ(counts, 1);
+  is_full = false;
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(is_rejected()) << "judged by the last count";
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_FALSE(is_rejected());
+  EXPECT_EQ(counts, 2);
+}
+
 TEST_F(ResourceQuotaTest, ADryRunUsesNothing) {
   Quota(R"("configmaps":"1")");
   Request request =

@@ -68,6 +68,7 @@ std::vector<RuleText> NodeRuleTexts() {
       {"get", "core", "namespaces"},
       // To renew their own certificates.
       {"create get list watch", "certificates.k8s.io", "certificatesigningrequests"},
+      {kRead, "certificates.k8s.io", "clustertrustbundles"},
   };
 }
 
@@ -153,6 +154,9 @@ std::vector<RoleText> UserRoles() {
 
 std::vector<RoleText> ComponentRoles() {
   return {
+      // For the servers behind APIServices, which ask us who calls them and what they may do.
+      {"system:auth-delegator", {kReviews[0], kReviews[1]}},
+      {"system:cluster-trust-bundle-discovery", {{kRead, kCertificates, "clustertrustbundles"}}},
       {"system:kube-scheduler",
        {kEvents,
         kReviews[0],
@@ -242,6 +246,10 @@ std::vector<BindingText> Bindings() {
       {"system:monitoring", "system:monitoring", {}, {"system:monitoring"}},
       {"system:service-account-issuer-discovery",
        "system:service-account-issuer-discovery",
+       {},
+       {"system:serviceaccounts"}},
+      {"system:cluster-trust-bundle-discovery",
+       "system:cluster-trust-bundle-discovery",
        {},
        {"system:serviceaccounts"}},
       {"system:kube-scheduler", "system:kube-scheduler", {"system:kube-scheduler"}},
@@ -408,6 +416,7 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
                             {"requestheader-client-ca-file", front_proxy_ca_pem},
                             {"requestheader-allowed-names", R"(["front-proxy-client"])"},
                             {"requestheader-username-headers", R"(["X-Remote-User"])"},
+                            {"requestheader-uid-headers", R"(["X-Remote-Uid"])"},
                             {"requestheader-group-headers", R"(["X-Remote-Group"])"},
                             {"requestheader-extra-headers-prefix", R"(["X-Remote-Extra-"])"}})}});
   Draft role({{"apiVersion", "rbac.authorization.k8s.io/v1"},

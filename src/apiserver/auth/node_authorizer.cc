@@ -88,6 +88,9 @@ Decision NodeAuthorizer::Check(const Attributes& attributes) {
   if (attributes.group == "coordination.k8s.io" && resource == "leases") {
     return CheckLease(node.name, attributes);
   }
+  if (attributes.group == "certificates.k8s.io" && resource == "podcertificaterequests") {
+    return CheckPodCertificate(node.name, attributes);
+  }
   if (attributes.group == "storage.k8s.io" && resource == "csinodes") {
     return CheckCsiNode(node.name, attributes);
   }
@@ -154,6 +157,30 @@ Decision NodeAuthorizer::CheckCsiNode(std::string_view node, const Attributes& a
     return Decision::Deny("can only access CSINode with the same name as the requesting node");
   }
   return Decision::Allow();
+}
+
+Decision NodeAuthorizer::CheckPodCertificate(std::string_view node,
+                                             const Attributes& attributes) const {
+  if (!attributes.subresource.empty()) {
+    return Decision::Deny("nodes may not access the status subresource of PodCertificateRequests");
+  }
+  if (attributes.verb == "create") return Decision::Allow();  // then NodeRestriction
+  if (attributes.verb == "get") {
+    const api::ObjectPtr request =
+        core_ == nullptr ? nullptr
+                         : core_->Find("certificates.k8s.io", "podcertificaterequests",
+                                       StrCat(attributes.namespace_, "/", attributes.name));
+    if (request != nullptr && (*request)["spec"]["nodeName"].str() == node) {
+      return Decision::Allow();
+    }
+    return Decision::Deny(StrCat(kNoRelation, node, "' and this object"));
+  }
+  if (OneOf(attributes.verb, {"list", "watch"})) {
+    if (DemandedValue(attributes.field_selector, "spec.nodeName") == node) return Decision::Allow();
+    return Decision::Deny(
+        "can only list/watch podcertificaterequests with nodeName field selector");
+  }
+  return Decision::Deny(StrCat("nodes may not ", attributes.verb, " podcertificaterequests"));
 }
 
 Decision NodeAuthorizer::CheckSlice(std::string_view node, const Attributes& attributes) const {

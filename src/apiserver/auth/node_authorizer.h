@@ -35,6 +35,7 @@ class NodeAuthorizer final : public Authorizer {
   Decision CheckToken(std::string_view node, const Attributes& attributes);
   Decision CheckLease(std::string_view node, const Attributes& attributes) const;
   Decision CheckCsiNode(std::string_view node, const Attributes& attributes) const;
+  Decision CheckPodCertificate(std::string_view node, const Attributes& attributes) const;
   Decision CheckSlice(std::string_view node, const Attributes& attributes) const;
   Decision CheckNode(std::string_view node, const Attributes& attributes) const;
   Decision CheckPod(std::string_view node, const Attributes& attributes);

@@ -45,10 +45,17 @@ std::string_view PluralOf(std::string_view kind) {
 
 }  // namespace
 
+ServiceAccountTokens::ServiceAccountTokens(const Clock& clock, Random& random, TokenNames names)
+    : clock_(clock), random_(random), names_(std::move(names)) {
+  if (names_.issuers.empty()) names_.issuers.emplace_back(kIssuer);
+  if (names_.audiences.empty()) names_.audiences.push_back(names_.issuers.front());
+}
+
 Result<std::unique_ptr<ServiceAccountTokens>> ServiceAccountTokens::Create(
     std::string_view private_key_pem, const Clock& clock, Random& random,
-    const std::vector<std::string>& other_keys) {
-  std::unique_ptr<ServiceAccountTokens> tokens(new ServiceAccountTokens(clock, random));
+    const std::vector<std::string>& other_keys, TokenNames names) {
+  std::unique_ptr<ServiceAccountTokens> tokens(
+      new ServiceAccountTokens(clock, random, std::move(names)));
   ASSIGN_OR_RETURN(tokens->signer_, net::JwsSigner::Create(private_key_pem));
   if (other_keys.size() >= kMaxKeys) {
     return InvalidArgument(StrCat("more than ", kMaxKeys - 1, " keys"));
@@ -107,10 +114,12 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
   Draft claims = Draft::Object();
   claims["aud"] = Draft::Array();
   for (Value audience : spec["audiences"].elements()) claims["aud"].Append(audience.str());
-  if (claims["aud"].size() == 0) claims["aud"].Append(kIssuer);
+  if (claims["aud"].size() == 0) {
+    for (const std::string& each : names_.audiences) claims["aud"].Append(each);
+  }
   claims["exp"] = now + seconds;
   claims["iat"] = now;
-  claims["iss"] = kIssuer;
+  claims["iss"] = issuer();
   claims["jti"] = NewUuid(random_);
   Draft& about = claims["kubernetes.io"];
   about["namespace"] = request.namespace_;
@@ -254,15 +263,15 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
   if (!tree.ok()) return std::nullopt;
   const Value claims = (*tree)->root();
   const std::int64_t now = Seconds(clock_.Now());
-  if (claims["iss"].str() != kIssuer || claims["exp"].integer() <= now ||
-      claims["nbf"].integer() > now) {
+  if (std::ranges::find(names_.issuers, claims["iss"].str()) == names_.issuers.end() ||
+      claims["exp"].integer() <= now || claims["nbf"].integer() > now) {
     return std::nullopt;
   }
+  const std::vector<std::string>& wanted = audiences.empty() ? names_.audiences : audiences;
   for (Value audience : claims["aud"].elements()) {
-    const bool wanted = audiences.empty()
-                            ? audience.str() == kIssuer
-                            : std::ranges::find(audiences, audience.str()) != audiences.end();
-    if (wanted) meant_for.emplace_back(audience.str());
+    if (std::ranges::find(wanted, audience.str()) != wanted.end()) {
+      meant_for.emplace_back(audience.str());
+    }
   }
   if (meant_for.empty()) return std::nullopt;
 
@@ -331,8 +340,8 @@ std::string ServiceAccountTokens::ConfigurationJson() const {
         keys_, [&](const Key& key) { return key.verifier->algorithm() == algorithm; });
     if (used) algorithms.Append(algorithm);
   }
-  return api::WriteJson(Draft{{"issuer", kIssuer},
-                              {"jwks_uri", StrCat(kIssuer, "/openid/v1/jwks")},
+  return api::WriteJson(Draft{{"issuer", issuer()},
+                              {"jwks_uri", StrCat(issuer(), "/openid/v1/jwks")},
                               {"response_types_supported", Draft::Array({"id_token"})},
                               {"subject_types_supported", Draft::Array({"public"})},
                               {"id_token_signing_alg_values_supported", std::move(algorithms)}}

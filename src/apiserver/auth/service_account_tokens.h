@@ -14,6 +14,16 @@
 
 namespace drakkar::apiserver {
 
+// Who issues tokens, and whom they are for, as in kube-apiserver's --service-account-issuer and
+// --api-audiences.
+struct TokenNames {
+  // The first one is in new tokens; tokens of all are accepted. Empty: kIssuer.
+  std::vector<std::string> issuers = {};
+  // Those that mean this API server; the first is in tokens that are asked for without one. Empty:
+  // the first issuer.
+  std::vector<std::string> audiences = {};
+};
+
 // Tokens of service accounts: JSON Web Tokens signed with ES256 or RS256, bound to an audience, a
 // lifetime and an object. Issued by POST serviceaccounts/NAME/token. Every use checks the account
 // and the object that the token is bound to, so deleting either revokes it. A node gets tokens only
@@ -36,11 +46,15 @@ class ServiceAccountTokens final : public Answerer {
   static constexpr std::size_t kMaxKeys = 32;
   static Result<std::unique_ptr<ServiceAccountTokens>> Create(
       std::string_view private_key_pem, const Clock& clock, Random& random,
-      const std::vector<std::string>& other_keys = {});
+      const std::vector<std::string>& other_keys = {}, TokenNames names = {});
 
   // `core` must outlive this, or Detach must come first.
   void Attach(const Core& core) { core_ = &core; }
   void Detach() { core_ = nullptr; }
+
+  const std::string& issuer() const { return names_.issuers.front(); }
+  // Never empty.
+  const std::vector<std::string>& audiences() const { return names_.audiences; }
 
   bool Answer(Request& request, Response& response) override;
 
@@ -54,7 +68,7 @@ class ServiceAccountTokens final : public Answerer {
   std::string ConfigurationJson() const;
 
  private:
-  ServiceAccountTokens(const Clock& clock, Random& random) : clock_(clock), random_(random) {}
+  ServiceAccountTokens(const Clock& clock, Random& random, TokenNames names);
   std::optional<Failure> Issue(Request& request, Response& response);
   // Fails if a node may not request this token; otherwise limits `seconds` to what it may have.
   std::optional<Failure> CheckNode(const Request& request, std::string_view node,
@@ -64,6 +78,7 @@ class ServiceAccountTokens final : public Answerer {
 
   const Clock& clock_;
   Random& random_;
+  TokenNames names_;
   struct Key {
     std::string id;
     std::unique_ptr<const net::JwsVerifier> verifier;

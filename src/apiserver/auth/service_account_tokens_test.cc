@@ -70,6 +70,33 @@ TEST_F(TokensTest, RejectsOtherAudiencesOtherKeysAndModifiedTokens) {
   EXPECT_FALSE(Verify("not.a.token").has_value());
 }
 
+TEST_F(TokensTest, IssuersAndAudiencesCanBeChosen) {
+  const std::string key = *net::GenerateKeyPem();
+  const auto with = [&](std::vector<std::string> issuers, std::vector<std::string> audiences) {
+    auto made = ServiceAccountTokens::Create(key, loop_.clock(), loop_.random(), {},
+                                             {std::move(issuers), std::move(audiences)});
+    EXPECT_TRUE(made.ok());
+    (*made)->Attach(*core_);
+    return *std::move(made);
+  };
+  tokens_ = with({"https://old.example.com"}, {});
+  const std::string old = Token("{}");
+  EXPECT_TRUE(Verify(old).has_value());
+  // The issuer changes, and old tokens stay valid as long as their audience is accepted too.
+  tokens_ = with({"https://new.example.com", "https://old.example.com"},
+                 {"https://old.example.com", "api"});
+  EXPECT_TRUE(Verify(old).has_value());
+  const std::string token = Token("{}");
+  EXPECT_NE(tokens_->ConfigurationJson().find(R"("issuer":"https://new.example.com")"),
+            std::string::npos);
+  EXPECT_TRUE(Verify(token, {"api"}).has_value()) << "without a wish it is for all audiences";
+  tokens_ = with({"https://new.example.com"}, {"https://old.example.com"});
+  EXPECT_FALSE(Verify(old).has_value()) << "of another issuer";
+  EXPECT_TRUE(Verify(token).has_value());
+  tokens_ = with({"https://new.example.com"}, {});
+  EXPECT_FALSE(Verify(token).has_value()) << "for other audiences";
+}
+
 TEST_F(TokensTest, DeletingTheAccountOrTheBoundPodRevokesTheToken) {
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{)"
          R"("serviceAccountName":"bot","containers":[{"name":"c","image":"i:1"}]}})");

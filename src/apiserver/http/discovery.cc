@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <vector>
 
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/aggregation/aggregated_apis.h"
+#include "apiserver/aggregation/local_services.h"
 #include "base/hash/crc32.h"
 #include "base/text/text.h"
 
@@ -50,7 +53,9 @@ std::vector<std::string_view> ServedSubresources(const api::KindSchema& kind,
 
 struct Version {
   std::string_view name;
+  ServicePriority priority;
   std::vector<const api::KindSchema*> kinds;  // by plural
+  const AggregatedApi* aggregated = nullptr;  // served by another server
 };
 
 struct Group {
@@ -58,30 +63,59 @@ struct Group {
   std::vector<Version> versions;  // preferred first
 };
 
-// Groups in the order of the scheme, the core group first.
+// What decides a group's place: its highest priority, then the name of the APIService that has it.
+std::pair<int, std::string> PlaceOf(const Group& group) {
+  std::pair<int, std::string> place = {0, ""};
+  for (const Version& version : group.versions) {
+    std::pair<int, std::string> own = {-version.priority.group,
+                                       ApiServiceName(group.name, version.name)};
+    if (place.second.empty() || own < place) place = std::move(own);
+  }
+  return place;
+}
+
+// Groups and versions by their priorities, as the APIServices of Kubernetes order them.
 std::vector<Group> ServedGroups(const DiscoveryOptions& options,
-                                std::span<const api::KindSchema* const> custom) {
-  std::vector<Group> groups;
+                                std::span<const api::KindSchema* const> custom,
+                                const AggregatedApis* apis) {
+  std::map<std::string_view, std::map<std::string_view, Version>> found;
   const auto add = [&](const api::KindSchema& kind) {
-    auto group = std::ranges::find(groups, kind.group, &Group::name);
-    if (group == groups.end()) group = groups.insert(group, Group{kind.group, {}});
-    auto version = std::ranges::find(group->versions, kind.version, &Version::name);
-    if (version == group->versions.end()) {
-      version = group->versions.insert(version, Version{kind.version, {}});
+    Version& version = found[kind.group][kind.version];
+    if (version.kinds.empty()) {
+      version.name = kind.version;
+      version.priority = PriorityOf(kind.group, kind.version);
     }
-    version->kinds.push_back(&kind);
+    version.kinds.push_back(&kind);
   };
   for (const api::KindSchema& kind : api::AllKinds()) {
     if (IsServed(kind, options)) add(kind);
   }
   for (const api::KindSchema* kind : custom) add(*kind);
-  for (Group& group : groups) {
-    std::ranges::sort(group.versions, VersionBefore, &Version::name);
-    for (Version& version : group.versions) {
-      std::ranges::sort(version.kinds, {}, &api::KindSchema::plural);
+  if (apis != nullptr) {
+    for (const auto& [key, api] : apis->by_version()) {
+      found[api->group][api->version] = {.name = api->version,
+                                         .priority = {api->group_priority, api->version_priority},
+                                         .kinds = {},
+                                         .aggregated = api.get()};
     }
   }
-  std::ranges::stable_partition(groups, [](const Group& group) { return group.name.empty(); });
+  std::vector<std::pair<std::pair<int, std::string>, Group>> placed;
+  for (auto& [name, versions] : found) {
+    Group group{name, {}};
+    for (auto& [version_name, version] : versions) {
+      std::ranges::sort(version.kinds, {}, &api::KindSchema::plural);
+      group.versions.push_back(std::move(version));
+    }
+    std::ranges::sort(group.versions, [](const Version& a, const Version& b) {
+      if (a.priority.version != b.priority.version) return a.priority.version > b.priority.version;
+      return VersionBefore(a.name, b.name);
+    });
+    auto place = PlaceOf(group);
+    placed.emplace_back(std::move(place), std::move(group));
+  }
+  std::ranges::sort(placed, {}, [](const auto& each) -> const auto& { return each.first; });
+  std::vector<Group> groups;
+  for (auto& [place, group] : placed) groups.push_back(std::move(group));
   return groups;
 }
 
@@ -141,6 +175,14 @@ Draft AggregatedGroup(const Group& group, const DiscoveryOptions& options) {
   Draft versions = Draft::Array();
   for (const Version& version : group.versions) {
     Draft resources = Draft::Array();
+    if (const AggregatedApi* api = version.aggregated) {
+      // What it said last, if it has ever said anything.
+      if (api->resources != nullptr) resources = Draft(api->resources);
+      versions.Append(Draft({{"version", version.name},
+                             {"resources", std::move(resources)},
+                             {"freshness", api->is_stale ? "Stale" : "Current"}}));
+      continue;
+    }
     for (const api::KindSchema* kind : version.kinds) {
       Draft entry({{"resource", kind->plural},
                    {"responseKind", ResponseKind(kind->group, kind->version, kind->kind)},
@@ -212,6 +254,14 @@ bool IsServed(const api::KindSchema& kind, const DiscoveryOptions& options) {
   return Contains(kind.verbs, "get") || Contains(options.questions, kind.plural);
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> BuiltInVersions() {
+  std::set<std::pair<std::string_view, std::string_view>> found;
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    if (IsServed(kind)) found.emplace(kind.group, kind.version);
+  }
+  return {found.begin(), found.end()};
+}
+
 bool IsServedSubresource(std::string_view subresource, const DiscoveryOptions& options) {
   return Contains(options.subresources, subresource);
 }
@@ -266,15 +316,21 @@ bool VersionBefore(std::string_view a, std::string_view b) {
 }
 
 Discovery::Discovery(const DiscoveryOptions& options,
-                     std::span<const api::KindSchema* const> custom) {
+                     std::span<const api::KindSchema* const> custom, const AggregatedApis* apis) {
   Draft all_groups = Draft::Array();
   Draft aggregated_core = Draft::Array();
   Draft aggregated_named = Draft::Array();
   std::vector<std::string_view> paths = {"/healthz",    "/livez",  "/metrics", "/openapi/v2",
                                          "/openapi/v3", "/readyz", "/version"};
-  for (const Group& group : ServedGroups(options, custom)) {
+  std::vector<std::string> aggregated_paths;
+  for (const Group& group : ServedGroups(options, custom, apis)) {
     const std::string root = group.name.empty() ? "/api" : StrCat("/apis/", group.name);
     for (const Version& version : group.versions) {
+      // The server behind an API answers itself.
+      if (version.aggregated != nullptr) {
+        aggregated_paths.push_back(StrCat(root, "/", version.name));
+        continue;
+      }
       documents_[StrCat(root, "/", version.name)] = ToText(ResourceList(group, version, options));
     }
     if (group.name.empty()) {
@@ -299,6 +355,7 @@ Discovery::Discovery(const DiscoveryOptions& options,
   aggregated_["/api"] = ToText(AggregatedList(std::move(aggregated_core)));
   aggregated_["/apis"] = ToText(AggregatedList(std::move(aggregated_named)));
   for (const auto& [path, document] : documents_) paths.push_back(path);
+  paths.insert(paths.end(), aggregated_paths.begin(), aggregated_paths.end());
   documents_["/"] = ToText(Draft({{"paths", ToSortedArray(paths)}}));
 }
 

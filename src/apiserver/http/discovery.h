@@ -5,12 +5,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace drakkar::api {
 struct KindSchema;
 }
 
 namespace drakkar::apiserver {
+
+class AggregatedApis;
 
 // The content type of aggregated discovery.
 inline constexpr std::string_view kAggregatedDiscoveryType =
@@ -35,6 +39,8 @@ struct DiscoveryOptions {
 
 // Stored kinds in all their versions, and reviews.
 bool IsServed(const api::KindSchema& kind, const DiscoveryOptions& options = {});
+// The groups and versions that have such kinds, sorted.
+std::vector<std::pair<std::string_view, std::string_view>> BuiltInVersions();
 bool IsServedSubresource(std::string_view subresource, const DiscoveryOptions& options = {});
 
 // What a subresource accepts and returns, and its verbs.
@@ -53,9 +59,10 @@ bool VersionBefore(std::string_view a, std::string_view b);
 // and the list of paths at /. Built once; immutable afterwards.
 class Discovery {
  public:
-  // `custom` are kinds besides those of the scheme.
+  // `custom` are kinds besides those of the scheme, `apis` what other servers serve.
   explicit Discovery(const DiscoveryOptions& options = {},
-                     std::span<const api::KindSchema* const> custom = {});
+                     std::span<const api::KindSchema* const> custom = {},
+                     const AggregatedApis* apis = nullptr);
 
   // Null if it is not a discovery path. `aggregated` matters for /api and /apis only.
   std::shared_ptr<const std::string> Find(std::string_view path, bool aggregated) const;

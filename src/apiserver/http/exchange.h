@@ -7,6 +7,7 @@
 #include "apiserver/http/frontend.h"
 #include "apiserver/http/negotiate.h"
 #include "apiserver/http/watch_stream.h"
+#include "net/websocket/handshake.h"
 
 namespace drakkar::apiserver {
 
@@ -41,12 +42,15 @@ struct Frontend::Exchange {
   bool is_large = false;           // its body is not decoded yet
   std::optional<Verb> also_needs;
   SubresourceProxy* proxy = nullptr;
+  AggregatedApiPtr aggregated;  // the server behind it answers; null: we do
   std::unique_ptr<WatchStreamOptions> watch;
+  std::optional<net::websocket::Accepted> web_socket;  // the watch's
 
   // From the core.
   Response response;
   std::shared_ptr<const DeviceUsage> usage;
   SubresourceProxy::Target target;
+  std::string backend;  // the host of the server behind `aggregated`
   std::optional<HealthAnswer> health;
   net::Segment document;                        // JSON, unless it answers
   const Options::Question* question = nullptr;  // this

@@ -7,6 +7,7 @@
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/conversion/skip_operations_form.h"
 #include "apiserver/custom/definition.h"
+#include "apiserver/http/aggregation_proxy.h"
 #include "apiserver/http/counted_writer.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
@@ -15,6 +16,8 @@
 #include "apiserver/http/request_body.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
+#include "apiserver/http/websocket_token.h"
+#include "apiserver/http/websocket_watch.h"
 #include "apiserver/registry/custom_strategies.h"
 #include "apiserver/rest/decode.h"
 #include "base/env/random.h"
@@ -41,7 +44,7 @@ constexpr std::chrono::minutes kMinWatchLifetime{30};
 
 constexpr std::size_t kMaxKnownTokens = 4'096;
 
-// Of the credentials that decide who sent the request: the token, or the certificate.
+// A hash of the credentials that decide who sent the request: the token, or the certificate.
 std::size_t HashOfToken(const net::ServerRequest& request) {
   const std::string_view token = request.headers.Get("authorization");
   const net::ConnectionInfo* connection = request.connection.get();
@@ -94,9 +97,13 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   exchange->begun = loop_.clock().Monotonic();
   exchange->mutating = request.method != net::Method::kGet && request.method != net::Method::kHead;
   request_metrics_.Began(exchange->mutating);
+  if (std::optional<Failure> failure = TakeWebSocketToken(exchange->request.headers)) {
+    return Fail(*exchange, *failure);
+  }
   if (AnswerFromCache(*exchange)) return request_metrics_.CountLogin(/*known=*/true);
   exchange->info = ParseRequestPath(request.path);
-  FindCustomKind(exchange->info);
+  exchange->aggregated = FindAggregated(exchange->info, request.path);
+  if (exchange->aggregated == nullptr) FindCustomKind(exchange->info);
   if (request.body.size() > kMaxBodyBytes) {
     return Fail(*exchange, api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
   }
@@ -109,7 +116,7 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   // Plain text and discovery ignore the Accept header.
   if (std::optional<Failure> failure =
           NegotiateAccept(request.headers.Get("accept"), watch, exchange->negotiated);
-      failure && exchange->info.is_resource) {
+      failure && exchange->info.is_resource && exchange->aggregated == nullptr) {
     return Fail(*exchange, *failure);
   }
   if (exchange->negotiated.shape == Shape::kTable && exchange->info.is_resource &&
@@ -172,19 +179,43 @@ void Frontend::RememberToken(const Exchange& exchange) {
 }
 
 void Frontend::Start(ExchangePtr exchange) {
-  if (exchange->info.is_resource) ReadResource(*exchange);
+  if (exchange->aggregated != nullptr) {
+    ReadAggregated(*exchange);
+  } else if (exchange->info.is_resource) {
+    ReadResource(*exchange);
+  }
   if (!exchange->identify) {
     if (exchange->refusal) return Fail(*exchange, *exchange->refusal);
     // The feed asks the core itself.
     if (exchange->watch != nullptr) return Return(*exchange);
     // Tables depend on other objects and on the time.
-    if (exchange->verb == Verb::kGet && exchange->info.subresource.empty() &&
-        exchange->info.is_resource && !exchange->read_key.empty() &&
-        exchange->negotiated.shape != Shape::kTable) {
+    if (exchange->aggregated == nullptr && exchange->verb == Verb::kGet &&
+        exchange->info.subresource.empty() && exchange->info.is_resource &&
+        !exchange->read_key.empty() && exchange->negotiated.shape != Shape::kTable) {
       exchange->stamp = reads_.StampOf(exchange->info);
     }
   }
   bridge_.ToCore([this, exchange = std::move(exchange)]() mutable { OnCore(std::move(exchange)); });
+}
+
+AggregatedApiPtr Frontend::FindAggregated(const RequestInfo& info, std::string_view path) const {
+  if (options_.aggregation == nullptr || info.kind != nullptr) return nullptr;
+  return options_.aggregation->current()->FindByPath(path);
+}
+
+void Frontend::ReadAggregated(Exchange& exchange) {
+  if (!exchange.info.is_resource) return;
+  const std::optional<Verb> verb =
+      VerbOf(exchange.request.method, exchange.info, *exchange.request.query());
+  if (!verb) {
+    exchange.refusal =
+        api::StatusMethodNotSupported({exchange.info.group, exchange.info.resource},
+                                      ToLower(net::MethodName(exchange.request.method)));
+    return;
+  }
+  exchange.verb = *verb;
+  exchange.verb_name = VerbName(*verb);
+  if (!exchange.identify) exchange.asked.user = std::move(exchange.user);
 }
 
 void Frontend::FindCustomKind(RequestInfo& info) const {
@@ -196,10 +227,15 @@ void Frontend::FindCustomKind(RequestInfo& info) const {
 std::shared_ptr<const std::string> Frontend::FindDiscoveryDocument(std::string_view path,
                                                                    bool aggregated) {
   CustomKindsPtr kinds = options_.core.custom_kinds().current();
-  if (kinds->served().empty()) return FindDiscovery(path, aggregated);
-  if (discovery_ == nullptr || kinds != discovered_) {
-    discovery_ = std::make_unique<const Discovery>(DiscoveryOptions{}, kinds->served());
+  AggregatedApisPtr apis =
+      options_.aggregation == nullptr ? nullptr : options_.aggregation->current();
+  if (kinds->served().empty() && (apis == nullptr || apis->empty())) {
+    return FindDiscovery(path, aggregated);
+  }
+  if (discovery_ == nullptr || kinds != discovered_ || apis != discovered_apis_) {
+    discovery_ = std::make_unique<const Discovery>(DiscoveryOptions{}, kinds->served(), apis.get());
     discovered_ = std::move(kinds);
+    discovered_apis_ = std::move(apis);
   }
   return discovery_->Find(path, aggregated);
 }
@@ -297,6 +333,11 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
   watch.skip_operations_as_list = options_.skip_operations_as_list;
   watch.include_object =
       ParseIncludeObject(exchange.include_object).value_or(TableOptions::Include::kMetadata);
+  if (net::websocket::IsUpgrade(exchange.request.headers)) {
+    Result<net::websocket::Accepted> accepted = net::websocket::AcceptAny(exchange.request.headers);
+    if (!accepted.ok()) return api::StatusBadRequest(accepted.error().message);
+    exchange.web_socket = *std::move(accepted);
+  }
   return std::nullopt;
 }
 
@@ -325,22 +366,26 @@ void Frontend::CheckLargeBody(net::ServerRequest head,
   exchange->request = std::move(head);
   const net::ServerRequest& request = exchange->request;
   exchange->info = ParseRequestPath(request.path);
-  FindCustomKind(exchange->info);
+  exchange->aggregated = FindAggregated(exchange->info, request.path);
+  if (exchange->aggregated == nullptr) FindCustomKind(exchange->info);
   const RequestInfo& info = exchange->info;
   const auto reject = [&](const Failure& failure) { done(RejectionOf(*exchange, failure)); };
-  if (!info.is_resource || info.kind == nullptr || !request.query().ok()) {
+  if (!info.is_resource || (info.kind == nullptr && exchange->aggregated == nullptr) ||
+      !request.query().ok()) {
     return reject(
         api::StatusRequestEntityTooLarge(StrCat("the limit for this path is ", kLargeBodyBytes)));
   }
   const std::optional<Verb> verb = VerbOf(request.method, info, *request.query());
   // Handle rejects it for another reason, after it has seen some of the body.
   if (!verb) {
-    return reject(MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
+    return reject(api::StatusMethodNotSupported({info.group, info.resource},
+                                                ToLower(net::MethodName(request.method))));
   }
   if (const auto length = ParseInt64(request.headers.Get("content-length"));
       length && *length > static_cast<std::int64_t>(kMaxBodyBytes)) {
     return reject(api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
   }
+  exchange->verb_name = VerbName(*verb);
   exchange->asked.verb = *verb;
   exchange->asked.kind = info.kind;
   exchange->asked.namespace_ = info.namespace_;
@@ -357,7 +402,8 @@ void Frontend::CheckLargeBody(net::ServerRequest head,
     if (exchange->identify) failure = Identify(*exchange);
     if (!failure) {
       exchange->asked.user = std::move(exchange->user);
-      failure = options_.core.CheckAuthorized(exchange->asked);
+      failure = exchange->aggregated != nullptr ? FindBackend(*exchange)
+                                                : options_.core.CheckAuthorized(exchange->asked);
     }
     if (failure) exchange->response = Response::Failed(std::move(*failure));
     bridge_.ToHttp([this, exchange, done = std::move(done)] {
@@ -384,8 +430,21 @@ void Frontend::Return(Exchange& exchange) {
   if (exchange.response.failure) {
     return Fail(exchange, *exchange.response.failure, exchange.response.continue_token);
   }
+  if (exchange.aggregated != nullptr) {
+    UserInfo& user = exchange.info.is_resource ? exchange.asked.user : exchange.user;
+    return options_.aggregation_proxy->Serve(
+        {exchange.aggregated, std::move(exchange.backend), std::move(user)},
+        std::move(exchange.request), Counted(exchange));
+  }
   if (exchange.watch != nullptr) {
-    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch), Counted(exchange));
+    std::shared_ptr<net::ResponseWriter> writer = Counted(exchange);
+    if (exchange.web_socket) {
+      writer = WatchOverWebSocket(loop_, std::move(writer), std::move(*exchange.web_socket),
+                                  exchange.negotiated.media == MediaType::kProtobuf
+                                      ? WatchFrames::kPrefixed
+                                      : WatchFrames::kLines);
+    }
+    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch), std::move(writer));
   }
   if (exchange.proxy != nullptr) {
     return exchange.proxy->Serve(exchange.info, std::move(exchange.target),

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "apiserver/aggregation/aggregated_apis.h"
 #include "apiserver/auth/authenticator.h"
 #include "apiserver/http/change_feed.h"
 #include "apiserver/http/device_usage.h"
@@ -29,6 +30,7 @@ class WorkerPool;
 
 namespace drakkar::apiserver {
 
+class AggregationProxy;
 class CustomKinds;
 class Discovery;
 
@@ -59,6 +61,11 @@ class Frontend final : public net::RequestHandler {
     // Updates `metrics` before they are shown; may be null.
     std::function<void()> before_metrics;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"; belong to the HTTP loop
+    // Group versions that other servers serve, what passes requests on to them (belongs to the HTTP
+    // loop), and an address of the server behind one. Null: there are none.
+    const AggregationBoard* aggregation = nullptr;
+    AggregationProxy* aggregation_proxy = nullptr;
+    std::function<Result<std::string>(const AggregatedApi& api)> find_backend = {};
     // Always writes skipNodeOperations as a list: Go clients cannot decode the other form.
     bool skip_operations_as_list = false;
     // Where large responses are compressed; null: on the loop.
@@ -101,6 +108,9 @@ class Frontend final : public net::RequestHandler {
   // What an HTTP response with this failure consists of.
   Rejection RejectionOf(const Exchange& exchange, const Failure& failure);
   void ReadResource(Exchange& exchange);
+  // What another server answers: the request is passed on as it is.
+  AggregatedApiPtr FindAggregated(const RequestInfo& info, std::string_view path) const;
+  void ReadAggregated(Exchange& exchange);
   // The kind of a path that is not one of ours.
   void FindCustomKind(RequestInfo& info) const;
   std::shared_ptr<const std::string> FindDiscoveryDocument(std::string_view path, bool aggregated);
@@ -126,6 +136,8 @@ class Frontend final : public net::RequestHandler {
   std::optional<Failure> Identify(Exchange& exchange);
   std::optional<Failure> LookAtPath(Exchange& exchange);
   std::optional<Failure> FindTarget(Exchange& exchange);
+  // Authorizes a request for another server, and finds that server.
+  std::optional<Failure> FindBackend(Exchange& exchange);
   void FinishOnCore(ExchangePtr exchange, Response response);
   // Asks webhooks about a request that a proxy will serve.
   void AdmitConnection(ExchangePtr exchange);
@@ -147,9 +159,10 @@ class Frontend final : public net::RequestHandler {
     FlowControl::Level level;
   };
   std::unordered_map<std::size_t, KnownToken> known_tokens_;
-  // Discovery with custom resources, as of `discovered_`.
+  // Discovery with custom resources and other servers, as of the two after it.
   std::unique_ptr<const Discovery> discovery_;
   std::shared_ptr<const CustomKinds> discovered_;
+  AggregatedApisPtr discovered_apis_;
   RequestMetrics request_metrics_;
   WatchEvents watch_events_;
   // Used on both loops, each its own part.

@@ -62,7 +62,9 @@ void Frontend::DecodeAside(ExchangePtr exchange) {
 
 void Frontend::HandleOnCore(ExchangePtr exchange) {
   std::optional<Failure> failure;
-  if (!exchange->info.is_resource) {
+  if (exchange->aggregated != nullptr) {
+    failure = FindBackend(*exchange);
+  } else if (!exchange->info.is_resource) {
     failure = LookAtPath(*exchange);
   } else if (exchange->proxy != nullptr) {
     failure = FindTarget(*exchange);
@@ -168,10 +170,58 @@ std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
   } else if (auto asked = options_.questions.find(path); asked != options_.questions.end()) {
     exchange.question = &asked->second;
   } else {
-    exchange.document = FindOpenApi(path, options_.core.custom_kinds().current());
+    exchange.document =
+        FindOpenApi(path, options_.core.custom_kinds().current(),
+                    options_.aggregation == nullptr ? nullptr : options_.aggregation->current());
     if (AsksForOpenApiProtobuf(path, request.headers.Get("accept")))
       exchange.document = OpenApiInProtobuf(exchange.document);
   }
+  return std::nullopt;
+}
+
+std::optional<Failure> Frontend::FindBackend(Exchange& exchange) {
+  const RequestInfo& info = exchange.info;
+  const AggregatedApi& api = *exchange.aggregated;
+  if (info.is_resource) {
+    const UserInfo& user = exchange.asked.user;
+    const Decision decision = options_.core.Authorize({user,
+                                                       exchange.verb_name,
+                                                       info.group,
+                                                       info.resource,
+                                                       info.subresource,
+                                                       info.namespace_,
+                                                       info.name,
+                                                       {}});
+    if (!decision.allowed) {
+      const std::string resource =
+          info.subresource.empty() ? info.resource : StrCat(info.resource, "/", info.subresource);
+      std::string text = StrCat("User ", Quote(user.name), " cannot ", exchange.verb_name,
+                                " resource ", Quote(resource), " in API group ", Quote(info.group));
+      text += info.namespace_.empty() ? std::string(" at the cluster scope")
+                                      : StrCat(" in the namespace ", Quote(info.namespace_));
+      if (!decision.reason.empty()) text += StrCat(": ", decision.reason);
+      return api::StatusForbidden({info.group, info.resource}, info.name, text);
+    }
+  } else {
+    const std::string verb = ToLower(net::MethodName(exchange.request.method));
+    if (options_.authorize_path &&
+        !options_.authorize_path(exchange.user, verb, exchange.request.path)) {
+      Failure failure = api::StatusForbidden({}, "", "");
+      failure.message = StrCat("forbidden: User ", Quote(exchange.user.name), " cannot ", verb,
+                               " path ", Quote(exchange.request.path));
+      return failure;
+    }
+  }
+  if (!api.is_available || options_.aggregation_proxy == nullptr || !options_.find_backend) {
+    return api::StatusServiceUnavailable(
+        StrCat("APIService ", api.name, " is not available: see its condition Available"));
+  }
+  Result<std::string> host = options_.find_backend(api);
+  if (!host.ok()) {
+    return api::StatusServiceUnavailable(
+        StrCat("APIService ", api.name, ": ", host.error().message));
+  }
+  exchange.backend = *std::move(host);
   return std::nullopt;
 }
 

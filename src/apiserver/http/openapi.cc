@@ -284,6 +284,9 @@ std::shared_ptr<const std::string> OpenApi::Make(std::string_view path) {
     return nullptr;
   }
   const std::string_view wanted = path.substr(kIndexPath.size() + 1);
+  if (const AggregatedApiPtr api = apis_->FindByPath(StrCat("/", wanted)); api != nullptr) {
+    return wanted == StrCat("apis/", api->group, "/", api->version) ? api->open_api : nullptr;
+  }
   DocumentMaker maker(options_);
   bool any = false;
   for (const KindSchema& kind : api::AllKinds()) {
@@ -319,6 +322,9 @@ std::shared_ptr<const std::string> OpenApi::MakeIndex() {
     paths.Entry(name) =
         Draft({{"serverRelativeURL", StrCat(kIndexPath, "/", name, "?hash=", hash)}});
   }
+  for (const auto& [key, api] : apis_->by_version()) {
+    if (api->open_api != nullptr) names.insert(StrCat("apis/", api->group, "/", api->version));
+  }
   for (const std::string& name : names) {
     const std::string path = StrCat(kIndexPath, "/", name);
     std::string hash = EntityTag(*Find(path));
@@ -340,9 +346,22 @@ void OpenApi::SetCustom(CustomKindsPtr custom) {
   custom_ = std::move(custom);
 }
 
-std::shared_ptr<const std::string> FindOpenApi(std::string_view path, CustomKindsPtr custom) {
+void OpenApi::SetAggregated(AggregatedApisPtr apis) {
+  if (apis == nullptr || apis == apis_) return;
+  for (const AggregatedApisPtr& each : {apis_, apis}) {
+    for (const auto& [key, api] : each->by_version()) {
+      documents_.erase(StrCat(kIndexPath, "/apis/", api->group, "/", api->version));
+    }
+  }
+  documents_.erase(std::string(kIndexPath));
+  apis_ = std::move(apis);
+}
+
+std::shared_ptr<const std::string> FindOpenApi(std::string_view path, CustomKindsPtr custom,
+                                               AggregatedApisPtr apis) {
   static OpenApi documents;
   documents.SetCustom(std::move(custom));
+  documents.SetAggregated(std::move(apis));
   return documents.Find(path);
 }
 

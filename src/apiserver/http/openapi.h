@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "apiserver/aggregation/aggregated_apis.h"
 #include "apiserver/custom/definition.h"
 #include "apiserver/http/discovery.h"
 
@@ -22,6 +23,8 @@ class OpenApi {
   // The kinds of definitions, besides those of the scheme. Their documents are made again when they
   // change.
   void SetCustom(CustomKindsPtr custom);
+  // What other servers serve, with the documents that they have given us. Not in /openapi/v2.
+  void SetAggregated(AggregatedApisPtr apis);
 
   // Null if it is not an OpenAPI path. `path` has no query.
   std::shared_ptr<const std::string> Find(std::string_view path);
@@ -32,10 +35,12 @@ class OpenApi {
 
   DiscoveryOptions options_;
   CustomKindsPtr custom_ = std::make_shared<const CustomKinds>();
+  AggregatedApisPtr apis_ = std::make_shared<const AggregatedApis>();
   std::map<std::string, std::shared_ptr<const std::string>, std::less<>> documents_;
 };
 
 // With the default options; for one thread (the API server's loop).
-std::shared_ptr<const std::string> FindOpenApi(std::string_view path, CustomKindsPtr custom = {});
+std::shared_ptr<const std::string> FindOpenApi(std::string_view path, CustomKindsPtr custom = {},
+                                               AggregatedApisPtr apis = {});
 
 }  // namespace drakkar::apiserver

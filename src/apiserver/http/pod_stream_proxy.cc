@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/http/encode.h"
 #include "apiserver/http/pod_containers.h"
+#include "apiserver/http/port_forward_channels.h"
 #include "base/env/random.h"
 #include "base/text/text.h"
 #include "net/http/url.h"
@@ -31,8 +32,9 @@ bool DeclaresWebSocket(const api::Object& node) {
 constexpr std::string_view kSpdy = "SPDY/3.1";
 constexpr std::string_view kStreamVersion = "x-stream-protocol-version";
 constexpr char kPortForward[] = "portforward.k8s.io";
-// A WebSocket whose messages carry the bytes of a SPDY connection.
-constexpr std::string_view kTunnels[] = {"SPDY/3.1+portforward.k8s.io"};
+// A WebSocket whose messages carry the bytes of a SPDY connection, and the older protocol, whose
+// messages belong to channels.
+constexpr std::string_view kForwardProtocols[] = {"SPDY/3.1+portforward.k8s.io", kPortChannels};
 
 bool IsSpdyUpgrade(const net::Headers& headers) {
   return headers.HasToken("connection", "upgrade") &&
@@ -57,18 +59,19 @@ std::string NodeQuery(const net::Query& query) {
 }
 
 // One client and one node. Owns itself until either side is done. With `tunnel`, the client's
-// WebSocket carries the bytes that the node exchanges.
+// WebSocket carries the bytes that the node exchanges; with `ports`, their connections in channels.
 class Bridge final : public std::enable_shared_from_this<Bridge>,
                      private net::websocket::Session::Events {
  public:
   Bridge(EventLoop& loop, std::shared_ptr<net::ResponseWriter> writer, std::string node,
          std::shared_ptr<PodStreamProxy::Count> open,
-         std::optional<net::websocket::Accepted> tunnel)
+         std::optional<net::websocket::Accepted> tunnel, std::vector<std::uint16_t> ports)
       : loop_(loop),
         writer_(std::move(writer)),
         node_(std::move(node)),
         open_(std::move(open)),
         tunnel_(std::move(tunnel)),
+        ports_(std::move(ports)),
         // Server frames are not masked, so this randomness is never used.
         session_(net::websocket::Role::kServer, RealRandom(), *this) {
     ++*open_;
@@ -78,7 +81,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge>,
   void Start(net::HttpClient& http, net::ClientRequest request) {
     self_ = shared_from_this();
     writer_->OnClosed([weak = weak_from_this()](bool) {
-      if (auto self = weak.lock(); self && !self->client_) self->End();
+      if (auto self = weak.lock(); self && !self->client_ && !self->channels_) self->End();
     });
     handle_ = http.Upgrade(std::move(request), [this](Result<net::UpgradedConnection> upgraded) {
       OnAnswer(std::move(upgraded));
@@ -116,6 +119,11 @@ class Bridge final : public std::enable_shared_from_this<Bridge>,
     if (!client.ok()) {
       Refuse(*writer_, api::StatusBadRequest(client.error().message));
       return End();
+    }
+    if (!ports_.empty()) {
+      channels_ = std::make_unique<PortForwardChannels>(
+          std::move(*client), std::move(upgraded->stream), ports_, [this] { End(); });
+      return channels_->Start();
     }
     client_ = std::move(*client);
     node_stream_ = std::move(upgraded->stream);
@@ -174,6 +182,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge>,
     // Posted, because we may be inside a call of the object that this destroys.
     loop_.Post([self = std::move(self_)] {
       self->handle_.reset();
+      self->channels_.reset();
       self->client_.reset();
       self->node_stream_.reset();
       self->writer_.reset();
@@ -186,6 +195,8 @@ class Bridge final : public std::enable_shared_from_this<Bridge>,
   const std::string node_;
   const std::shared_ptr<PodStreamProxy::Count> open_;
   const std::optional<net::websocket::Accepted> tunnel_;
+  const std::vector<std::uint16_t> ports_;
+  std::unique_ptr<PortForwardChannels> channels_;
   net::websocket::Session session_;  // of the tunnel
   std::unique_ptr<net::RequestHandle> handle_;
   std::unique_ptr<net::RawStream> client_;
@@ -266,12 +277,19 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   ask.peer = node_name;
   ask.timeout = kUpgradeTimeout;
   std::optional<net::websocket::Accepted> tunnel;
+  std::vector<std::uint16_t> ports;
   if (forwards_ports) {
     ask.url = StrCat(*url, "/portForward/", net::PercentEncode(info.namespace_), "/",
                      net::PercentEncode(info.name));
     if (is_web_socket) {
-      Result<net::websocket::Accepted> accepted = net::websocket::Accept(request.headers, kTunnels);
+      Result<net::websocket::Accepted> accepted =
+          net::websocket::Accept(request.headers, kForwardProtocols);
       if (!accepted.ok()) return refuse(api::StatusBadRequest(accepted.error().message));
+      if (accepted->protocol == kPortChannels) {
+        Result<std::vector<std::uint16_t>> asked = ForwardedPorts(*request.query());
+        if (!asked.ok()) return refuse(api::StatusBadRequest(asked.error().message));
+        ports = *std::move(asked);
+      }
       tunnel = std::move(*accepted);
     }
   } else {
@@ -297,7 +315,8 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
       if (net::EqualsIgnoreCase(name, kStreamVersion)) ask.headers.Add(name, value);
     }
   }
-  std::make_shared<Bridge>(loop_, std::move(writer), node_name, open_, std::move(tunnel))
+  std::make_shared<Bridge>(loop_, std::move(writer), node_name, open_, std::move(tunnel),
+                           std::move(ports))
       ->Start(http_, std::move(ask));
 }
 

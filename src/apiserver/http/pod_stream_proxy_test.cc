@@ -7,6 +7,7 @@
 #include "apiserver/testing/https_fixture.h"
 #include "base/env/random.h"
 #include "base/text/text.h"
+#include "net/spdy/session.h"
 #include "net/websocket/handshake.h"
 #include "net/websocket/session.h"
 
@@ -339,7 +340,80 @@ TEST_F(PodStreamProxyTest, UnpacksATunnelForThePortForwardOfANode) {
   node_end_.reset();
   RunUntil([&] { return events.closed != 0; });
   EXPECT_EQ(events.closed, net::websocket::kNormalClosure);
-  EXPECT_EQ(Upgrade(path, net::websocket::RequestHeaders(kKey, "v4.channel.k8s.io")).status, 400);
+}
+
+// What Java clients send: a channel per port and direction, with the ports in the query.
+TEST_F(PodStreamProxyTest, TurnsChannelsOfPortsIntoStreamsOfANode) {
+  struct Node final : net::spdy::Session::Events {
+    void OnStream(net::spdy::StreamId stream, const net::Headers& headers) override {
+      opened.push_back(StrCat(headers.Get("streamtype"), " ", headers.Get("port")));
+      session->Reply(stream);
+      if (headers.Get("streamtype") == "error") errors.push_back(stream);
+    }
+    void OnReply(net::spdy::StreamId) override {}
+    void OnData(net::spdy::StreamId stream, std::string_view bytes) override {
+      if (bytes != "fail") return session->Send(stream, ToUpper(bytes));
+      session->Send(errors.back(), "no");
+      session->Finish(errors.back());
+      session->Finish(stream);
+    }
+    void OnFinish(net::spdy::StreamId stream) override {
+      // The client writes nothing to a stream for errors.
+      if (std::ranges::find(errors, stream) == errors.end()) session->Finish(stream);
+    }
+    void OnReset(net::spdy::StreamId) override {}
+    void OnGoAway() override {}
+    net::spdy::Session* session = nullptr;
+    std::vector<std::string> opened;
+    std::vector<net::spdy::StreamId> errors;
+  } node;
+  net::spdy::Session node_session(net::spdy::Role::kServer, node);
+  node.session = &node_session;
+  node_handler_.function = [&](net::ServerRequest, std::shared_ptr<net::ResponseWriter> writer) {
+    node_end_ = std::move(writer->Upgrade({{"Upgrade", "SPDY/3.1"}}).value());
+    node_end_->Start(
+        [&](std::string_view bytes) {
+          EXPECT_TRUE(node_session.Receive(bytes).ok());
+          node_end_->Write(node_session.TakeOutput());
+        },
+        [this] { node_saw_end_ = true; });
+  };
+  const std::string path = "/api/v1/namespaces/default/pods/p/portforward";
+  const net::Headers headers = net::websocket::RequestHeaders(kKey, "v4.channel.k8s.io");
+  EXPECT_EQ(Message(Upgrade(path, headers)), "query parameter \"ports\" is required");
+  EXPECT_EQ(Upgrade(path + "?ports=0", headers).status, 400);
+  const net::Response answer = Upgrade(path + "?ports=80,443", headers);
+  ASSERT_EQ(answer.status, 101) << answer.body;
+  EXPECT_EQ(*net::websocket::CheckAnswer(answer.headers, kKey), "v4.channel.k8s.io");
+  struct Client final : net::websocket::Session::Events {
+    void OnMessage(net::websocket::MessageType, std::string_view payload) override {
+      received[payload[0]] += payload.substr(1);
+    }
+    void OnClose(std::uint16_t code, std::string_view) override { closed = code; }
+    std::map<int, std::string> received;  // by channel
+    int closed = 0;
+  } events;
+  SeededRandom random(1);
+  net::websocket::Session session(net::websocket::Role::kClient, random, events);
+  client_end_->Start([&](std::string_view bytes) { session.Receive(bytes); }, [] {});
+  const auto send = [&](char channel, std::string_view text) {
+    session.Send(net::websocket::MessageType::kBinary, {&channel, 1}, text);
+    client_end_->Write(session.TakeOutput());
+  };
+  const std::string http("\x50\x00", 2);
+  const std::string https("\xbb\x01", 2);
+  send(2, "hello");
+  send(3, "ignored");
+  RunUntil([&] { return events.received[2] == https + "HELLO"; });
+  EXPECT_EQ(events.received[0], http);
+  EXPECT_EQ(events.received[1], http);
+  EXPECT_EQ(events.received[3], https);
+  EXPECT_THAT(node.opened, testing::ElementsAre("error 80", "data 80", "error 443", "data 443"));
+  send(2, "fail");
+  RunUntil([&] { return events.received[3] == https + "no"; });
+  EXPECT_EQ(events.closed, 0) << "the other port is still open";
+  client_end_.reset();
+  RunUntil([&] { return node_saw_end_; });
 }
 
 TEST_F(PodStreamProxyTest, RejectsOtherProtocolsAfterAllOtherChecks) {

@@ -53,6 +53,23 @@ void WriteDefinition(Cells& cells) {
   cells.AddCreated();
 }
 
+void WriteApiService(Cells& cells) {
+  cells.AddName();
+  const Value service = cells["spec"]["service"];
+  cells.Add(service.has_value() ? StrCat(service["namespace"].str(), "/", service["name"].str())
+                                : std::string("Local"));
+  std::string available = "Unknown";
+  for (const Value each : cells["status"]["conditions"].elements()) {
+    if (each["type"].str() != "Available") continue;
+    const std::string_view reason = each["reason"].str();
+    available = each["status"].str() == "True" || reason.empty()
+                    ? std::string(each["status"].str())
+                    : StrCat(each["status"].str(), " (", reason, ")");
+  }
+  cells.Add(available);
+  cells.AddAge();
+}
+
 }  // namespace
 
 std::vector<CellWriterEntry> AdmissionCellWriters() {
@@ -65,6 +82,7 @@ std::vector<CellWriterEntry> AdmissionCellWriters() {
       {kGroup, "ValidatingWebhookConfiguration", WriteWebhooks},
       {kGroup, "MutatingWebhookConfiguration", WriteWebhooks},
       {"apiextensions.k8s.io", "CustomResourceDefinition", WriteDefinition},
+      {"apiregistration.k8s.io", "APIService", WriteApiService},
   };
 }
 

@@ -196,6 +196,49 @@ void WriteComponentStatus(Cells& cells) {
   cells.Add(error);
 }
 
+void WriteTrustBundle(Cells& cells) {
+  cells.AddName();
+  cells.AddText(cells["spec"]["signerName"].str(), "<none>");
+}
+
+void WritePodCertificate(Cells& cells) {
+  cells.AddName();
+  const api::Value spec = cells["spec"];
+  cells.Add(spec["podName"].str());
+  cells.Add(spec["serviceAccountName"].str());
+  cells.Add(spec["nodeName"].str());
+  cells.Add(spec["signerName"].str());
+  std::string_view state = "Pending";
+  for (const api::Value each : cells["status"]["conditions"].elements()) {
+    const std::string_view type = each["type"].str();
+    if (type == "Issued" || type == "Denied" || type == "Failed") state = type;
+  }
+  cells.Add(state);
+  cells.Add(MapText(spec["unverifiedUserAnnotations"]));
+}
+
+void WriteWorkload(Cells& cells) {
+  cells.AddName();
+  cells.AddAge();
+}
+
+void WritePodGroup(Cells& cells) {
+  cells.AddName();
+  const api::Value spec = cells["spec"];
+  cells.Add(spec["schedulingPolicy"]["gang"].has_value() ? "Gang" : "Basic");
+  cells.AddText(spec["workloadRef"]["workloadName"].str(), "<none>");
+  std::string status = "Pending";
+  std::string disrupted;
+  for (const api::Value each : cells["status"]["conditions"].elements()) {
+    if (each["type"].str() == "PodGroupInitiallyScheduled") {
+      status = each["status"].str() == "True" ? "Scheduled" : "Unschedulable";
+    }
+    if (each["type"].str() == "DisruptionTarget") disrupted = each["reason"].str();
+  }
+  cells.Add(disrupted.empty() ? status : disrupted);
+  cells.AddAge();
+}
+
 void WriteSigningRequest(Cells& cells) {
   bool approved = false;
   bool denied = false;
@@ -241,6 +284,10 @@ std::vector<CellWriterEntry> ClusterCellWriters() {
       {kRbac, "ClusterRoleBinding", WriteRoleBinding},
       {"node.k8s.io", "RuntimeClass", WriteRuntimeClass},
       {"certificates.k8s.io", "CertificateSigningRequest", WriteSigningRequest},
+      {"certificates.k8s.io", "ClusterTrustBundle", WriteTrustBundle},
+      {"certificates.k8s.io", "PodCertificateRequest", WritePodCertificate},
+      {"scheduling.k8s.io", "PodGroup", WritePodGroup},
+      {"scheduling.k8s.io", "Workload", WriteWorkload},
   };
 }
 

@@ -210,6 +210,26 @@ TEST(TableTest, OtherKindsReadAsKubectlShowsThem) {
 
 // Even an empty object has a cell for every column, and each kind with its own columns has a cell
 // writer.
+TEST(TableTest, PairsOfAddressesAndPortsAreCountedAndNotListed) {
+  // Listing 900 million of them would need more memory than there is.
+  constexpr int kMany = 30'000;
+  std::string addresses, ports;
+  for (int i = 0; i < kMany; ++i) {
+    addresses += StrCat(i == 0 ? "" : ",", R"({"ip":"10.0.0.)", i % 250, "\"}");
+    ports += StrCat(i == 0 ? "" : ",", R"({"port":)", i + 1, "}");
+  }
+  const auto cells = [](std::string_view subset) {
+    return CellsOf("", "v1", "Endpoints",
+                   StrCat(R"({"metadata":{"name":"e"},"subsets":[)", subset, "]}"));
+  };
+  EXPECT_EQ(cells(StrCat(R"({"addresses":[)", addresses, R"(],"ports":[)", ports, "]}")),
+            R"(["e","10.0.0.0:1,10.0.0.0:2,10.0.0.0:3 + 899999997 more...","<unknown>"])");
+  EXPECT_EQ(cells(R"({"addresses":[{"ip":"10.0.0.1"},{"ip":"fd00::1"}],"ports":[{"port":80}]})"),
+            R"(["e","10.0.0.1:80,[fd00::1]:80","<unknown>"])");
+  EXPECT_EQ(cells(R"({"addresses":[{"ip":"10.0.0.1"}]})"), R"(["e","10.0.0.1","<unknown>"])");
+  EXPECT_EQ(cells(R"({"notReadyAddresses":[{"ip":"10.0.0.1"}]})"), R"(["e","<none>","<unknown>"])");
+}
+
 TEST(TableTest, EveryKindFillsItsColumns) {
   for (const api::KindSchema& kind : api::AllKinds()) {
     if (!kind.columns.empty()) {

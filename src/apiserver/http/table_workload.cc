@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/meta/label_selector.h"
 #include "apiserver/http/table_cells.h"
 #include "base/text/text.h"
@@ -118,27 +120,26 @@ void WriteService(Cells& cells) {
 }
 
 void WriteEndpoints(Cells& cells) {
-  // More than three are summarized.
+  // More than three are counted only: a subset stands for all pairs of its addresses and ports.
   constexpr std::size_t kShown = 3;
-  std::vector<std::string> addresses;
+  std::vector<std::string> shown;
+  std::size_t count = 0;
   for (Value subset : cells["subsets"].elements()) {
+    const Value ports = subset["ports"];
+    count += subset["addresses"].size() * std::max<std::size_t>(1, ports.size());
     for (Value address : subset["addresses"].elements()) {
+      if (shown.size() == kShown) break;
       const std::string_view ip = address["ip"].str();
-      if (subset["ports"].empty()) addresses.emplace_back(ip);
-      for (Value port : subset["ports"].elements()) {
+      if (ports.empty()) shown.emplace_back(ip);
+      for (Value port : ports.elements()) {
+        if (shown.size() == kShown) break;
         const bool v6 = ip.find(':') != std::string_view::npos;
-        addresses.push_back(StrCat(v6 ? "[" : "", ip, v6 ? "]:" : ":", port["port"].integer()));
+        shown.push_back(StrCat(v6 ? "[" : "", ip, v6 ? "]:" : ":", port["port"].integer()));
       }
     }
   }
-  std::string text = "<none>";
-  if (addresses.size() > kShown) {
-    const std::size_t more = addresses.size() - kShown;
-    addresses.resize(kShown);
-    text = StrCat(Join(addresses, ","), " + ", more, " more...");
-  } else if (!addresses.empty()) {
-    text = Join(addresses, ",");
-  }
+  std::string text = shown.empty() ? "<none>" : Join(shown, ",");
+  if (count > kShown) text += StrCat(" + ", count - kShown, " more...");
   cells.AddName();
   cells.Add(std::move(text));
   cells.AddAge();

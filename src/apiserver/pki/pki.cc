@@ -167,6 +167,19 @@ Result<Pki::Source> Pki::ClientSource(std::string user, std::vector<std::string>
   return source;
 }
 
+Result<Pki::Source> Pki::FrontProxySource() const {
+  const auto issue = [clock = clock_, ca = front_proxy_ca_] {
+    net::CertificateSubject subject;
+    subject.common_name = kFrontProxyName;
+    return net::IssueCertificate(ca, subject, net::CertificateUse::kClient,
+                                 ValidFor(*clock, kLeafLifetime));
+  };
+  ASSIGN_OR_RETURN(
+      Source source,
+      net::RenewedCertificate::Make(*clock_, issue, {}, NoteRenewal(std::string(kFrontProxyName))));
+  return source;
+}
+
 Result<Pki::Source> Pki::ServerSource(std::string common_name, std::vector<std::string> names,
                                       std::vector<std::string> addresses) const {
   const auto issue = [clock = clock_, ca = ca_, common_name, names = std::move(names),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/env/clock.h"
@@ -10,6 +11,9 @@
 #include "net/tls/certificates.h"
 
 namespace drakkar::apiserver {
+
+// The name in certificates of front proxies.
+inline constexpr std::string_view kFrontProxyName = "front-proxy-client";
 
 // The cluster's CA and the certificates it has issued, in one directory. They are created at the
 // first start, read afterwards, and renewed at run time when less than a month is left. Keys have
@@ -27,9 +31,7 @@ class Pki {
   const net::CertificateAndKey& server() const { return server_; }
   // The server's certificate at any time. `files` and the clock of Open must outlive it.
   const std::shared_ptr<net::CertificateSource>& server_source() const { return server_source_; }
-  // The CA for front proxies, which pass the user of a request in headers. It has issued no
-  // certificates, but clients that read the trusted CAs from the API server (a stock
-  // kube-scheduler) require one to exist.
+  // The CA for front proxies, which pass the user of a request in headers.
   const net::CertificateAndKey& front_proxy_ca() const { return front_proxy_ca_; }
   // The key that signs service account tokens.
   const std::string& token_key_pem() const { return token_key_; }
@@ -37,6 +39,8 @@ class Pki {
   // A client certificate for a user and its groups, valid for a year.
   Result<net::CertificateAndKey> IssueClient(std::string_view user,
                                              std::vector<std::string> groups) const;
+  // The certificate that this server presents as front proxy, issued again before it expires.
+  Result<std::shared_ptr<net::CertificateSource>> FrontProxySource() const;
   // A serving certificate, for a node's port.
   Result<net::CertificateAndKey> IssueServer(std::string_view common_name,
                                              std::vector<std::string> names,

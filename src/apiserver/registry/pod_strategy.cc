@@ -5,6 +5,7 @@
 #include "api/meta/quantity.h"
 #include "api/tree/draft_view.h"
 #include "api/tree/member_index.h"
+#include "apiserver/registry/label_keys.h"
 #include "apiserver/registry/pod_template.h"
 #include "apiserver/validation/pod.h"
 #include "apiserver/validation/pod_qos.h"
@@ -178,6 +179,7 @@ void PodStrategy::Default(Draft& object, const StrategyContext&) const {
 void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
   DropDisabledRestartRules(object, context.gates);
   DropDisabledMountOptions(object, Value(), context.gates);
+  MergeLabelKeys(object);
   Draft& spec = object["spec"];
   const std::string_view qos = QosClass(api::DraftView(spec).root());
   Draft& status = object["status"];

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
+#include <map>
+#include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "api/meta/interface_address.h"
 #include "apiserver/validation/cause.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -34,63 +40,129 @@ bool IsExposed(std::string_view type) {
   return type == "NodePort" || type == "LoadBalancer";
 }
 
-bool HasAddress(Value service, std::string_view address) {
-  if (service["spec"]["clusterIP"].str() == address) return true;
-  for (Value each : service["spec"]["clusterIPs"].elements()) {
-    if (each.str() == address) return true;
-  }
-  return false;
-}
-
-// The Service that has an address or node port; null if none has it.
-api::ObjectPtr FindOwner(const StrategyContext& context, std::string_view address, int node_port,
-                         std::string_view protocol, std::string_view but_uid) {
-  if (!context.find_first) return nullptr;
-  return context.find_first("", "services", [&](const api::Object& service) {
-    if (service.uid() == but_uid) return false;
-    if (!address.empty()) return HasAddress(service.root(), address);
-    for (Value port : service["spec"]["ports"].elements()) {
-      if (port["nodePort"].integer() == node_port && port["protocol"].str("TCP") == protocol) {
-        return true;
-      }
-    }
-    return service["spec"]["healthCheckNodePort"].integer() == node_port;
+// Visits the specs of all other Services. Callers ask about all addresses and ports of a Service in
+// one pass, because both it and the number of Services may be large.
+template <typename Visit>
+void ForEachOther(const StrategyContext& context, std::string_view own_uid, Visit visit) {
+  constexpr std::size_t kStepsPerService = 200;
+  constexpr std::size_t kStepsPerPort = 50;
+  if (!context.find_first) return;
+  context.find_first("", "services", [&](const api::Object& service) {
+    const Value spec = service["spec"];
+    WorkBudget::Charge(kStepsPerService + kStepsPerPort * spec["ports"].size());
+    if (WorkBudget::IsExceeded()) return true;
+    if (service.uid() != own_uid) visit(spec);
+    return false;
   });
 }
 
-std::string FreeAddress(const StrategyContext& context) {
-  for (int i = 0; i < kAttempts; ++i) {
+template <typename Visit>
+void ForEachAddress(Value spec, Visit visit) {
+  if (const std::string_view first = spec["clusterIP"].str(); !first.empty()) visit(first);
+  for (Value each : spec["clusterIPs"].elements()) visit(each.str());
+}
+
+std::string FreeAddress(const StrategyContext& context, std::string_view own_uid) {
+  for (int i = 0; i < kAttempts && !WorkBudget::IsExceeded(); ++i) {
     // Neither the network's own address nor its broadcast address.
     const auto offset = static_cast<std::uint32_t>(1 + context.random.Below(kAddresses - 2));
-    std::string address = FormatAddress(kFirstAddress + offset);
-    if (FindOwner(context, address, 0, "", "") == nullptr) return address;
+    std::string candidate = FormatAddress(kFirstAddress + offset);
+    bool is_taken = false;
+    ForEachOther(context, own_uid, [&](Value spec) {
+      ForEachAddress(spec, [&](std::string_view each) { is_taken |= each == candidate; });
+    });
+    if (!is_taken) return candidate;
   }
   return {};
 }
 
-std::int64_t FreeNodePort(const StrategyContext& context, std::string_view protocol) {
-  constexpr int kCount = ServiceStrategy::kLastNodePort - ServiceStrategy::kFirstNodePort + 1;
-  const auto begin = static_cast<int>(context.random.Below(kCount));
-  // One pass over the Services instead of one per port.
-  std::set<std::int64_t> taken;
-  if (context.find_first) {
-    context.find_first("", "services", [&](const api::Object& service) {
-      for (Value port : service["spec"]["ports"].elements()) {
-        if (port["protocol"].str("TCP") == protocol) taken.insert(port["nodePort"].integer());
-      }
-      taken.insert(service["spec"]["healthCheckNodePort"].integer());
-      return false;
-    });
+// The node ports in use, by protocol. Other protocols, which validation rejects, have none.
+class NodePorts {
+ public:
+  bool IsTaken(std::string_view protocol, std::int64_t port) const {
+    const auto* taken = Of(protocol);
+    return taken != nullptr && IsInRange(port) && taken->test(IndexOf(port));
   }
-  for (int i = 0; i < kCount; ++i) {
-    const std::int64_t port = ServiceStrategy::kFirstNodePort + (begin + i) % kCount;
-    if (!taken.contains(port)) return port;
+  void Take(std::string_view protocol, std::int64_t port) {
+    auto* taken = Of(protocol);
+    if (taken != nullptr && IsInRange(port)) taken->set(IndexOf(port));
   }
-  return 0;
+  void TakeForAll(std::int64_t port) {
+    for (const std::string_view protocol : kProtocols) Take(protocol, port);
+  }
+  // Takes a free port; 0 if there is none.
+  std::int64_t TakeFree(std::string_view protocol, Random& random) {
+    auto* taken = Of(protocol);
+    if (taken == nullptr || taken->all()) return 0;
+    std::size_t index = random.Below(kCount);
+    while (taken->test(index)) index = (index + 1) % kCount;
+    taken->set(index);
+    return ServiceStrategy::kFirstNodePort + static_cast<std::int64_t>(index);
+  }
+  static bool IsProtocol(std::string_view protocol) {
+    return std::ranges::find(kProtocols, protocol) != kProtocols.end();
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 3> kProtocols = {"TCP", "UDP", "SCTP"};
+  static constexpr std::size_t kCount =
+      ServiceStrategy::kLastNodePort - ServiceStrategy::kFirstNodePort + 1;
+  using Taken = std::bitset<kCount>;
+
+  static bool IsInRange(std::int64_t port) {
+    return port >= ServiceStrategy::kFirstNodePort && port <= ServiceStrategy::kLastNodePort;
+  }
+  static std::size_t IndexOf(std::int64_t port) {
+    return static_cast<std::size_t>(port - ServiceStrategy::kFirstNodePort);
+  }
+  const Taken* Of(std::string_view protocol) const {
+    const auto found = std::ranges::find(kProtocols, protocol);
+    if (found == kProtocols.end()) return nullptr;
+    return &taken_[static_cast<std::size_t>(found - kProtocols.begin())];
+  }
+  Taken* Of(std::string_view protocol) {
+    return const_cast<Taken*>(std::as_const(*this).Of(protocol));
+  }
+
+  std::array<Taken, kProtocols.size()> taken_;
+};
+
+NodePorts PortsOfOthers(const StrategyContext& context, std::string_view own_uid) {
+  NodePorts taken;
+  ForEachOther(context, own_uid, [&](Value spec) {
+    if (!IsExposed(spec["type"].str())) return;
+    for (Value port : spec["ports"].elements()) {
+      taken.Take(port["protocol"].str("TCP"), port["nodePort"].integer());
+    }
+    taken.TakeForAll(spec["healthCheckNodePort"].integer());
+  });
+  return taken;
+}
+
+bool WantsNodePorts(Value spec) {
+  const std::string_view type = spec["type"].str();
+  return type == "NodePort" ||
+         (type == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"].boolean(true));
 }
 
 void SetMissing(Draft& spec, api::FieldName field, Draft value) {
   if (!spec.Has(field) || !spec[field].has_value()) spec[field] = std::move(value);
+}
+
+// Gives every port a node port that says none.
+void AllocateNodePorts(Draft& ports, const StrategyContext& context, std::string_view own_uid) {
+  const auto protocol_of = [](Draft& port) { return port["protocol"].str("TCP"); };
+  std::vector<Draft*> without;
+  NodePorts taken = PortsOfOthers(context, own_uid);
+  for (Draft& port : ports.MutableElements()) {
+    if (!port.is_object()) continue;
+    const std::int64_t number = port["nodePort"].integer();
+    if (number == 0) without.push_back(&port);
+    taken.Take(protocol_of(port), number);
+  }
+  for (Draft* port : without) {
+    (*port)["nodePort"] = taken.TakeFree(protocol_of(*port), context.random);
+  }
 }
 
 // Addresses and ports that the Service must have but does not say.
@@ -98,9 +170,10 @@ void Allocate(Draft& object, const StrategyContext& context) {
   Draft& spec = object["spec"];
   const std::string type(spec["type"].str());
   if (type == "ExternalName") return;
+  const std::string own_uid(object["metadata"]["uid"].str());
   std::string address(spec["clusterIP"].str());
   if (address.empty() && spec["clusterIPs"].size() > 0) address = spec["clusterIPs"].at(0).str();
-  if (address.empty()) address = FreeAddress(context);
+  if (address.empty()) address = FreeAddress(context, own_uid);
   if (!address.empty()) {
     spec["clusterIP"] = address;
     if (spec["clusterIPs"].size() == 0) spec["clusterIPs"].Append(address);
@@ -112,19 +185,7 @@ void Allocate(Draft& object, const StrategyContext& context) {
   if (!IsExposed(type)) return;
   const bool wants_ports =
       type == "NodePort" || spec["allocateLoadBalancerNodePorts"].boolean(true);
-  if (!wants_ports || !spec["ports"].is_array()) return;
-  std::set<std::pair<std::string, std::int64_t>> here;
-  for (std::size_t i = 0; i < spec["ports"].size(); ++i) {
-    Draft& port = spec["ports"].at(i);
-    if (!port.is_object()) continue;
-    const std::string protocol(port["protocol"].str("TCP"));
-    if (port["nodePort"].integer() == 0) {
-      std::int64_t free = FreeNodePort(context, protocol);
-      while (free != 0 && here.contains({protocol, free})) free = FreeNodePort(context, protocol);
-      port["nodePort"] = free;
-    }
-    here.emplace(protocol, port["nodePort"].integer());
-  }
+  if (wants_ports && spec["ports"].is_array()) AllocateNodePorts(spec["ports"], context, own_uid);
 }
 
 void CheckPorts(FieldErrors& errors, Value spec) {
@@ -203,13 +264,20 @@ void CheckAddresses(FieldErrors& errors, Value object, const StrategyContext& co
     }
     return;
   }
+  std::set<std::string_view> own, taken;
+  ForEachAddress(spec, [&](std::string_view each) { own.insert(each); });
+  ForEachOther(context, object["metadata"]["uid"].str(), [&](Value other) {
+    ForEachAddress(other, [&](std::string_view each) {
+      if (own.contains(each)) taken.insert(each);
+    });
+  });
   std::size_t index = 0;
   for (Value each : spec["clusterIPs"].elements()) {
     const std::string path = StrCat("spec.clusterIPs[", index++, "]");
     if (each.str() != "None" && !IsAddress(each.str())) {
       errors.push_back(Invalid(path, each.str(),
                                "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"));
-    } else if (FindOwner(context, each.str(), 0, "", object["metadata"]["uid"].str()) != nullptr) {
+    } else if (taken.contains(each.str())) {
       errors.push_back(Invalid(
           path, each.str(),
           StrCat("failed to allocate IP ", each.str(), ": provided IP is already allocated")));
@@ -221,13 +289,21 @@ void CheckNodePorts(FieldErrors& errors, Value object, Value before,
                     const StrategyContext& context) {
   std::set<std::int64_t> old;
   for (Value port : before["spec"]["ports"].elements()) old.insert(port["nodePort"].integer());
+  const auto is_new = [&](std::int64_t number) { return number != 0 && !old.contains(number); };
+  const Value spec = object["spec"];
+  const bool wants_ports = WantsNodePorts(spec);
+  std::optional<NodePorts> others;
   std::size_t index = 0;
-  for (Value port : object["spec"]["ports"].elements()) {
+  for (Value port : spec["ports"].elements()) {
     const std::string path = StrCat("spec.ports[", index++, "].nodePort");
+    const std::string_view protocol = port["protocol"].str("TCP");
     const std::int64_t number = port["nodePort"].integer();
-    if (number == 0 || old.contains(number)) continue;
-    if (FindOwner(context, "", static_cast<int>(number), port["protocol"].str("TCP"),
-                  object["metadata"]["uid"].str()) != nullptr) {
+    if (number == 0 && wants_ports && NodePorts::IsProtocol(protocol)) {
+      errors.push_back(Invalid(path, number, "failed to allocate a nodePort: range is full"));
+    }
+    if (!is_new(number)) continue;
+    if (!others) others = PortsOfOthers(context, object["metadata"]["uid"].str());
+    if (others->IsTaken(protocol, number)) {
       errors.push_back(Invalid(path, number, "provided port is already allocated"));
     }
   }
@@ -338,11 +414,11 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
   }
   if (!IsExposed(type)) {
     if (IsExposed(old["type"].str())) {
+      std::set<std::int64_t> had;
+      for (Value each : old["ports"].elements()) had.insert(each["nodePort"].integer());
       for (std::size_t i = 0; i < spec["ports"].size(); ++i) {
         Draft& port = spec["ports"].at(i);
-        for (Value each : old["ports"].elements()) {
-          if (each["nodePort"].integer() == port["nodePort"].integer()) port.Remove("nodePort");
-        }
+        if (had.contains(port["nodePort"].integer())) port.Remove("nodePort");
       }
       if (spec["externalTrafficPolicy"].str() == old["externalTrafficPolicy"].str()) {
         spec.Remove("externalTrafficPolicy");
@@ -350,15 +426,17 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
       spec.Remove("allocateLoadBalancerNodePorts");
     }
   } else {
+    std::map<std::pair<std::int64_t, std::string_view>, std::int64_t> had;
+    for (Value each : old["ports"].elements()) {
+      if (const std::int64_t number = each["nodePort"].integer(); number != 0) {
+        had[{each["port"].integer(), each["protocol"].str()}] = number;
+      }
+    }
     for (std::size_t i = 0; spec["ports"].is_array() && i < spec["ports"].size(); ++i) {
       Draft& port = spec["ports"].at(i);
       if (!port.is_object() || port["nodePort"].integer() != 0) continue;
-      for (Value each : old["ports"].elements()) {
-        if (each["port"].integer() == port["port"].integer() &&
-            each["protocol"].str() == port["protocol"].str() && each["nodePort"].integer() != 0) {
-          port["nodePort"] = each["nodePort"].integer();
-        }
-      }
+      const auto kept = had.find({port["port"].integer(), port["protocol"].str()});
+      if (kept != had.end()) port["nodePort"] = kept->second;
     }
   }
   Allocate(object, context);

@@ -87,6 +87,42 @@ TEST_F(ServiceTest, NodePortsAreAllocated) {
             "`type` is 'ClusterIP'");
 }
 
+std::string Ports(int count) {
+  std::string ports;
+  for (int i = 0; i < count; ++i) {
+    ports += StrCat(i == 0 ? "" : ",", R"({"name":"p)", i, R"(","port":)", i + 1, "}");
+  }
+  return StrCat(R"("ports":[)", ports, "]");
+}
+
+TEST_F(ServiceTest, MorePortsThanThereAreNodePortsAreRejected) {
+  constexpr int kAll = ServiceStrategy::kLastNodePort - ServiceStrategy::kFirstNodePort + 1;
+  EXPECT_EQ(Rejected(StrCat(R"("type":"NodePort",)", Ports(kAll + 1))),
+            StrCat("Service \"x\" is invalid: spec.ports[", kAll,
+                   "].nodePort: Invalid value: 0: failed to allocate a nodePort: range is full"));
+  const api::Value spec = Made("all", StrCat(R"("type":"NodePort",)", Ports(kAll)));
+  std::set<std::int64_t> ports;
+  for (api::Value port : spec["ports"].elements()) ports.insert(port["nodePort"].integer());
+  EXPECT_EQ(ports.size(), std::size_t{kAll});
+  EXPECT_FALSE(ports.contains(0));
+  EXPECT_EQ(Rejected(R"("type":"NodePort","ports":[{"port":80}])"),
+            "Service \"x\" is invalid: spec.ports[0].nodePort: Invalid value: 0: failed to "
+            "allocate a nodePort: range is full");
+  EXPECT_EQ(Rejected(R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP"}])"), "accepted");
+}
+
+TEST_F(ServiceTest, AnUpdateLooksAtEachOfManyPortsOnce) {
+  // Comparing every port with every old one would take minutes.
+  constexpr int kMany = 30'000;
+  constexpr std::string_view kWithoutNodePorts =
+      R"("type":"LoadBalancer","allocateLoadBalancerNodePorts":false,)";
+  Made("a", Ports(kMany));
+  for (const std::string_view type : {kWithoutNodePorts, std::string_view()}) {
+    const Response updated = Update("a", StrCat(type, Ports(kMany)));
+    EXPECT_FALSE(updated.failure) << updated.failure->message;
+  }
+}
+
 TEST_F(ServiceTest, PortsAreRequiredNamedAndUnique) {
   EXPECT_EQ(Rejected(R"("selector":{"a":"b"})"),
             "Service \"x\" is invalid: spec.ports: Required value");

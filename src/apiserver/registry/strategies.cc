@@ -6,12 +6,14 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/registry/admission_strategies.h"
+#include "apiserver/registry/api_service_strategy.h"
 #include "apiserver/registry/certificate_strategy.h"
 #include "apiserver/registry/cluster_strategies.h"
 #include "apiserver/registry/config_strategies.h"
 #include "apiserver/registry/custom_strategies.h"
 #include "apiserver/registry/job_strategies.h"
 #include "apiserver/registry/network_strategies.h"
+#include "apiserver/registry/pod_certificate_strategies.h"
 #include "apiserver/registry/pod_strategy.h"
 #include "apiserver/registry/quota_strategies.h"
 #include "apiserver/registry/rbac_strategy.h"
@@ -19,6 +21,7 @@
 #include "apiserver/registry/service_strategy.h"
 #include "apiserver/registry/small_strategies.h"
 #include "apiserver/registry/strategy.h"
+#include "apiserver/registry/workload_api_strategies.h"
 #include "apiserver/registry/workload_strategies.h"
 
 namespace drakkar::apiserver {
@@ -41,6 +44,11 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const DisruptionBudgetStrategy budget;
   static const DefinitionStrategy definition;
   static const CertificateSigningRequestStrategy signing_request;
+  static const ApiServiceStrategy api_service;
+  static const PodGroupStrategy pod_group;
+  static const WorkloadStrategy workload;
+  static const ClusterTrustBundleStrategy trust_bundle;
+  static const PodCertificateRequestStrategy pod_certificate;
   static const std::map<std::pair<std::string_view, std::string_view>, const Strategy*> table = {
       {{"", "Pod"}, &pod},
       {{"", "Node"}, &node},
@@ -57,6 +65,11 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"policy", "PodDisruptionBudget"}, &budget},
       {{kExtensionsGroup, "CustomResourceDefinition"}, &definition},
       {{"certificates.k8s.io", "CertificateSigningRequest"}, &signing_request},
+      {{"certificates.k8s.io", "ClusterTrustBundle"}, &trust_bundle},
+      {{"certificates.k8s.io", "PodCertificateRequest"}, &pod_certificate},
+      {{"apiregistration.k8s.io", "APIService"}, &api_service},
+      {{"scheduling.k8s.io", "PodGroup"}, &pod_group},
+      {{"scheduling.k8s.io", "Workload"}, &workload},
       {{"rbac.authorization.k8s.io", "Role"}, &rbac},
       {{"rbac.authorization.k8s.io", "ClusterRole"}, &rbac},
       {{"rbac.authorization.k8s.io", "RoleBinding"}, &rbac},

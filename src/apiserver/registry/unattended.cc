@@ -7,10 +7,6 @@ namespace {
 
 using api::Value;
 
-bool Preempts(Value priority_class) {
-  return priority_class["preemptionPolicy"].str("PreemptLowerPriority") != "Never";
-}
-
 bool WantsUserNamespace(Value pod) {
   return pod["spec"]["hostUsers"].optional_boolean() == false;
 }
@@ -42,9 +38,13 @@ constexpr std::array kTable = {
     Unattended{"", "PersistentVolumeClaim", nullptr,
                "the PersistentVolumeClaim is stored, but nothing provisions or binds a volume for "
                "it, and pods that use it stay pending"},
-    Unattended{"scheduling.k8s.io", "PriorityClass", Preempts,
-               "the priority orders the scheduling queue, but no pod is preempted for another; set "
-               "preemptionPolicy: Never to make this explicit"},
+    Unattended{"scheduling.k8s.io", "Workload", nullptr,
+               "the Workload is stored, but Drakkar's scheduler places pods one by one and no "
+               "controller makes PodGroups from its templates"},
+    Unattended{"scheduling.k8s.io", "PodGroup", nullptr,
+               "the PodGroup is stored, but Drakkar's scheduler places its pods one by one, and no "
+               "claims are made for it; kube-scheduler and kube-controller-manager with the gate "
+               "GenericWorkload do both"},
     Unattended{kStorage, "StorageClass", nullptr,
                "the StorageClass is stored, but nothing provisions volumes for it"},
     Unattended{kStorage, "CSIDriver", nullptr,
@@ -81,6 +81,12 @@ constexpr std::array kTable = {
     Unattended{kFlowControl, "PriorityLevelConfiguration", nullptr,
                "the PriorityLevelConfiguration is stored, but requests are not queued by "
                "priority"},
+    Unattended{"certificates.k8s.io", "ClusterTrustBundle", nullptr,
+               "the ClusterTrustBundle is stored, but Drakkar's node agent does not mount it into "
+               "pods; a kubelet does"},
+    Unattended{"certificates.k8s.io", "PodCertificateRequest", nullptr,
+               "the PodCertificateRequest is stored, but no signer of Drakkar's issues it; the "
+               "signer that it names does, if somebody installed it"},
 };
 
 }  // namespace

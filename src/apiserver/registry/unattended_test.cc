@@ -51,16 +51,14 @@ TEST_F(UnattendedTest, APodWithAUserNamespaceWarns) {
 }
 
 TEST_F(UnattendedTest, AnUpdateWarnsOnlyAboutWhatItAdds) {
-  const auto priority_class = [](std::string_view policy, std::string_view label) {
-    return StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":
-        {"name":"p","labels":{"l":")",
-                  label, R"("}},"value":1,"preemptionPolicy":")", policy, R"("})");
+  const auto pod = [](std::string_view label) {
+    return StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"l":")",
+                  label,
+                  R"("}},"spec":{"hostUsers":false,"containers":[{"name":"c","image":"i"}]}})");
   };
-  Create(priority_class("PreemptLowerPriority", "a"));
+  Create(pod("a"));
   const auto update = [&](std::string_view label) {
-    return Handle(RequestFor(Verb::kUpdate, priority_class("PreemptLowerPriority", label),
-                             AdminUser()))
-        .warnings.size();
+    return Handle(RequestFor(Verb::kUpdate, pod(label), AdminUser())).warnings.size();
   };
   EXPECT_EQ(update("b"), 0u) << "said already";
 }

@@ -52,6 +52,7 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
   const bool serves = !is_deleted && IsEstablished(root);
   const bool has_changed = custom.definition == nullptr ||
                            !api::Equal(custom.definition->object()->root()["spec"], root["spec"]);
+  const bool was_served = custom.resource != nullptr && custom.resource->is_served;
   if (serves && has_changed) {
     // What it replaces stays in memory: requests and watches may refer to it.
     if (custom.definition != nullptr) {
@@ -67,7 +68,8 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
     custom.resource->is_served = serves;
     custom.resource->is_terminating = serves && object->is_being_deleted();
   }
-  PublishCustomKinds();
+  // It takes time for each kind that is served, so a change of the status alone is left out.
+  if (serves != was_served || (serves && has_changed)) PublishCustomKinds();
   if ((has_changed || is_deleted) && custom.resource != nullptr && !custom_.is_loading) {
     const auto close = [resource = custom.resource] {
       resource->cache.CloseAll(

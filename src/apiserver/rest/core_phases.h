@@ -34,7 +34,7 @@ struct Core::Write {
   api::ObjectPtr before;   // as stored; null for a creation
   api::ObjectPtr current;  // the same in that version
 
-  // Of creations.
+  // Creations only.
   std::string name;
   std::string asked_name;  // in the request
   bool is_generated = false;

@@ -1,6 +1,7 @@
 #include "apiserver/rest/eviction.h"
 
 #include "api/meta/label_selector.h"
+#include "api/meta/saturated.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 
@@ -23,7 +24,7 @@ std::int64_t Scaled(Value value, std::int64_t total) {
   const std::string_view text = value.str();
   if (!text.ends_with('%')) return ParseInt64(text).value_or(0);
   const std::int64_t percent = ParseInt64(text.substr(0, text.size() - 1)).value_or(0);
-  return (percent * total + 99) / 100;
+  return api::SaturatedAdd(api::SaturatedMultiply(percent, total), 99) / 100;
 }
 
 struct Budget {
@@ -31,18 +32,27 @@ struct Budget {
   std::int64_t needed = 0;
 };
 
+// Visits the objects of a namespace.
+template <typename Visit>
+void ForEachIn(const WatchCache& cache, std::string_view namespace_, Visit visit) {
+  const std::string prefix = StrCat(namespace_, "/");
+  for (auto each = cache.objects().lower_bound(prefix);
+       each != cache.objects().end() && each->first.starts_with(prefix); ++each) {
+    visit(*each->second);
+  }
+}
+
 Budget Count(Value spec, const api::LabelSelector& selector, std::string_view namespace_,
              const WatchCache& pods) {
   Budget budget;
   std::int64_t total = 0;
-  for (const auto& [key, pod] : pods.objects()) {
-    if (pod->namespace_() != namespace_ || !selector.Matches((*pod)["metadata"]["labels"]))
-      continue;
-    const std::string_view phase = (*pod)["status"]["phase"].str();
-    if (phase == "Succeeded" || phase == "Failed") continue;
+  ForEachIn(pods, namespace_, [&](const api::Object& pod) {
+    if (!selector.Matches(pod["metadata"]["labels"])) return;
+    const std::string_view phase = pod["status"]["phase"].str();
+    if (phase == "Succeeded" || phase == "Failed") return;
     ++total;
-    if (IsReady(pod->root())) ++budget.healthy;
-  }
+    if (IsReady(pod.root())) ++budget.healthy;
+  });
   if (spec["maxUnavailable"].has_value()) {
     budget.needed = std::max<std::int64_t>(0, total - Scaled(spec["maxUnavailable"], total));
   } else {
@@ -78,18 +88,20 @@ std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
   }
   const api::Object* found = nullptr;
   std::optional<api::LabelSelector> found_selector;
-  for (const auto& [key, budget] : budgets.objects()) {
-    const Value selector = (*budget)["spec"]["selector"];
-    if (budget->namespace_() != pod.namespace_() || !selector.has_value()) continue;
+  bool has_several = false;
+  ForEachIn(budgets, pod.namespace_(), [&](const api::Object& budget) {
+    const Value selector = budget["spec"]["selector"];
+    if (has_several || !selector.has_value()) return;
     Result<api::LabelSelector> parsed = api::LabelSelector::FromObject(selector);
-    if (!parsed.ok() || !parsed->Matches(pod["metadata"]["labels"])) continue;
-    if (found != nullptr) {
-      return api::StatusInternalError(
-          "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
-          "support.");
-    }
-    found = budget.get();
+    if (!parsed.ok() || !parsed->Matches(pod["metadata"]["labels"])) return;
+    has_several = found != nullptr;
+    found = &budget;
     found_selector = std::move(*parsed);
+  });
+  if (has_several) {
+    return api::StatusInternalError(
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+        "support.");
   }
   if (found == nullptr) return std::nullopt;
   const Value spec = (*found)["spec"];

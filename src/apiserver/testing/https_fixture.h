@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,10 +36,12 @@ class HttpsTest : public ::testing::Test {
   }
   // Afterwards `access_` and `http_` reach the server, and it has the namespace "default".
   void Serve(std::map<std::string, SubresourceProxy*> proxies = {}) {
-    frontend_ = std::make_unique<Frontend>(Frontend::Options{.core = *core_,
-                                                             .authenticator = authenticator_,
-                                                             .metrics = metrics_,
-                                                             .proxies = std::move(proxies)});
+    Frontend::Options options{.core = *core_,
+                              .authenticator = authenticator_,
+                              .metrics = metrics_,
+                              .proxies = std::move(proxies)};
+    if (adjust_) adjust_(options);
+    frontend_ = std::make_unique<Frontend>(std::move(options));
     server_ = std::make_unique<net::HttpServer>(loop_, LoopbackOptions(), *frontend_);
     EXPECT_TRUE(server_->Start().ok());
     const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
@@ -84,6 +87,8 @@ class HttpsTest : public ::testing::Test {
     return Do(net::Method::kPost, path, std::move(body), {{"Content-Type", "application/json"}});
   }
 
+  // Called with the frontend's options before Serve uses them. May be null.
+  std::function<void(Frontend::Options&)> adjust_;
   UvLoop loop_;
   SeededRandom random_{1};
   storage::MemoryDisk disk_;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/json/reader.h"
 #include "api/meta/quantity.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
@@ -58,6 +59,15 @@ bool SameScalar(Value a, Value b) {
   }
 }
 
+// A free-form value is bytes if it came in a request, and a tree if it was read from the store.
+bool SameFreeForm(Value a, Value b) {
+  if (a.has_value() != b.has_value()) return false;
+  const bool a_is_text = a.kind() == api::ValueKind::kRaw;
+  if (!a.has_value() || a_is_text == (b.kind() == api::ValueKind::kRaw)) return api::Equal(a, b);
+  const auto parsed = api::ParseJson(a_is_text ? a.str() : b.str(), {.refuse_duplicates = false});
+  return parsed.ok() && api::Equal((*parsed)->root(), a_is_text ? b : a);
+}
+
 bool SameStruct(Value a, Value b, const api::StructSchema& structure) {
   for (const api::FieldSchema& field : structure.fields) {
     const Value left = a.Entry(*field.key);
@@ -87,7 +97,7 @@ bool SemanticEqual(Value a, Value b, const TypeSchema& type) {
       return SameSkippedOperations(a, b);
     case FieldKind::kRaw:
     case FieldKind::kJson:
-      return a.has_value() == b.has_value() && (!a.has_value() || api::Equal(a, b));
+      return SameFreeForm(a, b);
     default:
       return SameScalar(a, b);
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -75,6 +76,24 @@ TEST(SemanticEqual, FreeFormValuesAreComparedAsWritten) {
   EXPECT_FALSE(config(R"({"parameters":{"a":[1]}})", R"({"parameters":{"a":[2]}})"));
   EXPECT_FALSE(config(R"({"parameters":{}})", "{}"));
   EXPECT_TRUE(config("{}", "{}"));
+}
+
+// As requests have them, next to those that were read from the store.
+TEST(SemanticEqual, FreeFormBytesEqualTheirTree) {
+  const auto tree = api::ParseJson(R"({"parameters":{"a":[1],"b":"x"}})");
+  const auto as_bytes = [](std::string_view text) {
+    api::Draft draft = api::Draft::Object();
+    draft["parameters"] = api::Draft::Raw(std::string(text));
+    return draft.Freeze();
+  };
+  const auto same = [&](const api::TreePtr& bytes) {
+    const bool one = SemanticEqual(bytes->root(), (*tree)->root(), "OpaqueDeviceConfiguration");
+    EXPECT_EQ(SemanticEqual((*tree)->root(), bytes->root(), "OpaqueDeviceConfiguration"), one);
+    return one;
+  };
+  EXPECT_TRUE(same(as_bytes(R"({"b": "x", "a": [1]})")));
+  EXPECT_FALSE(same(as_bytes(R"({"b":"x","a":[2]})")));
+  EXPECT_FALSE(same(as_bytes("{")));
 }
 
 TEST(SemanticEqual, KnowsTheStructsOfTheAlphaVersion) {

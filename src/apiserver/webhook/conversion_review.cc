@@ -7,12 +7,15 @@
 #include "apiserver/custom/definition.h"
 #include "apiserver/custom/json_values.h"
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 
 namespace drakkar::apiserver {
 namespace {
 
 using api::Draft;
 using api::Value;
+
+constexpr std::size_t kMaxShownBytes = 4096;  // of the webhook's message
 
 std::string ApiVersionOf(std::string_view version) {
   return StrCat("apiextensions.k8s.io/", version);
@@ -108,7 +111,7 @@ Result<std::vector<api::TreePtr>> ReadConversionAnswer(Value review, std::string
   if (!response.is_object()) return InvalidArgument("failed: no response provided");
   if (const Value result = response["result"]; result["status"].str() != "Success") {
     if (const std::string_view message = result["message"].str(); !message.empty()) {
-      return InvalidArgument(StrCat("failed: ", message.substr(0, 4096)));
+      return InvalidArgument(StrCat("failed: ", TruncateMessage(message, kMaxShownBytes)));
     }
     return InvalidArgument(
         StrCat("failed: response.result.status was '", result["status"].str(), "', not 'Success'"));

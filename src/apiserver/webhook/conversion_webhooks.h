@@ -18,7 +18,7 @@ namespace drakkar::apiserver {
 class ConversionWebhooks final : public RemoteConversion {
  public:
   static constexpr Duration kTimeout = std::chrono::seconds(30);
-  // Of one call.
+  // Limits of one call.
   static constexpr std::size_t kMaxObjects = 500;
   static constexpr std::size_t kMaxSentBytes = std::size_t{4} << 20;
   static constexpr std::size_t kMaxAnswerBytes = std::size_t{32} << 20;

@@ -44,6 +44,7 @@ void AddSubsets(api::Value endpoints, std::string_view port_name, std::vector<st
       for (api::Value address : subset["addresses"].elements()) {
         found.push_back(HostPort(address["ip"].str(), port["port"].integer()));
       }
+      break;
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "api/json/reader.h"
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 #include "net/client/http_client.h"
 
 namespace drakkar::apiserver {
@@ -35,7 +36,7 @@ WebhookTransport::Answer Read(const std::string& url, Result<net::Response> resp
     return FailedCall(503, url, error.message);
   }
   if (response->status != 200) {
-    const std::string body = response->body.substr(0, kMaxShownBytes);
+    const std::string body = TruncateMessage(response->body, kMaxShownBytes);
     const int code = response->status >= 400 ? response->status : 503;
     return {.document = nullptr,
             .failed = {.code = code,

@@ -112,12 +112,17 @@ Result<void> WalkTree(const std::string& path, const TreeCallbacks& callbacks) {
 
 Result<std::uint64_t> TreeUsage(const std::string& path) {
   constexpr std::uint64_t kBlockBytes = 512;
+  // Files with several names are remembered up to this number, because others can make as many as
+  // the disk has room for. Beyond it, such a file counts once for each name.
+  constexpr std::size_t kMaxCounted = 500'000;
   std::uint64_t blocks = 0;
   std::set<std::pair<dev_t, ino_t>> counted;
   auto walked = WalkTree(
       path, {.on_entry = [&](int, const std::string&, const struct stat& info) -> Result<void> {
-               if (info.st_nlink > 1 && !counted.emplace(info.st_dev, info.st_ino).second) {
-                 return Ok();
+               if (info.st_nlink > 1) {
+                 const std::pair file(info.st_dev, info.st_ino);
+                 if (counted.contains(file)) return Ok();
+                 if (counted.size() < kMaxCounted) counted.insert(file);
                }
                blocks += static_cast<std::uint64_t>(info.st_blocks);
                return Ok();

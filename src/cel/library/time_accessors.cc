@@ -8,7 +8,7 @@ namespace {
 using namespace types;  // NOLINT
 
 using Field = std::int64_t (*)(const CivilTime& civil, std::uint32_t nanoseconds);
-// Of a duration: how many nanoseconds the unit has.
+// The number of nanoseconds in a duration's unit.
 template <Field field, std::int64_t unit>
 Value Get(CallContext& c, Args args) {
   const Value& a = args[0];

@@ -147,7 +147,7 @@ ApprovalPlan PlanServing(const api::Object& request, const net::CertificateSubje
   for (const auto* list : {&subject.dns_names, &subject.ip_addresses}) {
     const bool is_name = list == &subject.dns_names;
     for (const std::string& each : *list) {
-      // Of names only the node's own: it could report any other as its host name.
+      // The only name it may ask for is the node's own: it could report any other as its host name.
       if (is_name ? each != name : !HasAddress(*own->second, each)) {
         return Wait(StrCat("node ", Quote(name), " does not have the ",
                            is_name ? "name " : "address ", Quote(each)));

@@ -73,10 +73,12 @@ bool SetRevision(api::Draft& annotations, std::int64_t revision) {
   }
   history.push_back(before);
   std::size_t skipped = 0;
+  std::size_t cut = 0;
   std::string text = Join(history, ",");
-  while (text.size() > kMaxHistoryBytes) {
-    text.erase(0, history[skipped++].size() + 1);
+  while (cut < text.size() && text.size() - cut > kMaxHistoryBytes) {
+    cut += history[skipped++].size() + 1;
   }
+  text.erase(0, cut);
   annotations.Entry(kHistory) = std::move(text);
   return true;
 }

@@ -54,7 +54,7 @@ class TaintedDevices {
                    std::optional<DeviceEviction>& eviction) const;
 
   std::map<std::string, Slice, std::less<>> slices_;  // by name
-  // Of each pool, the names of its slices by generation.
+  // The names of each pool's slices, by generation.
   std::map<device::PoolId, std::map<std::int64_t, std::set<std::string>>> pools_;
   std::map<std::string, device::TaintRule, std::less<>> rules_;  // NoExecute only
   std::size_t tainted_slices_ = 0;

@@ -1,5 +1,8 @@
 #include "controllers/endpoints/controller.h"
 
+#include <map>
+
+#include "controllers/endpoints/planner.h"
 #include "controllers/testing/controllers_fixture.h"
 
 namespace drakkar::controllers {
@@ -128,6 +131,42 @@ TEST_F(EndpointsTest, AChangeBySomebodyElseIsUndone) {
   EXPECT_EQ(Endpoints("web"), "10.0.0.1:8080");
   ASSERT_EQ(Slices().size(), 1u);
   EXPECT_EQ(Slices()[0]->root()["endpoints"].size(), 1u);
+}
+
+TEST_F(EndpointsTest, OnlySoManyPortsOfAServiceGetEndpoints) {
+  std::string ports;
+  for (std::size_t i = 0; i < kMaxServicePorts + 10; ++i) {
+    ports += StrCat(i == 0 ? "" : ",", R"({"name":"p)", i, R"(","port":)", i + 1, "}");
+  }
+  Service("many", StrCat(R"("selector":{"app":"web"},"ports":[)", ports, "]"));
+  Pod("a", "10.0.0.1");
+  Pod("b", "10.0.0.2");
+  Settle(std::chrono::seconds(2));
+  ASSERT_EQ(Slices().size(), 1u);
+  EXPECT_EQ((*Slices()[0])["ports"].size(), kMaxServicePorts);
+  EXPECT_EQ((*Slices()[0])["endpoints"].size(), 2u);
+}
+
+TEST_F(EndpointsTest, PodsWithDifferentPortsOfOneNameAreInSlicesOfTheirOwn) {
+  Service("web", kWeb);
+  Pod("a", "10.0.0.1");
+  Pod("b", "10.0.0.2");
+  const api::ObjectPtr other =
+      Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"c","labels":{"app":"web"}},
+          "spec":{"containers":[{"name":"c","image":"i","ports":[
+              {"name":"http","containerPort":9090},{"name":"http","containerPort":1,
+               "protocol":"UDP"}]}]}})");
+  Bind(other, "n1");
+  Change("Pod", other->qualified_name(), "status", [](api::Draft& draft) {
+    draft["status"]["podIPs"] = api::Draft::Array();
+    draft["status"]["podIPs"].Append({{"ip", "10.0.0.3"}});
+  });
+  Settle(std::chrono::seconds(2));
+  std::map<std::int64_t, std::size_t> sizes;  // of the slices, by port
+  for (const api::ObjectPtr& slice : Slices()) {
+    sizes[(*slice)["ports"].at(0)["port"].integer()] = (*slice)["endpoints"].size();
+  }
+  EXPECT_EQ(sizes, (std::map<std::int64_t, std::size_t>{{8080, 2}, {9090, 1}}));
 }
 
 TEST_F(EndpointsTest, ManyPodsAreSpreadOverSlicesOfAHundred) {

@@ -1,8 +1,10 @@
 #include "controllers/endpoints/planner.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
@@ -34,40 +36,74 @@ struct Port {
 };
 using Ports = std::vector<Port>;
 
-std::int64_t FindPort(Value pod_spec, std::string_view name, std::string_view protocol) {
-  for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
-    for (Value container : pod_spec[list].elements()) {
-      if (list.view() == "initContainers" && container["restartPolicy"].str() != "Always") continue;
-      for (Value port : container["ports"].elements()) {
-        if (port["name"].str() == name && port["protocol"].str("TCP") == protocol) {
-          return port["containerPort"].integer();
+// Compares what is pointed at; most pods of a Service share their ports.
+struct ByContent {
+  bool operator()(const Ports* a, const Ports* b) const { return a != b && *a < *b; }
+};
+
+// The ports of a Service as its pods have them. Pods with the same ports share one list, because a
+// Service may have thousands of ports and of pods.
+class PortResolver {
+ public:
+  explicit PortResolver(const api::Object& service) {
+    for (Value port : service["spec"]["ports"].elements()) {
+      if (wanted_.size() == kMaxServicePorts) break;
+      wanted_.push_back(port);
+      has_names_ = has_names_ || port["targetPort"].is_string();
+    }
+  }
+
+  // Ports that the pod does not have are left out. The result lives as long as the resolver.
+  const Ports& For(const api::Object& pod) {
+    if (!has_names_ && !known_.empty()) return *known_.begin();
+    std::map<Name, std::int64_t> named;
+    if (has_names_) named = NamedPorts(pod["spec"]);
+    Ports ports;
+    for (Value port : wanted_) {
+      const std::string_view protocol = port["protocol"].str("TCP");
+      const Value target = port["targetPort"];
+      std::int64_t number = target.integer(port["port"].integer());
+      if (target.is_string()) {
+        const auto found = named.find({target.str(), protocol});
+        number = found == named.end() ? 0 : found->second;
+      }
+      if (number == 0) continue;
+      ports.push_back({std::string(port["name"].str()), number, std::string(protocol),
+                       std::string(port["appProtocol"].str())});
+    }
+    std::ranges::sort(ports);
+    return *known_.insert(std::move(ports)).first;
+  }
+
+ private:
+  using Name = std::pair<std::string_view, std::string_view>;  // and protocol
+
+  // The first port of each name.
+  static std::map<Name, std::int64_t> NamedPorts(Value pod_spec) {
+    std::map<Name, std::int64_t> named;
+    for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
+      for (Value container : pod_spec[list].elements()) {
+        if (list.view() == "initContainers" && container["restartPolicy"].str() != "Always") {
+          continue;
+        }
+        for (Value port : container["ports"].elements()) {
+          named.try_emplace({port["name"].str(), port["protocol"].str("TCP")},
+                            port["containerPort"].integer());
         }
       }
     }
+    return named;
   }
-  return 0;
-}
 
-// Ports that the pod does not have are left out.
-Ports PortsOf(const api::Object& service, const api::Object& pod) {
-  Ports ports;
-  for (Value port : service["spec"]["ports"].elements()) {
-    const std::string_view protocol = port["protocol"].str("TCP");
-    const Value target = port["targetPort"];
-    const std::int64_t number = target.is_string() ? FindPort(pod["spec"], target.str(), protocol)
-                                                   : target.integer(port["port"].integer());
-    if (number == 0) continue;
-    ports.push_back({std::string(port["name"].str()), number, std::string(protocol),
-                     std::string(port["appProtocol"].str())});
-  }
-  std::ranges::sort(ports);
-  return ports;
-}
+  std::vector<Value> wanted_;
+  bool has_names_ = false;
+  std::set<Ports> known_;
+};
 
 struct Endpoint {
   const api::Object* pod = nullptr;
   std::string address;
-  Ports ports;
+  const Ports* ports = nullptr;
   bool ready = false;
   bool serving = false;
   bool terminating = false;
@@ -87,7 +123,7 @@ bool IsV6(const api::Object& service) {
   return service["spec"]["ipFamilies"].at(0).str() == "IPv6";
 }
 
-std::vector<Endpoint> EndpointsOf(const ServiceState& state) {
+std::vector<Endpoint> EndpointsOf(const ServiceState& state, PortResolver& resolver) {
   std::vector<Endpoint> endpoints;
   const Value spec = state.service["spec"];
   const bool all_ready = spec["publishNotReadyAddresses"].boolean();
@@ -95,9 +131,9 @@ std::vector<Endpoint> EndpointsOf(const ServiceState& state) {
   for (const api::ObjectPtr& pod : state.pods) {
     const std::string_view address = AddressOf(*pod, IsV6(state.service));
     if (address.empty() || IsTerminal(*pod)) continue;
-    Endpoint endpoint{pod.get(), std::string(address), PortsOf(state.service, *pod)};
+    Endpoint endpoint{pod.get(), std::string(address), &resolver.For(*pod)};
     // Without a matching port nothing can be reached, except by the name of a headless Service.
-    if (endpoint.ports.empty() && !(headless && spec["ports"].empty())) continue;
+    if (endpoint.ports->empty() && !(headless && spec["ports"].empty())) continue;
     endpoint.terminating = pod->is_being_deleted();
     endpoint.serving = IsReady(*pod);
     endpoint.ready = all_ready || (endpoint.serving && !endpoint.terminating);
@@ -258,16 +294,18 @@ bool SelectsPods(const api::Object& service) {
 
 SlicePlan PlanSlices(const ServiceState& state, const std::vector<api::ObjectPtr>& slices) {
   SlicePlan plan;
-  const std::vector<Endpoint> endpoints = EndpointsOf(state);
-  std::set<Ports> sets;
-  for (const Endpoint& endpoint : endpoints) sets.insert(endpoint.ports);
+  PortResolver resolver(state.service);
+  const std::vector<Endpoint> endpoints = EndpointsOf(state, resolver);
+  std::map<const Ports*, PortGroup, ByContent> groups;
+  for (const Endpoint& endpoint : endpoints) {
+    groups.try_emplace(endpoint.ports, state, *endpoint.ports).first->second.Add(endpoint);
+  }
   // A Service without pods has a slice without endpoints.
-  if (sets.empty()) sets.insert(Ports());
-  std::map<Ports, PortGroup> groups;
-  for (const Ports& ports : sets) groups.try_emplace(ports, state, ports);
-  for (const Endpoint& endpoint : endpoints) groups.at(endpoint.ports).Add(endpoint);
+  static const Ports kNone;
+  if (groups.empty()) groups.try_emplace(&kNone, state, kNone);
   for (const api::ObjectPtr& slice : slices) {
-    const auto found = groups.find(ReadPorts((*slice)["ports"]));
+    const Ports ports = ReadPorts((*slice)["ports"]);
+    const auto found = groups.find(&ports);
     const std::string_view family = IsV6(state.service) ? "IPv6" : "IPv4";
     if (found == groups.end() || (*slice)["addressType"].str() != family) {
       plan.remove.push_back(slice);
@@ -284,8 +322,9 @@ api::TreePtr PlanEndpoints(const ServiceState& state, const api::Object* before)
   struct Subset {
     std::vector<const Endpoint*> ready, not_ready;
   };
-  std::map<Ports, Subset> subsets;
-  std::vector<Endpoint> endpoints = EndpointsOf(state);
+  std::map<const Ports*, Subset, ByContent> subsets;
+  PortResolver resolver(state.service);
+  std::vector<Endpoint> endpoints = EndpointsOf(state, resolver);
   // A pod that is being deleted is not listed: clients of Endpoints cannot tell it apart.
   std::erase_if(endpoints, [&](const Endpoint& each) { return each.terminating && !each.ready; });
   std::ranges::sort(endpoints, {},
@@ -325,7 +364,7 @@ api::TreePtr PlanEndpoints(const ServiceState& state, const api::Object* before)
     api::Draft& each = list.Append(api::Draft::Object());
     if (!subset.ready.empty()) each["addresses"] = addresses(subset.ready);
     if (!subset.not_ready.empty()) each["notReadyAddresses"] = addresses(subset.not_ready);
-    if (!ports.empty()) each["ports"] = DraftPorts(ports, Naming::kIfAny);
+    if (!ports->empty()) each["ports"] = DraftPorts(*ports, Naming::kIfAny);
   }
   if (list.size() == 0) {
     draft.Remove("subsets");

@@ -24,6 +24,8 @@ bool SelectsPods(const api::Object& service);
 
 // Endpoints have at most this many addresses; the rest are left out, and an annotation says so.
 inline constexpr std::size_t kMaxEndpointAddresses = 1'000;
+// Every slice repeats the ports. Further ones of a Service get no endpoints.
+inline constexpr std::size_t kMaxServicePorts = 2'000;
 // The Endpoints that the Service should have, without the metadata of the stored ones. `before` may
 // be null. Null if `before` is correct.
 api::TreePtr PlanEndpoints(const ServiceState& state, const api::Object* before);

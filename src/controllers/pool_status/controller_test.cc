@@ -1,5 +1,8 @@
 #include "controllers/pool_status/controller.h"
 
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "controllers/pool_status/views.h"
 #include "controllers/testing/controllers_fixture.h"
 
 namespace drakkar::controllers {
@@ -65,6 +68,86 @@ TEST_F(PoolStatusTest, AnIncompletePoolIsWaitedForAndThenReported) {
   EXPECT_FALSE(status["pools"].at(0)["totalDevices"].exists());
   EXPECT_NE(status["pools"].at(0)["validationError"].str().find("observed 1/2 slices"),
             std::string_view::npos);
+}
+
+// Slices are given to the planner as they are: the server has rules for them.
+api::Value Views(std::string_view slices, std::vector<std::string_view> in_use,
+                 std::string_view attribute, api::TreePtr& kept) {
+  static std::vector<api::TreePtr> trees;
+  trees.push_back(api::ParseJson(slices).value());
+  PoolView view{.driver = "gpu.example.com",
+                .name = "p",
+                .slices = {},
+                .in_use = {in_use.begin(), in_use.end()},
+                .consumed = {{"memory", *api::Quantity::Parse("6Gi")}},
+                .default_attribute = attribute};
+  for (const api::Value each : trees.back()->root().elements()) view.slices.push_back(each);
+  api::Draft status = api::Draft::Object();
+  AddPoolViews(view, status);
+  kept = status.Freeze();
+  return kept->root();
+}
+
+constexpr char kPartitions[] = R"([{"partitionTypeAttribute":"gpu.example.com/profile",
+  "sharedCounters":[{"name":"gpu","counters":{"slices":{"value":"8"}}}]},
+  {"partitionTypeAttribute":"gpu.example.com/profile","devices":[
+  {"name":"full","attributes":{"profile":{"string":"Full"}},
+   "consumesCounters":[{"counterSet":"gpu","counters":{"slices":{"value":"8"}}}]},
+  {"name":"half-a","attributes":{"profile":{"string":"Half"}},
+   "consumesCounters":[{"counterSet":"gpu","counters":{"slices":{"value":"4"}}}]},
+  {"name":"half-b","attributes":{"profile":{"string":"Half"}},
+   "consumesCounters":[{"counterSet":"gpu","counters":{"slices":{"value":"4"}}}]},
+  {"name":"plain"}]}])";
+
+TEST(PoolViewsTest, PartitionsAreCountedByTypeAgainstWhatIsLeft) {
+  api::TreePtr kept;
+  api::Value status = Views(kPartitions, {}, "", kept);
+  EXPECT_EQ(api::WriteJson(status["partitionSummary"]),
+            R"([{"attribute":"gpu.example.com/profile","type":"Full","total":1,"allocatable":1},)"
+            R"({"attribute":"gpu.example.com/profile","type":"Half","total":2,"allocatable":2}])");
+  status = Views(kPartitions, {"half-a"}, "", kept);
+  EXPECT_EQ(status["partitionSummary"].at(0)["allocatable"].integer(), 0);
+  EXPECT_EQ(status["partitionSummary"].at(1)["allocatable"].integer(), 1);
+  EXPECT_FALSE(status["shareableSummary"].exists());
+}
+
+TEST(PoolViewsTest, TheAttributeOfTheRequestCountsIfNoSliceHasOne) {
+  std::string slices = kPartitions;
+  for (std::size_t at;
+       (at = slices.find("\"partitionTypeAttribute\":\"gpu.example.com/profile\",")) !=
+       std::string::npos;) {
+    slices.erase(
+        at, std::string_view("\"partitionTypeAttribute\":\"gpu.example.com/profile\",").size());
+  }
+  api::TreePtr kept;
+  EXPECT_TRUE(Views(slices, {}, "", kept).empty());
+  EXPECT_EQ(Views(slices, {}, "gpu.example.com/profile", kept)["partitionSummary"].size(), 2u);
+  EXPECT_EQ(Views(slices, {}, "gpu.example.com/other", kept)["validationError"].str(),
+            "PartitionTypeMissing: device \"full\" in pool gpu.example.com/p does not carry "
+            "partition type attribute \"gpu.example.com/other\"");
+}
+
+TEST(PoolViewsTest, DifferentCostsOfOneTypeAreAnError) {
+  std::string slices = kPartitions;
+  slices.replace(slices.rfind("\"4\""), 3, "\"2\"");
+  api::TreePtr kept;
+  const api::Value status = Views(slices, {}, "", kept);
+  EXPECT_EQ(status["validationError"].str(),
+            "PartitionCostMismatch: devices of partition type \"Half\" in pool gpu.example.com/p "
+            "consume different counters");
+  EXPECT_FALSE(status["partitionSummary"].exists());
+}
+
+TEST(PoolViewsTest, SharedDevicesAreCountedWithTheirCapacity) {
+  api::TreePtr kept;
+  const api::Value status = Views(R"([{"devices":[
+    {"name":"a","allowMultipleAllocations":true,"capacity":{"memory":{"value":"4Gi"}}},
+    {"name":"b","allowMultipleAllocations":true,"capacity":{"memory":{"value":"4Gi"}}},
+    {"name":"own","capacity":{"memory":{"value":"4Gi"}}}]}])",
+                                  {"a"}, "", kept);
+  EXPECT_EQ(api::WriteJson(status["shareableSummary"]),
+            R"({"fullyAvailableDevices":1,"partiallyAvailableDevices":1,"capacity":[)"
+            R"({"name":"memory","total":"8Gi","consumed":"6Gi","available":"2Gi"}]})");
 }
 
 TEST_F(PoolStatusTest, AnAnsweredRequestIsDeletedAfterAnHour) {

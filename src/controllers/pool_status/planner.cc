@@ -7,6 +7,7 @@
 
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "controllers/pool_status/views.h"
 #include "device/from_api.h"
 
 namespace drakkar::controllers {
@@ -26,6 +27,7 @@ struct Pool {
   std::int64_t unavailable = 0;
   std::string node;
   bool mixed_nodes = false;
+  std::vector<Value> specs;  // of its slices
 };
 
 bool KeepsAway(std::string_view effect) {
@@ -71,6 +73,7 @@ PoolStatusPlan PlanPoolStatus(const PoolStatusState& state) {
     const std::string name(each["pool"]["name"].str());
     Pool& pool = pools[name];
     if (each["pool"]["generation"].integer() < pool.generation) continue;
+    pool.specs.push_back(each);
     const std::string_view node = each["nodeName"].str();
     if (pool.slices++ == 0) {
       pool.node = node;
@@ -86,10 +89,16 @@ PoolStatusPlan PlanPoolStatus(const PoolStatusState& state) {
   }
   // A device that several claims share is counted once. Admin access uses nothing up.
   std::map<std::string, std::set<std::string_view>, std::less<>> in_use;
+  std::map<std::string, std::map<std::string_view, api::Quantity>, std::less<>> consumed;
   for (const api::ObjectPtr& claim : state.claims) {
     for (Value result : (*claim)["status"]["allocation"]["devices"]["results"].elements()) {
       if (result["driver"].str() != driver || result["adminAccess"].boolean()) continue;
-      in_use[std::string(result["pool"].str())].insert(result["device"].str());
+      const std::string pool(result["pool"].str());
+      in_use[pool].insert(result["device"].str());
+      for (const api::MemberView& each : result["consumedCapacity"].members()) {
+        const Result<api::Quantity> amount = api::Quantity::Parse(each.value.str());
+        if (amount.ok()) consumed[pool][each.name].Add(*amount);
+      }
     }
   }
   PoolStatusPlan plan;
@@ -123,6 +132,17 @@ PoolStatusPlan PlanPoolStatus(const PoolStatusState& state) {
     each["allocatedDevices"] = used;
     each["availableDevices"] = std::max<std::int64_t>(0, pool.devices - used - pool.unavailable);
     each["unavailableDevices"] = pool.unavailable;
+    PoolView view{.driver = driver,
+                  .name = name,
+                  .slices = pool.specs,
+                  .in_use = {},
+                  .consumed = {},
+                  .default_attribute = spec["defaultPartitionTypeAttribute"].str()};
+    if (found != in_use.end()) view.in_use = found->second;
+    if (const auto amounts = consumed.find(name); amounts != consumed.end()) {
+      view.consumed = amounts->second;
+    }
+    AddPoolViews(view, each);
   }
   plan.incomplete = incomplete > 0;
   plan.status["conditions"].Append(

@@ -8,8 +8,7 @@ namespace drakkar::features {
 namespace {
 
 bool IsBeyond(const Version& version, const Feature& feature) {
-  const std::optional<Version> last = feature.MaxVersion();
-  return last && version.Compare(*last) > 0;
+  return version.Compare(feature.MaxVersion().value_or(version)) > 0;
 }
 
 bool AllGatesOn(const Feature& feature, const NodeConfiguration& configuration) {
@@ -40,7 +39,8 @@ Discovery Framework::DiscoverNodeFeatures(const NodeConfiguration& configuration
   Discovery discovery{.features = registry_->NewSet(), .names = {}, .problems = {}};
   for (std::size_t index = 0; index < registry_->size(); ++index) {
     const Feature& feature = registry_->feature(index);
-    if (configuration.version && IsBeyond(*configuration.version, feature)) continue;
+    // Version 0.0.0, if none is known, is beyond the last version of no feature.
+    if (IsBeyond(configuration.version.value_or(Version()), feature)) continue;
     if (!AllGatesOn(feature, configuration)) continue;
     const Result<bool> found = feature.Discover(configuration);
     if (!found.ok()) {

@@ -126,6 +126,12 @@ TEST(Registry, RejectsMoreFeaturesThanTheLimit) {
         std::make_unique<PlainFeature>("F" + std::to_string(i), std::vector<std::string>{"G"}));
   }
   EXPECT_EQ(RegistrationError(std::move(list)), "more than 1024 features");
+  FeatureList most;
+  for (std::size_t i = 0; i < kMaxRegisteredFeatures; ++i) {
+    most.push_back(
+        std::make_unique<PlainFeature>("F" + std::to_string(i), std::vector<std::string>{"G"}));
+  }
+  EXPECT_EQ(RegistrationError(std::move(most)), "");
 }
 
 TEST(Registry, BitsFollowTheOrderOfNamesNotOfRegistration) {
@@ -148,6 +154,16 @@ TEST(Registry, AnAliasHasTheSameBit) {
   EXPECT_THAT(registry.Names(registry.Map({"Old"}).value()).value(), ElementsAre("New"));
   EXPECT_THAT(registry.DeclaredNames(registry.Map({"New", "Other"}).value()),
               ElementsAre("New", "Old", "Other"));
+}
+
+TEST(Registry, EveryAliasHasTheSameBit) {
+  const Framework framework = FrameworkOf(PlainFeature("New", {"G"}, {"Older", "Oldest"}));
+  const Registry& registry = framework.registry();
+  for (const char* name : {"Older", "Oldest"}) {
+    EXPECT_EQ(registry.FindIndex(name), registry.FindIndex("New")) << name;
+  }
+  EXPECT_THAT(registry.DeclaredNames(registry.Map({"New"}).value()),
+              ElementsAre("New", "Older", "Oldest"));
 }
 
 TEST(Framework, AStaticSettingIsRequiredInAdditionToTheGate) {

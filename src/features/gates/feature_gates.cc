@@ -284,8 +284,8 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
                                     stage->on ? "true" : "false", " in version ",
                                     options.emulated.ToString()));
     }
-    const auto [given, first] = names.emplace(*gate, name);
-    if (!first && given->second != name && gates.Enabled(*gate) != *value) {
+    const auto given = names.emplace(*gate, name).first;
+    if (given->second != name && gates.Enabled(*gate) != *value) {
       return InvalidArgument(StrCat("feature gates ", given->second, " and ", name,
                                     " are two names of one gate and must not have different "
                                     "values; set only one of them"));

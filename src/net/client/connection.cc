@@ -50,6 +50,9 @@ void Connection::Start() {
     const auto self = weak.lock();
     if (!self || !self->owner_) return;
     if (!socket.ok()) return self->Close(socket.error());
+    if (self->options_.unacknowledged_timeout > Duration(0)) {
+      (*socket)->LimitUnacknowledged(self->options_.unacknowledged_timeout);
+    }
     self->transport_ = std::make_unique<Transport>(
         std::move(*socket),
         self->tls_ ? TlsFilter::Connect(self->tls_, self->url_.host, self->peer_) : nullptr,

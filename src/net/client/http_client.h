@@ -24,6 +24,8 @@ struct HttpClientOptions {
   // stays silent for ping_timeout.
   Duration ping_after = std::chrono::seconds(30);
   Duration ping_timeout = std::chrono::seconds(15);
+  // A connection whose peer does not acknowledge for this long what was sent breaks; 0: never.
+  Duration unacknowledged_timeout{0};
   std::size_t max_connections_per_host = 64;
   std::size_t max_queued_requests = 20'000;  // beyond this: kResourceExhausted
 };

@@ -1,3 +1,5 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -127,6 +129,30 @@ TEST(Listener, TheLongestSocketPathStillWorks) {
     EXPECT_NE(access(path.c_str(), F_OK), 0);
   }
   EXPECT_FALSE(Listen(thread, directory.Path(std::string(room + 1, 's'))).ok());
+}
+
+TEST(Socket, LimitsHowLongItsPeerMayNotAcknowledge) {
+  UvLoop loop;
+  std::unique_ptr<Socket> accepted, connected;
+  auto listener = Listener::Create(loop, {.address = {.host = "127.0.0.1"}},
+                                   [&](std::unique_ptr<Socket> socket) {
+                                     accepted = std::move(socket);
+                                     if (connected != nullptr) loop.Stop();
+                                   });
+  ASSERT_TRUE(listener.ok());
+  const auto connector =
+      Connector::Start(loop, {.host = "127.0.0.1", .port = (*listener)->port()}, [&](auto socket) {
+        connected = std::move(*socket);
+        if (accepted != nullptr) loop.Stop();
+      });
+  loop.Run();
+  connected->LimitUnacknowledged(std::chrono::milliseconds(2'500));
+  const Result<DetachedSocket> detached = Socket::Detach(std::move(connected));
+  ASSERT_TRUE(detached.ok());
+  unsigned int limit = 0;
+  socklen_t size = sizeof(limit);
+  ASSERT_EQ(getsockopt(detached->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size), 0);
+  EXPECT_EQ(limit, 2'500u);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "net/socket/socket.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -185,6 +188,15 @@ std::size_t Socket::pending_bytes() const {
 
 std::uint64_t Socket::total_written() const {
   return node_->submitted - node_->stream.write_queue_size;
+}
+
+void Socket::LimitUnacknowledged(Duration limit) {
+  int own = -1;
+  if (!node_->is_tcp || uv_fileno(&node_->handle, &own) != 0) return;
+  const auto milliseconds = static_cast<unsigned int>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(limit).count());
+  // If the kernel refuses, connections break later, as they do without it.
+  (void)setsockopt(own, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
 void Socket::PauseReading() {

@@ -69,6 +69,9 @@ class Socket {
   // Writes what is queued, then closes our side. OnSocketClosed follows when the peer closes its
   // own.
   void ShutdownWrites();
+  // Breaks a TCP connection whose peer has not acknowledged for this long what was sent: its
+  // machine is gone or cannot be reached. Without it the kernel tries for about 15 minutes.
+  void LimitUnacknowledged(Duration limit);
   const std::string& peer() const { return peer_; }  // "10.0.0.7:40312", or "@" for a unix socket
 
  private:

@@ -15,13 +15,8 @@ std::string AcceptKey(std::string_view key) {
   return Base64Encode(Sha1(StrCat(key, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")));
 }
 
-}  // namespace
-
-bool IsUpgrade(const Headers& request) {
-  return request.HasToken("connection", "upgrade") && request.HasToken("upgrade", "websocket");
-}
-
-Result<Accepted> Accept(const Headers& request, std::span<const std::string_view> protocols) {
+// The client's key if the request is a valid upgrade.
+Result<std::string> KeyOf(const Headers& request) {
   if (!IsUpgrade(request)) return InvalidArgument("the request is not a WebSocket upgrade");
   if (request.Get("sec-websocket-version") != "13") {
     return InvalidArgument("only version 13 of the WebSocket protocol is supported");
@@ -31,6 +26,17 @@ Result<Accepted> Accept(const Headers& request, std::span<const std::string_view
   if (!decoded.ok() || decoded->size() != kKeyBytes) {
     return InvalidArgument("Sec-WebSocket-Key is not 16 bytes in base64");
   }
+  return std::string(key);
+}
+
+}  // namespace
+
+bool IsUpgrade(const Headers& request) {
+  return request.HasToken("connection", "upgrade") && request.HasToken("upgrade", "websocket");
+}
+
+Result<Accepted> Accept(const Headers& request, std::span<const std::string_view> protocols) {
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(request));
   Accepted accepted;
   for (const auto& [name, value] : request) {
     if (!EqualsIgnoreCase(name, "sec-websocket-protocol") || !accepted.protocol.empty()) continue;
@@ -50,6 +56,18 @@ Result<Accepted> Accept(const Headers& request, std::span<const std::string_view
   accepted.headers = {{"Upgrade", "websocket"},
                       {"Sec-WebSocket-Accept", AcceptKey(key)},
                       {"Sec-WebSocket-Protocol", accepted.protocol}};
+  return accepted;
+}
+
+Result<Accepted> AcceptAny(const Headers& request) {
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(request));
+  Accepted accepted;
+  accepted.headers = {{"Upgrade", "websocket"}, {"Sec-WebSocket-Accept", AcceptKey(key)}};
+  const std::string_view offered = request.Get("sec-websocket-protocol");
+  accepted.protocol = Trim(offered.substr(0, offered.find(',')));
+  if (!accepted.protocol.empty()) {
+    accepted.headers.Add("Sec-WebSocket-Protocol", accepted.protocol);
+  }
   return accepted;
 }
 

@@ -18,6 +18,8 @@ struct Accepted {
 };
 // RFC 6455 section 4.2. An error is the client's fault.
 Result<Accepted> Accept(const Headers& request, std::span<const std::string_view> protocols);
+// The same whatever the protocol: the first one that the client offers, or none.
+Result<Accepted> AcceptAny(const Headers& request);
 
 // The client side: the headers of its request (`key` is 16 random bytes in base64), and a check of
 // the response that returns the chosen protocol.

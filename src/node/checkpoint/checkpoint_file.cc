@@ -22,11 +22,12 @@ Error WithWayOut(const Error& error, const std::string& path) {
 }  // namespace
 
 CheckpointFile::CheckpointFile(EventLoop& loop, FileSystem& files, BlockingWork& work,
-                               std::string directory)
+                               std::string directory, bool side_file)
     : loop_(loop),
       files_(files),
       work_(work),
       directory_(std::move(directory)),
+      side_file_(side_file),
       path_(JoinPath(directory_, kClaimCheckpointName)),
       slots_path_(JoinPath(directory_, kCheckpointSlotsName)) {}
 
@@ -79,7 +80,7 @@ Result<std::optional<std::string>> CheckpointFile::LoadSlots(const std::string& 
     sequence_ = reading->last_sequence;
     has_slots_ = slots->size() == kCheckpointSlots * kCheckpointSlotBytes;
   }
-  if (has_slots_ || newer) return newer;
+  if (has_slots_ || newer || !side_file_) return newer;
   // Written in full rather than preallocated, so that overwriting later touches only data blocks.
   auto made = files_.WriteFileAtomically(
       slots_path_, std::string(kCheckpointSlots * kCheckpointSlotBytes, '\0'), 0600);

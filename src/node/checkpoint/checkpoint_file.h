@@ -26,7 +26,9 @@ class CheckpointFile {
   // start.
   static constexpr Duration kSettleAfter = std::chrono::seconds(1);
 
-  CheckpointFile(EventLoop& loop, FileSystem& files, BlockingWork& work, std::string directory);
+  // `side_file`: false saves 256 KiB, for files that are in memory.
+  CheckpointFile(EventLoop& loop, FileSystem& files, BlockingWork& work, std::string directory,
+                 bool side_file = true);
   ~CheckpointFile();
 
   // Blocks; only for startup. An absent file is created empty. An unusable file is an error that
@@ -58,6 +60,7 @@ class CheckpointFile {
   FileSystem& files_;
   BlockingWork& work_;
   const std::string directory_;
+  const bool side_file_;
   const std::string path_;
   const std::string slots_path_;
   std::function<CheckpointState()> current_;

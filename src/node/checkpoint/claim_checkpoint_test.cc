@@ -173,10 +173,11 @@ struct Stored {
   std::unique_ptr<BlockingWork> work = MakeLoopWork(loop);
   std::optional<CheckpointFile> file;
   std::string uid;
+  bool side_file = true;
 
   // As a new process.
   CheckpointState Load() {
-    file.emplace(loop, files, *work, "/root");
+    file.emplace(loop, files, *work, "/root", side_file);
     auto state = file->LoadOrCreate();
     EXPECT_TRUE(state.ok()) << state.error().message;
     file->SetSource([this] { return CheckpointState(std::vector<CheckpointClaim>{{.uid = uid}}); });
@@ -331,6 +332,19 @@ TEST(CheckpointFile, StateTooLargeForASlotIsWrittenToTheCheckpoint) {
   ASSERT_TRUE(node.Store("small"));
   node.files.Crash();
   EXPECT_EQ(node.Uid(node.Load()), "small");
+}
+
+TEST(CheckpointFile, IsDurableWithoutASideFileToo) {
+  Stored node;
+  node.side_file = false;
+  node.Load();
+  EXPECT_FALSE(node.files.Exists(kSlots));
+  for (const char* uid : {"a", "b"}) {
+    ASSERT_TRUE(node.Store(uid));
+    node.files.Crash();
+    EXPECT_EQ(node.Uid(node.Load()), uid);
+  }
+  EXPECT_FALSE(node.files.Exists(kSlots));
 }
 
 TEST(CheckpointFile, WorksWithoutASideFile) {

@@ -62,6 +62,15 @@ TEST(ClaimChecks, ATemplateClaimOfAnotherPodIsRefused) {
               ::testing::Contains(HasSubstr(
                   "ResourceClaim default/c was not created for Pod default/p (Pod is not owner)")));
   EXPECT_TRUE(node.history.empty());
+  api::Draft owned(node.api.Get("ResourceClaim", "default/c")->tree());
+  owned["metadata"]["ownerReferences"].Append({{"apiVersion", api::Draft("v1")},
+                                               {"kind", api::Draft("Pod")},
+                                               {"name", api::Draft("p")},
+                                               {"uid", api::Draft(std::string(pod->uid()))},
+                                               {"controller", api::Draft(true)}});
+  ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "", owned.Freeze()).ok());
+  node.Advance(seconds(30));
+  EXPECT_EQ(node.Phase("p"), "Running") << "a claim that was made for the pod";
 }
 
 TEST(ClaimChecks, AClaimThatIsNotAllocatedOrWasReplacedIsNotTouched) {
@@ -213,6 +222,48 @@ TEST(ClaimChecks, AnswersForUnknownOrMissingClaimsAreRefused) {
   node.driver.plugin.change_unprepare_answer = nullptr;
   node.Advance(seconds(5));
   EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(ClaimChecks, EveryTextOfAnAnswerCountsTowardsItsSize) {
+  GpuNode node;
+  const std::string half(DraManager::kMaxPreparedBytes / 2, 'x');
+  using Fill = std::function<void(rpc::PreparedDevice&)>;
+  const std::pair<const char*, Fill> members[] = {
+      {"pool", [&](auto& device) { device.pool_name = half; }},
+      {"device", [&](auto& device) { device.device_name = half; }},
+      {"share", [&](auto& device) { device.share_id = half; }},
+      {"request",
+       [&](auto& device) {
+         device.request_names = {"r", half};
+       }},
+      {"CDI device",
+       [&](auto& device) {
+         device.cdi_device_ids = {"a", half};
+       }},
+  };
+  const auto answer = [&](const Fill& fill, int devices) {
+    node.driver.plugin.change_prepare_answer = [&, devices](rpc::PrepareResults& results) {
+      for (auto& [uid, result] : results) {
+        result.devices.resize(static_cast<std::size_t>(devices));
+        for (rpc::PreparedDevice& device : result.devices) fill(device);
+      }
+    };
+  };
+  std::size_t refused = 0;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  for (const auto& [member, fill] : members) {
+    answer(fill, 2);
+    const std::string pod = StrCat("p", refused);
+    node.CreatePod(pod, kUsesClaim, {"c"});
+    EXPECT_EQ(node.Phase(pod), "Pending") << member;
+    EXPECT_EQ(node.Events("FailedPrepareDynamicResources").size(), ++refused) << member;
+    node.DeletePod(pod);
+    node.Advance(seconds(1));
+  }
+  answer([](rpc::PreparedDevice& device) { device.device_name = "d"; },
+         static_cast<int>(DraManager::kMaxPreparedDevices));
+  node.CreatePod("most", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("most"), "Running") << "exactly as many devices as allowed";
 }
 
 }  // namespace

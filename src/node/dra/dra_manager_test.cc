@@ -10,6 +10,7 @@
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
+#include "node/testing/logged_lines.h"
 #include "node/testing/node_harness.h"
 #include "rpc/podresources/podresources.h"
 
@@ -221,6 +222,30 @@ TEST(DraManager, ClaimsOfDeletedPodsAreUnpreparedWhenTheirDriverRegisters) {
   EXPECT_EQ(node.agent->dra().cache().claims().size(), 1u);
   node.driver.Start();
   EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+}
+
+TEST(DraManager, LogsEveryStageOfPrepareAndUnprepare) {
+  GpuNode node;
+  ConfigureLogging(LogFormat::kText, LogLevel::kDebug, RealClock());
+  const LoggedLines log;
+  const auto count = [&](std::string_view from, std::string_view event, std::string_view to) {
+    return log.Count(
+        StrCat("from=", Quote(from), " event=", Quote(event), " to=", Quote(to), "\n"));
+  };
+  node.CreatePodWithClaim();
+  ASSERT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(count("Listing", "ClaimsListed", "FetchingClaims"), 1u);
+  EXPECT_EQ(count("FetchingClaims", "ClaimsAttached", "WritingIntent"), 1u);
+  EXPECT_EQ(count("WritingIntent", "IntentWritten", "CallingDrivers"), 1u);
+  EXPECT_EQ(count("CallingDrivers", "DriverAnswered", "CallingDrivers"), 1u);
+  EXPECT_EQ(count("CallingDrivers", "AllAnswered", "Succeeded"), 1u);
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  ASSERT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(count("Detaching", "Detached", "CallingDrivers"), 1u);
+  EXPECT_EQ(count("CallingDrivers", "DriverAnswered", "CallingDrivers"), 2u);
+  EXPECT_EQ(count("CallingDrivers", "AllAnswered", "Succeeded"), 2u);
+  ConfigureLogging(LogFormat::kText, LogLevel::kInfo, RealClock());
 }
 
 TEST(DraManager, EveryMetricHasBothNames) {

@@ -1,6 +1,8 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text/text.h"
+#include "node/checkpoint/claim_checkpoint.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
@@ -457,6 +459,66 @@ TEST(OptionalPreparation, ACheckpointOfThePreviousReleaseSkipsNothing) {
   node.DeletePod("p");
   node.Advance(seconds(1));
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+// A kubelet does not list devices that skip preparation.
+TEST(OptionalPreparation, AfterACheckpointOfAKubeletTheNextPodListsTheDevicesAgain) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.Advance(seconds(2));
+  node.KillAgent();
+  const std::string path = "/var/lib/kubelet/dra_manager_state";
+  auto state = DecodeCheckpoint(*node.files.ReadFile(path));
+  ASSERT_TRUE(state.ok() && state->has_value());
+  for (CheckpointClaim& claim : **state) {
+    for (auto& [name, driver] : *claim.driver_state) driver.devices.reset();
+  }
+  ASSERT_TRUE(node.files.WriteFile(path, EncodeCheckpoint(*state), 0600).ok());
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok()) << node.started.error().message;
+  const auto& claims = node.agent->dra().cache().claims();
+  const auto devices = [&] {
+    return claims.at("default/c").drivers.at("ghost.example.com").devices;
+  };
+  EXPECT_TRUE(devices().empty());
+  node.CreatePod("q", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("q"), "Running");
+  ASSERT_EQ(devices().size(), 1u);
+  EXPECT_EQ(devices()[0].device_name, "dev-0");
+}
+
+TEST(OptionalPreparation, AReleaseWithoutItReadsACheckpointAsIfNothingWasSkipped) {
+  NodeHarness node;
+  node.gates = *FeatureGates::Create({.emulated = {1, 36}});
+  std::vector<CheckpointClaim> state;
+  for (const char* name : {"c", "d"}) {
+    CheckpointClaim& claim = state.emplace_back();
+    claim.uid = StrCat("uid-", name);
+    claim.name = name;
+    claim.namespace_name = "default";
+    claim.pod_uids = {"p"};
+    claim.driver_state.emplace();
+    (*claim.driver_state)["never-called"].skip_node_operations = {"*"};
+    (*claim.driver_state)["listed"].skip_node_operations = {"NodePrepareResources"};
+    (*claim.driver_state)["listed"].devices.emplace().emplace_back().device_name = "a";
+    (*claim.driver_state)["unanswered"];
+  }
+  ASSERT_TRUE(
+      node.files.WriteFile("/var/lib/kubelet/dra_manager_state", EncodeCheckpoint(state), 0600)
+          .ok());
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok()) << node.started.error().message;
+  for (const char* key : {"default/c", "default/d"}) {
+    const auto& drivers = node.agent->dra().cache().claims().at(key).drivers;
+    ASSERT_EQ(drivers.size(), 3u) << key;
+    for (const auto& [name, driver] : drivers) {
+      EXPECT_TRUE(driver.skip_node_operations.empty()) << name;
+      EXPECT_EQ(driver.answered, name != "unanswered") << name;
+      EXPECT_EQ(driver.devices.size(), name == "listed" ? 1u : 0u) << name;
+    }
+  }
 }
 
 }  // namespace

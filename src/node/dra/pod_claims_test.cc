@@ -17,6 +17,7 @@ TEST(PodClaims, AContainerUsesTheExtendedResourcesItAsksFor) {
     "status":{"extendedResourceClaimStatus":{"resourceClaimName":"x","requestMappings":[
       {"containerName":"a","resourceName":"example.com/gpu","requestName":"r0"},
       {"containerName":"a","resourceName":"example.com/nic","requestName":"r1"},
+      {"containerName":"a","resourceName":"example.com/dpu","requestName":"r3"},
       {"containerName":"b","resourceName":"example.com/gpu","requestName":"r2"}]}}})");
   ASSERT_TRUE(pod.ok());
   auto uses = [&](std::size_t container) {
@@ -27,7 +28,7 @@ TEST(PodClaims, AContainerUsesTheExtendedResourcesItAsksFor) {
     }
     return text;
   };
-  EXPECT_EQ(uses(0), "|x|r0 ") << "zero devices are no use";
+  EXPECT_EQ(uses(0), "|x|r0 ") << "neither zero devices nor those it does not ask for";
   EXPECT_EQ(uses(1), "|x|r2 ");
   EXPECT_EQ(uses(2), "");
   const auto claims = ListPodClaims((*pod)->root());

@@ -27,10 +27,15 @@ Result<void> PodResourcesView::Admit() {
 
 rpc::PodResources PodResourcesView::Describe(Value pod) const {
   const std::string home(pod["metadata"]["namespace"].str());
+  const std::string uid(pod["metadata"]["uid"].str());
   rpc::PodResources described{.name = std::string(pod["metadata"]["name"].str()),
                               .namespace_name = home};
   auto add = [&](Value container) {
     rpc::ContainerResources resources{.name = std::string(container["name"].str())};
+    if (cpus_ != nullptr) {
+      const CpuSet* own = cpus_->Exclusive(uid, resources.name);
+      if (own != nullptr) resources.cpu_ids.assign(own->begin(), own->end());
+    }
     std::map<std::string, std::map<std::string, rpc::ClaimResource>> by_claim;
     for (const ContainerClaim& use : ListContainerClaims(pod, container)) {
       const ClaimInfo* info = claims_.Find(ClaimCache::Key(home, use.claim_name));
@@ -73,7 +78,12 @@ Result<std::vector<rpc::PodResources>> PodResourcesView::ListPodResources() {
 
 Result<rpc::AllocatableResources> PodResourcesView::GetAllocatableResources() {
   RETURN_IF_ERROR(Admit());
-  return rpc::AllocatableResources{};
+  rpc::AllocatableResources allocatable;
+  if (cpus_ != nullptr) {
+    const CpuSet cpus = cpus_->Allocatable();
+    allocatable.cpu_ids.assign(cpus.begin(), cpus.end());
+  }
+  return allocatable;
 }
 
 Result<rpc::PodResources> PodResourcesView::GetPodResources(const rpc::PodReference& wanted) {

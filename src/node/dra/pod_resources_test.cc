@@ -58,14 +58,17 @@ TEST(PodResourcesService, AnswersGetAndGetAllocatableResources) {
   node.CreatePodWithClaim();
   auto client =
       rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
-  std::optional<Result<rpc::PodResources>> found, missing;
+  std::optional<Result<rpc::PodResources>> found, missing, elsewhere;
   std::optional<Result<rpc::AllocatableResources>> allocatable;
   client->Get({.name = "p", .namespace_name = "default"}, seconds(1),
               [&](auto result) { found = std::move(result); });
   client->Get({.name = "nobody", .namespace_name = "default"}, seconds(1),
               [&](auto result) { missing = std::move(result); });
+  client->Get({.name = "p", .namespace_name = "elsewhere"}, seconds(1),
+              [&](auto result) { elsewhere = std::move(result); });
   client->GetAllocatable(seconds(1), [&](auto result) { allocatable = std::move(result); });
   node.Run();
+  EXPECT_TRUE(elsewhere && !elsewhere->ok()) << "a pod of the same name";
   ASSERT_TRUE(found && found->ok());
   const auto& resource = (*found)->containers.at(0).dynamic_resources.at(0).claim_resources.at(0);
   EXPECT_EQ(resource.driver_name, "gpu.example.com");

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
@@ -141,6 +143,22 @@ TEST(SeveralClaims, AnErrorOfOneClaimNamesItAndTheWholePodWaits) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
+TEST(SeveralClaims, AreKnownOnlyOnceEachDriverOfEachHasAnswered) {
+  TwoDrivers node;
+  node.CreateClaim("c", {"gpu.example.com/0", "nic.example.com/0"});
+  node.nic.plugin.prepare_error = Unavailable("busy");
+  const auto pod = node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Pending");
+  ASSERT_THAT(node.history, ElementsAre("prepare c gpu")) << "one of two has answered";
+  EXPECT_FALSE(node.agent->dra().KnowsDevices(pod->root()));
+  EXPECT_FALSE(node.agent->dra().IsPrepared(pod->root()));
+  node.nic.plugin.prepare_error.reset();
+  node.Advance(seconds(5));
+  ASSERT_EQ(node.Phase("p"), "Running");
+  EXPECT_TRUE(node.agent->dra().KnowsDevices(pod->root()));
+  EXPECT_TRUE(node.agent->dra().IsPrepared(pod->root()));
+}
+
 TEST(SeveralClaims, AnAnswerThatLacksOneOfThemIsRefused) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/0"});
@@ -196,10 +214,18 @@ TEST(SeveralClaims, OfManyPodsEachIsUnpreparedWithItsOwnLastPod) {
   EXPECT_EQ(node.Phase("both"), "(gone)");
   EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare d", "unprepare d"));
   EXPECT_EQ(claims.at("default/c").pod_uids.size(), 2u);
+  const std::string first_uid(node.Pod("first")->uid());
+  const auto checkpoint = [&] {
+    return *node.files.ReadFile("/var/lib/kubelet/dra_manager_state");
+  };
+  EXPECT_THAT(checkpoint(), HasSubstr(first_uid));
+  EXPECT_THAT(checkpoint(), Not(HasSubstr("\\\"d\\\""))) << "nothing is left of claim d";
   // The release is in the checkpoint: after a restart, the last pod still frees the claim.
   node.KillAgent();
   node.StartAgent();
   node.DeletePod("first");
+  node.Advance(seconds(2));
+  EXPECT_THAT(checkpoint(), Not(HasSubstr(first_uid))) << "its release alone is written, too";
   node.DeletePod("third");
   node.Advance(seconds(2));
   EXPECT_EQ(node.history.back(), "unprepare c");
@@ -268,6 +294,22 @@ TEST(SeveralClaims, ADriverMayListOmitOrRenameDevicesThatSkip) {
   EXPECT_THAT(names, ElementsAre("0", "2", "1")) << "each once";
 }
 
+TEST(SeveralClaims, ADeviceOfTheSameNameInAnotherPoolIsAnotherDevice) {
+  GpuNode node;
+  node.driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+    return rpc::PrepareResult{.devices = {{.pool_name = "other", .device_name = "0"}}};
+  };
+  node.CreateClaim("c", {"gpu.example.com/0!", "gpu.example.com/1"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  std::vector<std::string> names;
+  for (const auto& device :
+       node.agent->dra().cache().claims().at("default/c").drivers.at("gpu.example.com").devices) {
+    names.push_back(StrCat(device.pool_name, "/", device.device_name));
+  }
+  EXPECT_THAT(names, ElementsAre("other/0", "pool/0"));
+}
+
 TEST(SeveralClaims, OfOneDriverHaveTheirOwnDevicesEvenIfSomeSkip) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/0!", "gpu.example.com/1"});
@@ -320,7 +362,10 @@ TEST(SeveralClaims, OperationsAreTimedFromTheirBeginning) {
   auto sum = [&](const std::string& metric) {
     const std::string text = node.metrics.Text();
     const std::size_t at = text.find(metric);
-    return at == std::string::npos ? std::string("(none)") : text.substr(at + metric.size(), 1);
+    if (at == std::string::npos) return std::string("(none)");
+    const std::string value =
+        text.substr(at + metric.size(), text.find('\n', at + 1) - at - metric.size());
+    return StrCat(std::lround(std::stod(value)));
   };
   node.driver.plugin.hold_calls = true;
   node.CreatePodWithClaim();

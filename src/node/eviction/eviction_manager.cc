@@ -6,6 +6,7 @@
 #include "api/meta/bounded_seconds.h"
 #include "base/text/text.h"
 #include "node/eviction/eviction_rank.h"
+#include "node/eviction/storage_limits.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -30,7 +31,24 @@ bool ToleratesMemoryPressure(api::Value pod) {
 }  // namespace
 
 void EvictionManager::Start() {
-  if (!options_.thresholds.empty()) Look();
+  Look();
+}
+
+// Reads what pods use only if one of them has a limit: that takes longer than the machine's.
+void EvictionManager::EnforceLimits() {
+  const auto limited = [](const api::ObjectPtr& pod) {
+    return LimitsEphemeralStorage(pod->root());
+  };
+  if (std::ranges::none_of(options_.active_pods(), limited)) return;
+  options_.read_all(lifetime_.Guard([this](Result<NodeUsagePtr> usage) {
+    if (!usage.ok()) return;
+    for (const api::ObjectPtr& pod : options_.active_pods()) {
+      auto verdict = ExceedsStorageLimit(pod->root(), **usage);
+      if (!verdict) continue;
+      kLog.Warning("evicted pod", {{"pod", pod->qualified_name()}, {"reason", verdict->message}});
+      options_.evict(std::string(pod->uid()), *std::move(verdict), kHardGrace);
+    }
+  }));
 }
 
 void EvictionManager::Next(Duration delay) {
@@ -49,6 +67,8 @@ std::optional<PodVerdict> EvictionManager::Admit(api::Value pod) const {
 }
 
 void EvictionManager::Look() {
+  EnforceLimits();
+  if (options_.thresholds.empty()) return Next(kEvery);
   options_.read_machine(lifetime_.Guard([this](Result<NodeUsagePtr> usage) {
     if (!usage.ok()) {
       kLog.Warning("could not read the node's usage", {{"err", usage.error().message}});

@@ -16,9 +16,10 @@
 namespace drakkar::node {
 
 // Keeps the node from running out of memory, disk and process ids, as a kubelet does: it looks
-// every kEvery, reports pressure, frees what the node itself can free, and then ends one pod at a
-// time, waiting until it is gone. Soft thresholds must be met for their grace period. A condition
-// stays for the transition period after it was last observed. Loop-bound.
+// every kEvery, ends pods that exceed their limits of ephemeral storage, reports pressure, frees
+// what the node itself can free, and then ends one pod at a time, waiting until it is gone. Soft
+// thresholds must be met for their grace period. A condition stays for the transition period after
+// it was last observed. Loop-bound.
 class EvictionManager {
  public:
   struct Options {
@@ -42,7 +43,7 @@ class EvictionManager {
   static constexpr Duration kHardGrace = std::chrono::seconds(1);
 
   explicit EvictionManager(Options options) : options_(std::move(options)) {}
-  // Does nothing without thresholds.
+  // Without thresholds there is no pressure, but pods are still held to their limits.
   void Start();
 
   // "MemoryPressure", "DiskPressure", "PIDPressure".
@@ -54,6 +55,7 @@ class EvictionManager {
 
  private:
   void Look();
+  void EnforceLimits();
   void Next(Duration delay);
   // Updates what is known and returns the threshold to act on.
   std::optional<Threshold> Assess(const Observations& observations);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta/quantity.h"
+#include "api/meta/saturated.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
@@ -17,33 +18,6 @@ const PodUsage* UsageOf(const NodeUsage& usage, std::string_view uid) {
     if (pod.uid == uid) return &pod;
   }
   return nullptr;
-}
-
-std::int64_t QuantityOf(Value list, std::string_view resource) {
-  const auto quantity = api::Quantity::Parse(list.Entry(resource).str());
-  return quantity.ok() ? quantity->Value() : 0;
-}
-
-// What the scheduler reserved for the pod.
-std::int64_t RequestOf(Value pod, std::string_view resource) {
-  const Value spec = pod["spec"];
-  if (const Value whole = spec["resources"]["requests"].Entry(resource); whole.has_value()) {
-    return QuantityOf(spec["resources"]["requests"], resource);
-  }
-  std::int64_t sum = 0, sidecars = 0, most = 0;
-  for (Value container : spec["containers"].elements()) {
-    sum += QuantityOf(container["resources"]["requests"], resource);
-  }
-  for (Value container : spec["initContainers"].elements()) {
-    const std::int64_t own = QuantityOf(container["resources"]["requests"], resource);
-    if (container["restartPolicy"].str() == "Always") {
-      sidecars += own;
-      most = std::max(most, sidecars);
-    } else {
-      most = std::max(most, sidecars + own);
-    }
-  }
-  return std::max(sum + sidecars, most) + QuantityOf(spec["overhead"], resource);
 }
 
 struct Rank {
@@ -99,15 +73,6 @@ std::string Bytes(std::uint64_t amount, bool binary) {
 
 }  // namespace
 
-bool IsCritical(Value pod) {
-  const Value annotations = pod["metadata"]["annotations"];
-  if (annotations.Entry("kubernetes.io/config.source").str() == "file" ||
-      annotations.Entry("kubernetes.io/config.mirror").has_value()) {
-    return true;
-  }
-  return pod["spec"]["priority"].integer() >= kSystemCriticalPriority;
-}
-
 std::vector<api::ObjectPtr> RankForEviction(std::vector<api::ObjectPtr> pods,
                                             const NodeUsage& usage, Signal signal) {
   std::vector<std::pair<Rank, api::ObjectPtr>> ranked;
@@ -147,7 +112,8 @@ std::string EvictionMessage(Value pod, const NodeUsage& usage, const Threshold& 
         if (container["name"].str() != each.name) continue;
         const Value request = container["resources"]["requests"].Entry(resource);
         const auto asked = api::Quantity::Parse(request.str());
-        if (asked.ok() && asked->Value() >= static_cast<std::int64_t>(*amount)) continue;
+        if (asked.ok() && api::SaturatedValue(*asked) >= static_cast<std::int64_t>(*amount))
+          continue;
         message += StrCat("Container ", each.name, " was using ", Bytes(*amount, true),
                           ", request is ", asked.ok() ? asked->ToString() : std::string("0"),
                           ", has larger consumption of ", resource, ". ");

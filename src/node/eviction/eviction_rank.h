@@ -6,13 +6,9 @@
 
 #include "api/meta/object.h"
 #include "node/eviction/thresholds.h"
+#include "node/resources/pod_amounts.h"
 
 namespace drakkar::node {
-
-// Priority from which pods are part of the system and never evicted.
-inline constexpr std::int64_t kSystemCriticalPriority = 2'000'000'000;
-// Static pods, and pods of the priority classes system-*-critical.
-bool IsCritical(api::Value pod);
 
 // The pods in the order in which a kubelet evicts them to reclaim what the signal is about: those
 // that use more than they request first, then lower priority, then the largest excess. PIDs: lower

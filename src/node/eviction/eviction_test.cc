@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "node/eviction/eviction_manager.h"
 #include "node/eviction/eviction_rank.h"
+#include "node/eviction/storage_limits.h"
 
 namespace drakkar::node {
 namespace {
@@ -329,6 +330,56 @@ TEST_F(EvictionTest, UnderDiskPressureOnlyCriticalPodsAreAdmitted) {
   loop_.Advance(seconds(10));
   EXPECT_TRUE(manager_->Admit(MakePod("c", Container("1Mi"))->root()));
   EXPECT_FALSE(manager_->Admit(MakePod("d", Container("1Mi", 2'000'000'000))->root()));
+}
+
+api::ObjectPtr Limited(const std::string& containers) {
+  auto tree = api::ParseJson(
+      StrCat(R"({"metadata":{"name":"l","namespace":"n","uid":"uid-l"},"spec":{"containers":[)",
+             containers, "]}}"));
+  return std::make_shared<const api::Object>(*std::move(tree));
+}
+std::string Storing(std::string_view name, std::string_view limit) {
+  return StrCat(R"({"name":")", name, R"(","resources":{"limits":{)",
+                limit.empty() ? "" : StrCat(R"("ephemeral-storage":")", limit, R"(")"), "}}}");
+}
+
+TEST(StorageLimits, ContainersTheirLogsAndEmptyDirsCount) {
+  NodeUsage usage;
+  PodUsage pod{.uid = "uid-l"};
+  pod.containers = {
+      {.name = "a", .root_fs = {.used_bytes = 60 * kMiB}, .log = {.used_bytes = 10 * kMiB}},
+      {.name = "b", .root_fs = {.used_bytes = 20 * kMiB}}};
+  usage.pods = {pod};
+  usage.volumes["uid-l"] = {
+      {.plugin = "kubernetes.io~empty-dir", .files = {.used_bytes = 30 * kMiB}},
+      {.plugin = "kubernetes.io~configmap", .files = {.used_bytes = 99 * kMiB}}};
+  const auto why = [&](const std::string& containers) {
+    const auto verdict = ExceedsStorageLimit(Limited(containers)->root(), usage);
+    return verdict ? verdict->message : "(stays)";
+  };
+  EXPECT_EQ(why(Storing("a", "") + "," + Storing("b", "")), "(stays)");
+  EXPECT_EQ(why(Storing("a", "70Mi") + "," + Storing("b", "50Mi")), "(stays)");
+  EXPECT_EQ(why(Storing("a", "69Mi") + "," + Storing("b", "100Mi")),
+            "Container a exceeded its local ephemeral storage limit \"69Mi\". ");
+  EXPECT_EQ(why(Storing("a", "70Mi") + "," + Storing("b", "49Mi")),
+            "Pod ephemeral local storage usage exceeds the total limit of containers 119Mi. ");
+  usage.pods.clear();
+  EXPECT_EQ(why(Storing("a", "1")), "(stays)") << "not measured";
+}
+
+TEST_F(EvictionTest, APodBeyondItsStorageLimitGoesEvenWithoutPressure) {
+  pods_.push_back(Limited(Storing("a", "10Mi")));
+  PodUsage pod{.uid = "uid-l"};
+  pod.containers = {{.name = "a", .root_fs = {.used_bytes = 9 * kMiB}}};
+  usage_.pods.push_back(pod);
+  EvictionSettings none;
+  none.hard.clear();
+  Start(none);
+  EXPECT_TRUE(evicted_.empty());
+  usage_.pods.back().containers[0].root_fs.used_bytes = 11 * kMiB;
+  loop_.Advance(EvictionManager::kEvery);
+  EXPECT_EQ(evicted_, std::vector<std::string>{"l"});
+  EXPECT_EQ(grace_, EvictionManager::kHardGrace);
 }
 
 }  // namespace

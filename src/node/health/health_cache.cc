@@ -56,7 +56,7 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
       outcome.changed.push_back({driver, device.pool_name, device.device_name});
     }
     WallTime since = !is_new && before.health == device.health ? *before.since : now.wall;
-    if (is_new && !lost_.empty()) {
+    if (is_new) {
       const auto lost = lost_.find({driver, device.pool_name, device.device_name});
       if (lost != lost_.end()) {
         if (device.health == rpc::DeviceHealthState::kUnknown) since = lost->second;

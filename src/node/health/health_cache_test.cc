@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/text/text.h"
 #include "base/text/truncate.h"
 #include "node/testing/health_node.h"
@@ -70,6 +72,10 @@ TEST(HealthCache, TheNumberOfDevicesAndTheMessageSizeAreBounded) {
         {.pool_name = pool, .device_name = device, .health = DeviceHealthState::kHealthy}};
     EXPECT_EQ(cache.Update("other", 1, one, After()).ignored, ignored);
   }
+  cache.Update("other", 1, Report("m", DeviceHealthState::kHealthy, std::string(5'000, 'm')),
+               After());
+  EXPECT_EQ(cache.Get({"other", "pool", "m"}, After()).message.size(),
+            HealthCache::kMaxMessageBytes);
   const std::string cut =
       TruncateMessage(std::string(1020, 'x') + "\xc3\xa9\xc3\xa9\xc3\xa9", 1024);
   EXPECT_EQ(cut, std::string(1020, 'x') + "...");
@@ -236,6 +242,137 @@ TEST(HealthCache, ADeviceFirstReportedAsUnknownIsUnknownSinceThen) {
   HealthCache cache;
   cache.Update("d", 1, Report("a", DeviceHealthState::kUnknown), After(seconds(3)));
   EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(seconds(9))).since, After(seconds(3)).wall);
+}
+
+TEST(HealthCache, AKnownDeviceIsUpdatedEvenIfTheDriverIsAtItsLimit) {
+  HealthCache cache;
+  rpc::HealthReport report;
+  for (std::size_t i = 0; i < HealthCache::kMaxDevicesPerDriver; ++i) {
+    report.push_back({.pool_name = "p",
+                      .device_name = std::to_string(i),
+                      .health = DeviceHealthState::kHealthy});
+  }
+  EXPECT_EQ(cache.Update("d", 1, report, After()).ignored, 0u);
+  report[7].health = DeviceHealthState::kUnhealthy;
+  EXPECT_EQ(cache.Update("d", 1, report, After()).changed.size(), 1u);
+  EXPECT_EQ(cache.Get({"d", "p", "7"}, After()).health, DeviceHealthState::kUnhealthy);
+  HealthCache again;
+  ASSERT_TRUE(again.Decode(cache.Encode(), After()).ok());
+  EXPECT_EQ(again.List(After()).size(), HealthCache::kMaxDevicesPerDriver);
+}
+
+TEST(HealthCache, AFileWithTooManyDevicesIsReadUpToTheLimit) {
+  std::string text = R"({"d":{"Devices":{)";
+  for (std::size_t i = 0; i <= HealthCache::kMaxDevicesPerDriver; ++i) {
+    text += StrCat(i > 0 ? "," : "", "\"p/", i, R"(":{"PoolName":"p","DeviceName":")", i,
+                   R"(","Health":"Healthy","LastUpdated":"2027-01-15T08:00:00Z"})");
+  }
+  HealthCache cache;
+  ASSERT_TRUE(cache.Decode(text + "}}}", After()).ok());
+  EXPECT_EQ(cache.List(After()).size(), HealthCache::kMaxDevicesPerDriver);
+}
+
+TEST(HealthCache, TheTimeoutOfAReportHasADefaultAndALimit) {
+  const std::pair<std::int64_t, Duration> cases[] = {
+      {0, HealthCache::kDefaultTimeout},
+      {-5, HealthCache::kDefaultTimeout},
+      {1, seconds(1)},
+      {90, seconds(90)},
+      {std::numeric_limits<std::int64_t>::max(), HealthCache::kLongestTimeout},
+  };
+  for (const auto& [reported, timeout] : cases) {
+    HealthCache cache;
+    const auto outcome =
+        cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy, "", reported), After());
+    EXPECT_EQ(outcome.expiry, After(timeout).tick) << reported;
+    EXPECT_EQ(cache.NextExpiry(), After(timeout).tick) << reported;
+    EXPECT_TRUE(cache.Expire(After(timeout)).empty()) << "a report counts for its whole timeout";
+    EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(timeout)).health, DeviceHealthState::kHealthy);
+    EXPECT_EQ(cache.Expire(After(timeout + milliseconds(1))).size(), 1u) << reported;
+  }
+}
+
+TEST(HealthCache, TheFirstOfTheReportedDevicesThatExpiresIsTold) {
+  HealthCache cache;
+  rpc::HealthReport report;
+  for (const int timeout : {60, 10, 30}) {
+    report.push_back(
+        Report(std::to_string(99 - timeout), DeviceHealthState::kHealthy, "", timeout)[0]);
+  }
+  const auto outcome = cache.Update("d", 1, report, After());
+  EXPECT_EQ(outcome.changed.size(), 3u);
+  EXPECT_EQ(outcome.expiry, After(seconds(10)).tick);
+  EXPECT_EQ(cache.NextExpiry(), After(seconds(10)).tick);
+  EXPECT_FALSE(cache.Update("d", 1, {}, After()).expiry.has_value());
+  cache.Update("e", 1, Report("a", DeviceHealthState::kHealthy, "", 5), After());
+  EXPECT_EQ(cache.NextExpiry(), After(seconds(5)).tick) << "of all drivers";
+  cache.Update("f", 1, Report("a", DeviceHealthState::kHealthy, "", 7), After());
+  EXPECT_EQ(cache.NextExpiry(), After(seconds(5)).tick);
+}
+
+TEST(HealthCache, ADeviceThatIsReportedAgainAfterItsTimeoutHasChanged) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  EXPECT_EQ(cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After(seconds(31)))
+                .changed.size(),
+            1u)
+      << "it was Unknown in between";
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(seconds(40))).since, After(seconds(31)).wall);
+}
+
+TEST(HealthCache, ASuccessorTakesOverOnlyTheReportsOfItsPredecessor) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("old", DeviceHealthState::kHealthy), After());
+  cache.Update("d", 1, Report("older", DeviceHealthState::kHealthy), After());
+  cache.Update("d", 2, Report("own", DeviceHealthState::kHealthy), After());
+  cache.Update("d", 3, Report("other", DeviceHealthState::kHealthy), After());
+  cache.HandOver("d", 1, 2);
+  cache.HandOver("unknown", 1, 2);
+  EXPECT_TRUE(cache.ClearInstance("d", 1, After()).empty());
+  EXPECT_EQ(cache.ClearInstance("d", 2, After()).size(), 3u);
+  EXPECT_EQ(cache.List(After()).size(), 1u);
+  EXPECT_TRUE(cache.ClearInstance("unknown", 3, After()).empty());
+}
+
+TEST(HealthCache, OnlyWhatReadOtherwiseThanUnknownChangesWhenItIsLost) {
+  for (const bool expires : {false, true}) {
+    HealthCache cache;
+    cache.Update("d", 1, Report("healthy", DeviceHealthState::kHealthy), After());
+    cache.Update("d", 1, Report("unknown", DeviceHealthState::kUnknown), After());
+    cache.Update("d", 1, Report("unknown-why", DeviceHealthState::kUnknown, "no probe"), After());
+    std::vector<std::string> changed;
+    for (const DeviceKey& key : expires ? cache.Expire(After(seconds(31)))
+                                        : cache.ClearInstance("d", 1, After(seconds(1)))) {
+      changed.push_back(key.device);
+    }
+    EXPECT_EQ(changed, (std::vector<std::string>{"healthy", "unknown-why"})) << expires;
+  }
+}
+
+TEST(HealthCache, AFileThatCannotBeReadChangesNothing) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
+  for (const char* text :
+       {"[]", "\"text\"", R"({"d":{"Devices":{"p/a":{"LastUpdated":"yesterday"}}}})"}) {
+    EXPECT_FALSE(cache.Decode(text, After()).ok()) << text;
+  }
+  EXPECT_EQ(cache.List(After()).size(), 1u);
+}
+
+TEST(HealthCache, AFileWithoutTimeoutOrSinceHasDefaults) {
+  HealthCache cache;
+  ASSERT_TRUE(cache
+                  .Decode(StrCat(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a",)",
+                                 R"("Health":"Healthy","LastUpdated":"2027-01-15T08:00:00Z",)",
+                                 R"("HealthCheckTimeout":0,"Message":")", std::string(5'000, 'm'),
+                                 R"("}}}})"),
+                          After(seconds(5)))
+                  .ok());
+  const DeviceHealthView view = cache.Get({"d", "p", "a"}, After(seconds(30)));
+  EXPECT_EQ(view.health, DeviceHealthState::kHealthy);
+  EXPECT_EQ(view.since, After().wall) << "the last report";
+  EXPECT_EQ(view.message.size(), HealthCache::kMaxMessageBytes);
+  EXPECT_EQ(cache.Get({"d", "p", "a"}, After(seconds(31))).health, DeviceHealthState::kUnknown);
 }
 
 }  // namespace

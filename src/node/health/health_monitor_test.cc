@@ -8,6 +8,7 @@
 #include "base/testing/seeded_loop.h"
 #include "features/gates/feature_gates.h"
 #include "node/testing/health_node.h"
+#include "node/testing/logged_lines.h"
 
 namespace drakkar::node {
 namespace {
@@ -66,6 +67,12 @@ ClaimInfo Claim(const std::string& name, std::set<std::string> pods,
 class HealthMonitorTest : public ::testing::Test {
  protected:
   ScriptedClient& Add(const std::string& driver) {
+    ScriptedClient& scripted = Register(driver);
+    loop.RunUntilIdle();
+    return scripted;
+  }
+  // Without running the loop.
+  ScriptedClient& Register(const std::string& driver) {
     auto plugin = std::make_shared<PluginInstance>();
     plugin->driver = driver;
     plugin->health_services = {rpc::HealthService::kV1};
@@ -74,7 +81,6 @@ class HealthMonitorTest : public ::testing::Test {
     plugin->client = std::move(client);
     plugins.push_back(plugin);
     monitor.Add(plugin);
-    loop.RunUntilIdle();
     return scripted;
   }
   void Report(ScriptedClient& client, const std::string& device, DeviceHealthState state,
@@ -322,13 +328,15 @@ TEST_F(HealthMonitorTest, AContainerHasRowsOnlyForTheRequestsItNames) {
   info.drivers["d"].devices = {
       {.request_names = {"big/first", "other"}, .pool_name = "pool", .device_name = "a"},
       {.request_names = {"small"}, .pool_name = "pool", .device_name = "b"}};
+  info.drivers["e"].devices = {{.pool_name = "pool", .device_name = "x"}};
   claims.Add(info);
   const auto pod = api::ParseJson(
       R"({"metadata":{"name":"p","namespace":"default","uid":"p"},
           "spec":{"resourceClaims":[{"name":"gpu","resourceClaimName":"c"}],"containers":[
             {"resources":{"claims":[{"name":"gpu","request":"other"}]}},
             {"resources":{"claims":[{"name":"gpu","request":"small"}]}},
-            {"resources":{"claims":[{"name":"gpu"}]}}]}})");
+            {"resources":{"claims":[{"name":"gpu"}]}},
+            {"resources":{"claims":[{"name":"gpu","request":"big"}]}}]}})");
   ASSERT_TRUE(pod.ok());
   auto rows = [&](std::size_t container) {
     const api::Value root = (*pod)->root();
@@ -350,9 +358,181 @@ TEST_F(HealthMonitorTest, AContainerHasRowsOnlyForTheRequestsItNames) {
                   ->root()
                   .empty())
       << "it does not hold the claim";
-  EXPECT_EQ(rows(0), "claim:gpu/other d/pool/a; ");
-  EXPECT_EQ(rows(1), "claim:gpu/small d/pool/b; ");
-  EXPECT_EQ(rows(2), "claim:gpu d/pool/a; claim:gpu d/pool/b; ");
+  EXPECT_EQ(rows(0), "claim:gpu/other d/pool/a; claim:gpu/other e/pool/x; ");
+  EXPECT_EQ(rows(1), "claim:gpu/small d/pool/b; claim:gpu/small e/pool/x; ");
+  EXPECT_EQ(rows(2), "claim:gpu d/pool/a; claim:gpu d/pool/b; claim:gpu e/pool/x; ");
+  EXPECT_EQ(rows(3), "claim:gpu/big d/pool/a; claim:gpu/big e/pool/x; ");
+}
+
+TEST_F(HealthMonitorTest, AnInstanceThatIsReplacedBeforeItsStreamOpensIsNeverAsked) {
+  ScriptedClient& first = Register("d");
+  ScriptedClient& second = Register("d");
+  loop.RunUntilIdle();
+  EXPECT_EQ(first.opened, 0);
+  EXPECT_EQ(second.opened, 1);
+}
+
+TEST_F(HealthMonitorTest, AReplacedInstanceIsNotAskedAgainAfterItsBackOff) {
+  ScriptedClient& old = Add("d");
+  old.End(Unavailable("restarting"));
+  ScriptedClient& successor = Add("d");
+  loop.Advance(seconds(120));
+  EXPECT_EQ(old.opened, 1);
+  EXPECT_EQ(successor.opened, 1);
+}
+
+TEST_F(HealthMonitorTest, AConnectionAloneDoesNotEndABackOff) {
+  ScriptedClient& client = Add("d");
+  client.End(Unavailable("restarting"));
+  monitor.Connected(plugins[0]);
+  loop.RunUntilIdle();
+  EXPECT_EQ(client.opened, 1);
+  loop.Advance(seconds(2));
+  EXPECT_EQ(client.opened, 2);
+}
+
+TEST_F(HealthMonitorTest, ADriverThatBecomesUsableBacksOffFromTheStart) {
+  ScriptedClient& client = Add("d");
+  for (int i = 0; i < 6; ++i) {
+    client.End(Unavailable("restarting"));
+    loop.Advance(seconds(40));
+  }
+  monitor.DriverUsable("d");
+  loop.RunUntilIdle();
+  const int before = client.opened;
+  client.End(Unavailable("restarting"));
+  loop.Advance(milliseconds(1'100));
+  EXPECT_EQ(client.opened, before + 1);
+}
+
+TEST_F(HealthMonitorTest, OnlyTheFirstFailureSinceAReportIsLogged) {
+  ScriptedClient& client = Add("d");
+  LoggedLines log;
+  for (int i = 0; i < 3; ++i) {
+    client.End(Unavailable("restarting"));
+    loop.Advance(seconds(40));
+  }
+  EXPECT_EQ(log.Count("health stream failed"), 1u);
+  Report(client, "a", DeviceHealthState::kHealthy);
+  client.End(Unavailable("restarting"));
+  EXPECT_EQ(log.Count("health stream failed"), 2u);
+}
+
+TEST_F(HealthMonitorTest, ReportsThatAreMalformedOrTooLargeAreLoggedOnce) {
+  ScriptedClient& client = Add("d");
+  LoggedLines log;
+  Report(client, "a", DeviceHealthState::kHealthy);
+  EXPECT_EQ(log.Count("too many devices"), 0u);
+  for (int i = 0; i < 2; ++i) {
+    Report(client, std::string(HealthCache::kMaxNameBytes + 1, 'x'), DeviceHealthState::kHealthy);
+    client.stream.on_malformed(InvalidArgument("no device name"));
+  }
+  EXPECT_EQ(log.Count("too many devices"), 1u);
+  EXPECT_EQ(log.Count("malformed health report"), 1u);
+  const rpc::HealthStreamCallbacks stream = std::move(client.stream);
+  monitor.Remove(plugins[0]);
+  stream.on_malformed(InvalidArgument("no device name"));
+  EXPECT_EQ(log.Count("malformed health report"), 1u);
+}
+
+TEST_F(HealthMonitorTest, AShortTimeoutAfterALongOneIsNotDelayedEither) {
+  ScriptedClient& client = Add("d");
+  Report(client, "b", DeviceHealthState::kHealthy, 600);
+  Report(client, "a", DeviceHealthState::kHealthy, 5);
+  published.clear();
+  loop.Advance(seconds(6));
+  ASSERT_EQ(published.size(), 1u);
+  EXPECT_EQ(published[0][0].device.device, "a");
+}
+
+TEST_F(HealthMonitorTest, ADeviceThatIsReportedAgainExpiresAgain) {
+  ScriptedClient& client = Add("d");
+  for (int round = 0; round < 3; ++round) {
+    Report(client, "a", DeviceHealthState::kHealthy, 5);
+    published.clear();
+    loop.Advance(seconds(6));
+    ASSERT_EQ(published.size(), 1u) << round;
+    EXPECT_EQ(published[0][0].now.health, DeviceHealthState::kUnknown) << round;
+  }
+}
+
+TEST_F(HealthMonitorTest, SinceWhenADeviceIsUnknownIsRememberedOnlyWhileAPodHoldsIt) {
+  claims.Add(Claim("c", {"p"}, {{"d", {"held"}}}));
+  ScriptedClient& client = Add("d");
+  Report(client, "held", DeviceHealthState::kHealthy, 5);
+  Report(client, "free", DeviceHealthState::kHealthy, 5);
+  loop.Advance(seconds(6));
+  const HealthTime now = HealthNow(loop.clock());
+  EXPECT_TRUE(monitor.cache().Get({"d", "pool", "held"}, now).since.has_value());
+  EXPECT_FALSE(monitor.cache().Get({"d", "pool", "free"}, now).since.has_value());
+}
+
+TEST_F(HealthMonitorTest, AFileThatIsLoadedExpires) {
+  HealthCache before;
+  before.Update("d", 1, node::Report("a", DeviceHealthState::kHealthy), HealthNow(loop.clock()));
+  ASSERT_TRUE(files.WriteFile("/dra_health_state", before.Encode(), 0600).ok());
+  monitor.Load();
+  EXPECT_EQ(Devices(), "d/a Healthy; ");
+  loop.Advance(seconds(31));
+  ASSERT_EQ(published.size(), 1u);
+  EXPECT_EQ(published[0][0].now.health, DeviceHealthState::kUnknown);
+}
+
+TEST_F(HealthMonitorTest, WithTheGateOffNothingIsReadAskedOrCounted) {
+  HealthCache before;
+  before.Update("d", 1, node::Report("a", DeviceHealthState::kHealthy), HealthNow(loop.clock()));
+  ASSERT_TRUE(files.WriteFile("/dra_health_state", before.Encode(), 0600).ok());
+  gates = FeatureGates().With(Gate::kResourceHealthStatus, false);
+  monitor.Load();
+  EXPECT_EQ(Devices(), "");
+  EXPECT_EQ(Add("d").opened, 0);
+}
+
+// Keeps each piece of work until the test runs it.
+class HeldWork final : public BlockingWork {
+ public:
+  void Run(absl::AnyInvocable<Result<void>()> work,
+           absl::AnyInvocable<void(Result<void>)> done) override {
+    held.push_back([work = std::move(work), done = std::move(done)]() mutable { done(work()); });
+  }
+  void RunAll() {
+    for (auto& each : std::exchange(held, {})) each();
+  }
+  std::vector<absl::AnyInvocable<void()>> held;
+};
+
+TEST_F(HealthMonitorTest, AWriteWaitsForTheOneInFlightAndMetricsAreOptional) {
+  HeldWork slow;
+  HealthMonitor slow_monitor({.loop = loop,
+                              .files = files,
+                              .work = slow,
+                              .gates = gates,
+                              .claims = claims,
+                              .metrics = nullptr,
+                              .directory = "/",
+                              .on_changed = [](const auto&) {}});
+  auto plugin = std::make_shared<PluginInstance>();
+  plugin->driver = "d";
+  plugin->health_services = {rpc::HealthService::kV1};
+  auto owned = std::make_unique<ScriptedClient>();
+  ScriptedClient& client = *owned;
+  plugin->client = std::move(owned);
+  slow_monitor.Add(plugin);
+  loop.RunUntilIdle();
+  client.stream.on_report(node::Report("a", DeviceHealthState::kHealthy));
+  loop.Advance(seconds(2));
+  ASSERT_EQ(slow.held.size(), 1u);
+  client.stream.on_report(node::Report("b", DeviceHealthState::kHealthy));
+  loop.Advance(seconds(5));
+  EXPECT_EQ(slow.held.size(), 1u) << "never two at once";
+  slow.RunAll();
+  EXPECT_EQ(File().find("\"pool/b\""), std::string::npos);
+  loop.Advance(seconds(2));
+  ASSERT_EQ(slow.held.size(), 1u);
+  slow.RunAll();
+  EXPECT_NE(File().find("\"pool/b\""), std::string::npos);
+  loop.Advance(seconds(5));
+  EXPECT_TRUE(slow.held.empty()) << "nothing has changed since";
 }
 
 }  // namespace

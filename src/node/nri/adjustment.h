@@ -28,7 +28,7 @@ class AnswerCollector {
 
   // All changes.
   const rpc::NriContainerAdjustment& adjustment() const { return adjustment_; }
-  // Of kUpdateContainer: the changes of the container itself, which `updates` does not contain.
+  // kUpdateContainer only: changes of the container itself, which `updates` does not contain.
   const rpc::NriResources& own_changes() const { return own_changes_; }
   std::vector<rpc::NriContainerUpdate> updates() const;  // merged: one per container
   const std::vector<rpc::NriEviction>& evictions() const { return evictions_; }

@@ -64,7 +64,7 @@ TEST(NriDescription, PluginsSeeTheContainersConfiguration) {
 TEST(NriDescription, PluginsSeeTheSandboxesNamespacesCgroupAndResources) {
   const rpc::NriPodSandbox pod = DescribeSandbox(Sandbox());
   EXPECT_THAT(pod.linux_namespaces,
-              ElementsAre(Pair("ipc", "/ns/ipc"), Pair("network", "/run/netns/n")));
+              ElementsAre(Pair("ipc", "/ns/ipc"), Pair("network", "/var/run/netns/n")));
   EXPECT_EQ(pod.cgroup_parent, "/drakkar/podu");
   EXPECT_EQ(pod.pod_resources.cpu_quota, 50'000);
 }

@@ -10,6 +10,12 @@
 namespace drakkar::node {
 namespace {
 
+// Plugins in containers mount /var/run/netns, where containerd has it; their images may have no
+// link from /run.
+std::string AsPluginsMountIt(const std::string& path) {
+  return path.starts_with("/run/netns/") ? "/var" + path : path;
+}
+
 using api::Value;
 using Number = rpc::NriResources::Number;
 
@@ -160,7 +166,7 @@ rpc::NriPodSandbox DescribeSandbox(const PodSandbox& sandbox) {
                          .linux_namespaces = sandbox.namespaces,
                          .cgroup_parent = sandbox.cgroup_parent};
   if (!sandbox.network_namespace.empty()) {
-    pod.linux_namespaces["network"] = sandbox.network_namespace;
+    pod.linux_namespaces["network"] = AsPluginsMountIt(sandbox.network_namespace);
   }
   pod.pod_resources = DescribeResources(sandbox.resources);
   return pod;
@@ -210,7 +216,8 @@ rpc::NriContainer DescribeContainer(const PodSandbox& sandbox, const ContainerCo
     container.cgroups_path = JoinPath(sandbox.cgroup_parent, config.id);
   }
   std::map<std::string, std::string> spaces = sandbox.namespaces;
-  if (!sandbox.network_namespace.empty()) spaces["network"] = sandbox.network_namespace;
+  if (!sandbox.network_namespace.empty())
+    spaces["network"] = AsPluginsMountIt(sandbox.network_namespace);
   spaces["mount"] = "";
   for (auto& [type, path] : spaces) container.namespaces.push_back({type, path});
   if (config.security.privileged || config.security.seccomp == SeccompKind::kUnconfined) {

@@ -32,6 +32,7 @@ class HookedRuntime final : public Runtime, public HookedObjects {
   void Open(RuntimeCallback<void> done) override { beneath_->Open(std::move(done)); }
   features::RuntimeFeatures Features() const override { return beneath_->Features(); }
   std::vector<std::string> CdiDirectories() const override { return beneath_->CdiDirectories(); }
+  bool UsesSystemdCgroups() const override { return beneath_->UsesSystemdCgroups(); }
   std::string WhyNotReady() const override { return beneath_->WhyNotReady(); }
   std::string RuntimeVersion() const override { return beneath_->RuntimeVersion(); }
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {

@@ -4,7 +4,6 @@
 
 #include "api/json/writer.h"
 #include "api/meta/quantity.h"
-#include "api/meta/saturated.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "cdi/container_plan.h"
@@ -17,29 +16,10 @@ namespace {
 
 using api::Value;
 
-constexpr std::int64_t kCpuPeriodUs = 100'000;
-constexpr std::int64_t kMinShares = 2;
 // The kernel's limit, without the final zero.
 constexpr std::size_t kMaxKernelHostname = 64;
 constexpr std::string_view kIngressBandwidth = "kubernetes.io/ingress-bandwidth";
 constexpr std::string_view kEgressBandwidth = "kubernetes.io/egress-bandwidth";
-constexpr std::int64_t kMaxShares = 262'144;
-// The kernel rejects quotas above 2^44 microseconds.
-constexpr std::int64_t kMaxCpuQuotaUs = std::int64_t{1} << 43;
-
-std::int64_t CpuMilli(Value list) {
-  auto quantity = api::Quantity::Parse(list.Entry("cpu").str());
-  return quantity.ok() ? api::SaturatedValue(*quantity, api::Quantity::kMilli) : 0;
-}
-
-std::int64_t MemoryBytes(Value list) {
-  auto quantity = api::Quantity::Parse(list.Entry("memory").str());
-  return quantity.ok() ? api::SaturatedValue(*quantity) : 0;
-}
-
-std::int64_t SharesOf(std::int64_t milli) {
-  return std::clamp(api::SaturatedMultiply(milli, 1024) / 1000, kMinShares, kMaxShares);
-}
 
 std::vector<std::string> StringsOf(Value list) {
   std::vector<std::string> strings;
@@ -127,42 +107,6 @@ std::size_t Depth(const std::string& path) {
 
 }  // namespace
 
-int OomScoreAdjust(Value pod, Value container, std::int64_t machine_memory_bytes) {
-  const std::string_view qos = pod["status"]["qosClass"].str();
-  if (qos == "Guaranteed") return -997;
-  if (qos == "BestEffort" || machine_memory_bytes <= 0) return 1000;
-  const std::int64_t request = MemoryBytes(container["resources"]["requests"]);
-  const std::int64_t adjust =
-      1000 - 1000 * (request / 1024) / std::max<std::int64_t>(machine_memory_bytes / 1024, 1);
-  return static_cast<int>(std::clamp<std::int64_t>(adjust, 3, 999));
-}
-
-CgroupResources ContainerResourcesOf(Value pod, Value container,
-                                     std::int64_t machine_memory_bytes) {
-  CgroupResources resources;
-  const Value requests = container["resources"]["requests"];
-  const Value limits = container["resources"]["limits"];
-  std::int64_t milli = CpuMilli(requests);
-  if (milli == 0 && !requests.Entry("cpu").exists()) milli = CpuMilli(limits);
-  resources.cpu_shares = SharesOf(milli);
-  if (const std::int64_t limit = CpuMilli(limits); limit > 0) {
-    resources.cpu_period_us = kCpuPeriodUs;
-    resources.cpu_quota_us = std::clamp<std::int64_t>(
-        api::SaturatedMultiply(limit, kCpuPeriodUs) / 1000, 1000, kMaxCpuQuotaUs);
-  }
-  resources.memory_limit_bytes = MemoryBytes(limits);
-  for (const api::MemberView limit : limits.members()) {
-    if (!limit.name.starts_with("hugepages-")) continue;
-    auto amount = api::Quantity::Parse(limit.value.str());
-    if (!amount.ok()) continue;
-    std::string size(limit.name.substr(10));
-    std::erase(size, 'i');
-    resources.hugepage_limits_bytes[size + "B"] = api::SaturatedValue(*amount);
-  }
-  resources.oom_score_adjust = OomScoreAdjust(pod, container, machine_memory_bytes);
-  return resources;
-}
-
 std::string ResourcesText(Value container) {
   api::Draft resources = api::Draft::Object();
   for (const api::FieldName part : api::FieldNames{"limits", "requests"}) {
@@ -173,28 +117,9 @@ std::string ResourcesText(Value container) {
   return api::WriteJson(resources.Freeze()->root(), {.sort_members = true});
 }
 
-PodRequests RequestsOf(Value pod) {
-  PodRequests sum, largest_init;
-  for (Value container : pod["spec"]["containers"].elements()) {
-    sum.cpu_milli = api::SaturatedAdd(sum.cpu_milli, CpuMilli(container["resources"]["requests"]));
-    sum.memory_bytes =
-        api::SaturatedAdd(sum.memory_bytes, MemoryBytes(container["resources"]["requests"]));
-  }
-  for (Value container : pod["spec"]["initContainers"].elements()) {
-    const Value requests = container["resources"]["requests"];
-    if (container["restartPolicy"].str() == "Always") {
-      sum.cpu_milli = api::SaturatedAdd(sum.cpu_milli, CpuMilli(requests));
-      sum.memory_bytes = api::SaturatedAdd(sum.memory_bytes, MemoryBytes(requests));
-    }
-    largest_init.cpu_milli = std::max(largest_init.cpu_milli, CpuMilli(requests));
-    largest_init.memory_bytes = std::max(largest_init.memory_bytes, MemoryBytes(requests));
-  }
-  return {std::max(sum.cpu_milli, largest_init.cpu_milli),
-          std::max(sum.memory_bytes, largest_init.memory_bytes)};
-}
-
 std::string PodHostname(Value pod) {
-  const std::string_view wanted = pod["spec"]["hostname"].str();
+  const std::string_view chosen = pod["spec"]["hostnameOverride"].str();
+  const std::string_view wanted = chosen.empty() ? pod["spec"]["hostname"].str() : chosen;
   std::string name(wanted.empty() ? pod["metadata"]["name"].str() : wanted);
   // The kernel allows 64 characters. Cutting a name may leave a trailing '-' or '.', which is
   // invalid.
@@ -207,6 +132,7 @@ Result<std::string> KernelHostname(Value pod, std::string_view cluster_domain) {
   const std::string name = PodHostname(pod);
   const Value spec = pod["spec"];
   const std::string_view subdomain = spec["subdomain"].str();
+  if (!spec["hostnameOverride"].str().empty()) return name;
   if (!spec["setHostnameAsFQDN"].boolean() || subdomain.empty()) return name;
   const std::string full = StrCat(name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
                                   ".svc.", cluster_domain);
@@ -241,7 +167,7 @@ std::int64_t BitsPerSecond(Value annotations, std::string_view name) {
 }  // namespace
 
 PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
-                                   const std::string& log_directory, std::int64_t pids_limit) {
+                                   const std::string& log_directory) {
   const Value metadata = pod["metadata"];
   const Value spec = pod["spec"];
   PodSandboxConfig config;
@@ -275,36 +201,6 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
   for (const api::MemberView annotation : metadata["annotations"].members()) {
     config.annotations[std::string(annotation.name)] = std::string(annotation.value.str());
   }
-  // The pod-level limit applies only if every container has a limit.
-  std::int64_t cpu = 0, quota = 0, memory = 0;
-  bool all_cpu = true, all_memory = true;
-  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
-    const bool init = std::string_view(list) == "initContainers";
-    for (Value container : spec[list].elements()) {
-      if (init && container["restartPolicy"].str() != "Always") continue;
-      const Value limits = container["resources"]["limits"];
-      cpu += CpuMilli(container["resources"]["requests"]);
-      quota += CpuMilli(limits);
-      memory += MemoryBytes(limits);
-      all_cpu = all_cpu && CpuMilli(limits) > 0;
-      all_memory = all_memory && MemoryBytes(limits) > 0;
-    }
-  }
-  for (Value container : spec["initContainers"].elements()) {
-    const Value limits = container["resources"]["limits"];
-    cpu = std::max(cpu, CpuMilli(container["resources"]["requests"]));
-    quota = std::max(quota, CpuMilli(limits));
-    memory = std::max(memory, MemoryBytes(limits));
-    all_cpu = all_cpu && CpuMilli(limits) > 0;
-    all_memory = all_memory && MemoryBytes(limits) > 0;
-  }
-  config.resources.pids_limit = pids_limit;
-  config.resources.cpu_shares = SharesOf(cpu);
-  if (all_cpu && quota > 0) {
-    config.resources.cpu_period_us = kCpuPeriodUs;
-    config.resources.cpu_quota_us = std::max<std::int64_t>(quota * kCpuPeriodUs / 1000, 1000);
-  }
-  if (all_memory) config.resources.memory_limit_bytes = memory;
   return config;
 }
 
@@ -330,7 +226,7 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   config.working_directory = std::string(container["workingDir"].str());
   config.environment = std::move(input.environment);
   config.mounts = std::move(input.mounts);
-  config.resources = ContainerResourcesOf(input.pod, container, input.machine_memory_bytes);
+  config.resources = std::move(input.limits);
   ASSIGN_OR_RETURN(config.security, MakeSecurity(input));
   config.tty = container["tty"].boolean();
   config.standard_input = container["stdin"].boolean();
@@ -534,7 +430,7 @@ std::string HostsFileText(const HostsFileInput& input, std::string_view node_hos
     const std::string name = PodHostname(pod);
     const std::string_view subdomain = spec["subdomain"].str();
     for (const std::string& pod_ip : input.pod_ips) {
-      if (!subdomain.empty()) {
+      if (!subdomain.empty() && spec["hostnameOverride"].str().empty()) {
         text += StrCat(pod_ip, "\t", name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
                        ".svc.", input.cluster_domain, "\t", name, "\n");
       } else {

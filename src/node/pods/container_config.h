@@ -13,26 +13,13 @@
 
 namespace drakkar::node {
 
-// "Guaranteed", "Burstable" or "BestEffort", as the API server wrote it to the status.
-int OomScoreAdjust(api::Value pod, api::Value container, std::int64_t machine_memory_bytes);
-
-CgroupResources ContainerResourcesOf(api::Value pod, api::Value container,
-                                     std::int64_t machine_memory_bytes);
-
 // A container's requests and limits as JSON, {"limits":...,"requests":...}. Equal texts mean equal
 // resources.
 std::string ResourcesText(api::Value container);
 
-// The sum of all containers' requests, as the scheduler computes it.
-struct PodRequests {
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_bytes = 0;
-};
-PodRequests RequestsOf(api::Value pod);
-
-// `pids_limit` applies to the whole pod; 0: no limit.
+// Without the pod's limits and its cgroup.
 PodSandboxConfig MakeSandboxConfig(api::Value pod, std::uint32_t attempt,
-                                   const std::string& log_directory, std::int64_t pids_limit = 0);
+                                   const std::string& log_directory);
 
 // The hostname as the kernel has it: PodHostname, or the full name if the pod asks for that. An
 // error if that is too long for the kernel.
@@ -43,7 +30,7 @@ struct ContainerConfigInput {
   api::Value container;
   std::uint32_t attempt = 0;
   std::uint32_t pod_run = 0;  // see kPodRunAnnotation
-  std::int64_t machine_memory_bytes = 0;
+  CgroupResources limits;
   std::string seccomp_directory;  // holds this node's profiles
   bool seccomp_default = false;   // containers without a profile get RuntimeDefault
   std::vector<EnvironmentVariable> environment;

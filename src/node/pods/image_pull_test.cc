@@ -48,6 +48,24 @@ TEST(ImagePull, AMissingImageIsPulledOnceAndThePodStarts) {
   EXPECT_EQ(node.machine.pulls.size(), 1u) << "it is here now";
 }
 
+TEST(ImagePull, AnImageVolumeIsPulledBeforeTheContainerThatMountsItStarts) {
+  PullNode node;
+  const std::string volume = StrCat(R"("volumes":[{"name":"v","image":{"reference":")", kName,
+                                    R"(","pullPolicy":"IfNotPresent"}}],)");
+  const char* mount = R"(,"volumeMounts":[{"name":"v","mountPath":"/v","subPath":"dir"}])";
+  node.Create("p", mount, volume, "busybox:1");
+  EXPECT_EQ(node.Waiting("p"), "ErrImagePull");
+  EXPECT_THAT(node.Waiting("p", "message"), HasSubstr(kName));
+  ASSERT_EQ(node.machine.pulls.size(), 1u);
+  node.Publish();
+  node.Advance(seconds(15));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(node.machine.pulls.size(), 2u);
+  node.Create("q", mount, volume, "busybox:1");
+  EXPECT_EQ(node.Phase("q"), "Running");
+  EXPECT_EQ(node.machine.pulls.size(), 2u) << "it is here now";
+}
+
 TEST(ImagePull, ThePolicyAlwaysAsksTheRegistryForEachStart) {
   PullNode node;
   node.Publish();

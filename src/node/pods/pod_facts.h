@@ -6,15 +6,11 @@
 #include <vector>
 
 #include "api/tree/value.h"
+#include "node/runtime/pod_labels.h"
 #include "node/runtime/runtime.h"
 
 namespace drakkar::node {
 
-// Labels that identify the pod of sandboxes and containers, as kubelets set them.
-inline constexpr char kPodNameLabel[] = "io.kubernetes.pod.name";
-inline constexpr char kPodNamespaceLabel[] = "io.kubernetes.pod.namespace";
-inline constexpr char kPodUidLabel[] = "io.kubernetes.pod.uid";
-inline constexpr char kContainerNameLabel[] = "io.kubernetes.container.name";
 // Container annotation: how often all containers of the pod had been restarted before this one was
 // created.
 inline constexpr char kPodRunAnnotation[] = "drakkar.io/pod-run";

@@ -36,6 +36,7 @@ PodManager::PodManager(PodContext& context, Random& random)
 PodManager::~PodManager() {
   context_.runtime.OnExit(nullptr);
   context_.others_requests = nullptr;
+  context_.admitted_requests = nullptr;
 }
 
 void PodManager::Evict(const std::string& uid, PodVerdict verdict, Duration grace) {
@@ -56,8 +57,26 @@ PodRequests PodManager::OthersRequests(const std::string& uid) const {
   return sum;
 }
 
+NodeAmounts PodManager::AdmittedRequests(const std::string& uid) const {
+  NodeAmounts sum;
+  for (const auto& [other, worker] : workers_) {
+    if (other == uid || worker->pod() == nullptr) continue;
+    if (worker->stage() == PodStage::kAdmitting || IsTerminated(worker->stage())) continue;
+    const api::Value pod = worker->pod()->root();
+    const auto add = [&](std::int64_t& total, std::string_view resource) {
+      total = api::SaturatedAdd(total, RequestOf(pod, resource));
+    };
+    ++sum.pods;
+    add(sum.cpu_milli, "cpu");
+    add(sum.memory_bytes, "memory");
+    add(sum.ephemeral_storage_bytes, "ephemeral-storage");
+  }
+  return sum;
+}
+
 void PodManager::Start(std::function<void()> on_synced) {
   context_.others_requests = [this](const std::string& uid) { return OthersRequests(uid); };
+  context_.admitted_requests = [this](const std::string& uid) { return AdmittedRequests(uid); };
   context_.runtime.OnExit([this](const ContainerStatus& status) {
     for (const PodSandbox& sandbox : context_.runtime.ListPodSandboxes()) {
       if (sandbox.id != status.sandbox_id) continue;

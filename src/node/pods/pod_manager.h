@@ -42,6 +42,7 @@ class PodManager {
  private:
   void ForEachWorker(const std::function<void(PodWorker&)>& visit);
   PodRequests OthersRequests(const std::string& uid) const;
+  NodeAmounts AdmittedRequests(const std::string& uid) const;
   PodWorker& Worker(const std::string& uid);
   void FindOrphans();
 

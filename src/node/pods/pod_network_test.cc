@@ -153,7 +153,7 @@ TEST(PodNetwork, NriPluginsLearnTheNamespaceAndTheAddresses) {
   sandbox.network_namespace = "/run/netns/x";
   sandbox.ips = {"10.70.0.5"};
   const rpc::NriPodSandbox described = DescribeSandbox(sandbox);
-  EXPECT_EQ(described.linux_namespaces.at("network"), "/run/netns/x");
+  EXPECT_EQ(described.linux_namespaces.at("network"), "/var/run/netns/x");
   EXPECT_THAT(described.ips, ElementsAre("10.70.0.5"));
   EXPECT_TRUE(DescribeSandbox(PodSandbox()).linux_namespaces.empty());
 }

@@ -9,6 +9,7 @@
 #include "node/pods/environment.h"
 #include "node/pods/log_stream.h"
 #include "node/pods/volumes.h"
+#include "node/resources/pod_limits.h"
 
 namespace drakkar::node {
 namespace {
@@ -272,6 +273,40 @@ TEST(Volumes, NamesThatArePathsAreRefused) {
   EXPECT_FALSE(node.MakeMountsOf({{"v", {.host_path = "/pods/u/v"}}}, container->root()).ok());
 }
 
+TEST(Volumes, AnImageIsMountedByTheRuntimeReadOnly) {
+  VolumeFixture node;
+  auto pod = Parse(R"json({"metadata":{"name":"p","uid":"u"},"spec":{"volumes":[
+    {"name":"v","image":{"reference":"r.example.com/data:1"}}],
+    "containers":[{"name":"a","volumeMounts":[{"name":"v","mountPath":"/all"},
+      {"name":"v","mountPath":"/part","subPath":"x/y"},
+      {"name":"v","mountPath":"/out","subPath":"../y"}]}]}})json");
+  auto volumes = node.Prepare(pod);
+  ASSERT_TRUE(volumes.ok()) << volumes.error().message;
+  auto mounts = node.MakeMountsOf(*volumes, (*pod)["spec"]["containers"].at(0));
+  ASSERT_FALSE(mounts.ok());
+  EXPECT_THAT(mounts.error().message, HasSubstr("subPath \"../y\" of volume \"v\""));
+  pod = Parse(R"json({"spec":{"containers":[{"name":"a","volumeMounts":[
+      {"name":"v","mountPath":"/all"},{"name":"v","mountPath":"/part","subPath":"x/y"}]}]}})json");
+  mounts = node.MakeMountsOf(*volumes, (*pod)["spec"]["containers"].at(0));
+  ASSERT_TRUE(mounts.ok()) << mounts.error().message;
+  ASSERT_EQ(mounts->size(), 2u);
+  for (const Mount& mount : *mounts) {
+    EXPECT_EQ(mount.image, "r.example.com/data:1");
+    EXPECT_TRUE(mount.readonly);
+  }
+  EXPECT_EQ(mounts->at(0).host_path, "");
+  EXPECT_EQ(mounts->at(1).host_path, "x/y");
+}
+
+TEST(Hostname, AnOverrideReplacesTheNameAndTheDomain) {
+  auto pod = Parse(R"json({"metadata":{"name":"p","namespace":"n"},"spec":{"hostname":"h",
+    "subdomain":"s","hostnameOverride":"a.b.example.com"}})json");
+  EXPECT_EQ(PodHostname(pod->root()), "a.b.example.com");
+  EXPECT_EQ(*KernelHostname(pod->root(), "cluster.local"), "a.b.example.com");
+  EXPECT_THAT(HostsFileText({.pod = pod->root(), .pod_ips = {"10.0.0.1"}}, ""),
+              HasSubstr("10.0.0.1\ta.b.example.com\n"));
+}
+
 TEST(ContainerConfig, HasResourcesSecurityContextAndExpandedCommand) {
   auto pod = Parse(R"json({"metadata":{"name":"p","namespace":"n","uid":"u"},
     "spec":{"securityContext":{"runAsUser":1000,"fsGroup":7,"supplementalGroups":[5]},
@@ -279,11 +314,13 @@ TEST(ContainerConfig, HasResourcesSecurityContextAndExpandedCommand) {
         "securityContext":{"runAsUser":2000,"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}},
         "resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"2","memory":"64Mi"}}}]},
     "status":{"qosClass":"Guaranteed"}})json");
-  auto config = MakeContainerConfig({.pod = pod->root(),
-                                     .container = (*pod)["spec"]["containers"].at(0),
-                                     .attempt = 3,
-                                     .machine_memory_bytes = 1 << 30,
-                                     .environment = {{"X", "1"}}});
+  auto config =
+      MakeContainerConfig({.pod = pod->root(),
+                           .container = (*pod)["spec"]["containers"].at(0),
+                           .attempt = 3,
+                           .limits = ContainerLimits({.machine_memory_bytes = 1 << 30}, pod->root(),
+                                                     (*pod)["spec"]["containers"].at(0)),
+                           .environment = {{"X", "1"}}});
   ASSERT_TRUE(config.ok());
   EXPECT_THAT(config->command, ElementsAre("run", "1"));
   EXPECT_THAT(config->arguments, ElementsAre("1"));

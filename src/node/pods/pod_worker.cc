@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "node/admission/node_features.h"
+#include "node/cpus/cpu_pool.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_claims.h"
 #include "node/pods/container_config.h"
@@ -334,10 +335,16 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
       verdict_ = PodVerdict{std::move(refusal->reason), std::move(refusal->message)};
     }
   }
+  if (!verdict_) verdict_ = CheckOperatingSystem(root());
+  if (!verdict_) verdict_ = context_.sysctls.Check(root());
+  if (!verdict_ && context_.admitted_requests && facts_.sandboxes.empty()) {
+    verdict_ = CheckRoom(root(), context_.allocatable, context_.admitted_requests(uid_));
+  }
   // A pod that already has a sandbox was admitted by an earlier agent.
   if (!verdict_ && context_.refuse_new && facts_.sandboxes.empty()) {
     verdict_ = context_.refuse_new(root());
   }
+  if (!verdict_ && context_.cpus != nullptr) verdict_ = context_.cpus->Admit(root());
   if (!verdict_) {
     Advance(PodEvent::kAdmitted);
     if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr);

@@ -12,6 +12,7 @@
 #include "base/exec/event_loop.h"
 #include "base/exec/lifetime.h"
 #include "client/client.h"
+#include "node/admission/pod_fit.h"
 #include "node/pods/container_config.h"
 #include "node/pods/container_probes.h"
 #include "node/pods/pod_dns.h"
@@ -21,6 +22,8 @@
 #include "node/pods/pod_stage.h"
 #include "node/pods/pod_status.h"
 #include "node/pods/volumes.h"
+#include "node/resources/pod_amounts.h"
+#include "node/resources/pod_limits.h"
 
 namespace drakkar {
 class DeviceNodeProbe;
@@ -37,6 +40,7 @@ class Informer;
 namespace drakkar::node {
 
 class BlockingWork;
+class CpuPool;
 class DraManager;
 class NodeFeatures;
 class PodNetwork;
@@ -69,7 +73,15 @@ struct PodContext {
   std::int64_t machine_cpu_milli = 0;
   // The requests of all other pods on the node. May be empty: then a resize is never deferred.
   std::function<PodRequests(const std::string& uid)> others_requests;
-  std::int64_t pod_pids_limit = 0;  // per pod; 0: no limit
+  // What pods can have, and what those that were admitted before this one take. Null: anything
+  // fits.
+  NodeAmounts allocatable;
+  std::function<NodeAmounts(const std::string& uid)> admitted_requests;
+  AllowedSysctls sysctls;
+  LimitRules limits;
+  CpuPool* cpus = nullptr;  // null: all containers share all CPUs
+  // The cgroup for a pod that starts; null: the runtime chooses.
+  std::function<std::string(api::Value pod)> pod_cgroup = nullptr;
   bool seccomp_default = false;
   Metrics* metrics = nullptr;
   NetworkProber* prober = nullptr;      // null: network probes are reported as unsupported
@@ -198,12 +210,14 @@ class PodWorker {
   void StartContainer(const ContainerFacts& container);
 
   // Images. A pull runs in parallel with everything else.
-  bool HasImage(const ContainerFacts& container);
+  // A pull is for a container's own image or for one of its image volumes; both have a key.
+  bool HasImages(const ContainerFacts& container);
+  bool HasImage(const std::string& key, const std::string& image, std::string_view policy);
   bool IsPulling(const std::string& container) const;
-  void StartPull(const std::string& name, const std::string& image);
+  void StartPull(const std::string& key, const std::string& image);
   std::vector<RegistryCredential> ImageCredentials(const PodSources& sources,
                                                    const std::string& image);
-  void OnPulled(const std::string& name, const std::string& image, Result<Image> pulled);
+  void OnPulled(const std::string& key, const std::string& image, Result<Image> pulled);
   void ShowPullBackOff();
 
   void CreateContainer(const std::string& name, std::uint32_t attempt, const PodSources& sources);
@@ -284,6 +298,8 @@ class PodWorker {
   std::string PodIp() const;
   bool HasOwnNetwork() const;
   Result<PodSandboxConfig> SandboxConfig();
+  CgroupResources LimitsOf(api::Value container) const;
+  bool HasExclusiveCpus() const;
   VolumeInput Volumes(const PodSources& sources) const;
   std::string PodDirectory() const;
   client::ResourceRef Ref(std::string subresource = "") const;
@@ -335,7 +351,7 @@ class PodWorker {
   std::map<std::string, ContainerAttempt> attempts_;  // by container id
   std::map<std::string, CrashBackoff> crash_;
   std::map<std::string, ContainerRetry> container_retry_;
-  std::map<std::string, ImagePull> pulls_;  // by container name
+  std::map<std::string, ImagePull> pulls_;  // by key: "container", "container/volume"
   std::map<std::string, WaitingReason> waiting_;
   std::map<std::string, std::unique_ptr<ContainerProbes>>
       probes_;  // by container name, while it runs

@@ -1,5 +1,7 @@
 #include "node/pods/pod_worker.h"
 
+#include <algorithm>
+
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "node/runtime/images/image_name.h"
@@ -21,20 +23,39 @@ std::string Seconds(Duration duration) {
   return StrCat(ms / 1000, ".", fraction, "s");
 }
 
+std::string ContainerOf(const std::string& key) {
+  return key.substr(0, key.find('/'));
+}
+
 }  // namespace
 
 bool PodWorker::IsPulling(const std::string& container) const {
-  const auto found = pulls_.find(container);
-  return found != pulls_.end() && found->second.in_flight;
+  return std::ranges::any_of(pulls_, [&](const auto& each) {
+    return each.second.in_flight && ContainerOf(each.first) == container;
+  });
 }
 
-// True if the container's image is here and as new as its pull policy asks for. Otherwise a pull
-// was started, or the reason is noted and the next attempt scheduled.
-bool PodWorker::HasImage(const ContainerFacts& container) {
-  const std::string& name = container.name;
-  const std::string image(container.spec["image"].str());
-  const std::string_view policy = container.spec["imagePullPolicy"].str();
-  ImagePull& pull = pulls_[name];
+// All pulls of a container begin at once.
+bool PodWorker::HasImages(const ContainerFacts& container) {
+  bool all = HasImage(container.name, std::string(container.spec["image"].str()),
+                      container.spec["imagePullPolicy"].str());
+  for (Value use : container.spec["volumeMounts"].elements()) {
+    for (Value volume : root()["spec"]["volumes"].elements()) {
+      const Value source = volume["image"];
+      if (!source.has_value() || volume["name"].str() != use["name"].str()) continue;
+      all &= HasImage(StrCat(container.name, "/", volume["name"].str()),
+                      std::string(source["reference"].str()), source["pullPolicy"].str());
+    }
+  }
+  return all;
+}
+
+// True if the image is here and as new as the pull policy asks for. Otherwise a pull was started,
+// or the reason is noted and the next attempt scheduled.
+bool PodWorker::HasImage(const std::string& key, const std::string& image,
+                         std::string_view policy) {
+  const std::string name = ContainerOf(key);
+  ImagePull& pull = pulls_[key];
   if (pull.in_flight) return false;
   if (pull.image != image) pull = {.image = image};
   auto present = context_.runtime.ImageStatus(image);
@@ -73,20 +94,20 @@ bool PodWorker::HasImage(const ContainerFacts& container) {
                   present.error().message);
     return false;
   }
-  StartPull(name, image);
+  StartPull(key, image);
   return false;
 }
 
-void PodWorker::StartPull(const std::string& name, const std::string& image) {
-  ImagePull& pull = pulls_[name];
+void PodWorker::StartPull(const std::string& key, const std::string& image) {
+  ImagePull& pull = pulls_[key];
   pull.in_flight = true;
   pull.begun = Tick();
-  waiting_.erase(name);
+  waiting_.erase(ContainerOf(key));
   context_.events.Normal(pod_, "Pulling", StrCat("Pulling image ", Quote(image)));
-  auto ask = [this, name, image](std::vector<RegistryCredential> credentials) {
+  auto ask = [this, key, image](std::vector<RegistryCredential> credentials) {
     context_.runtime.PullImage({.image = image, .credentials = std::move(credentials)},
-                               lifetime_.Guard([this, name, image](Result<Image> pulled) {
-                                 OnPulled(name, image, std::move(pulled));
+                               lifetime_.Guard([this, key, image](Result<Image> pulled) {
+                                 OnPulled(key, image, std::move(pulled));
                                }));
   };
   if (root()["spec"]["imagePullSecrets"].empty()) return ask({});
@@ -125,8 +146,9 @@ std::vector<RegistryCredential> PodWorker::ImageCredentials(const PodSources& so
   return full.ok() ? ChooseLogins(logins, *full) : std::vector<RegistryCredential>();
 }
 
-void PodWorker::OnPulled(const std::string& name, const std::string& image, Result<Image> pulled) {
-  ImagePull& pull = pulls_[name];
+void PodWorker::OnPulled(const std::string& key, const std::string& image, Result<Image> pulled) {
+  const std::string name = ContainerOf(key);
+  ImagePull& pull = pulls_[key];
   pull.in_flight = false;
   if (pulled.ok()) {
     pull.is_fresh = true;
@@ -156,14 +178,14 @@ void PodWorker::OnPulled(const std::string& name, const std::string& image, Resu
 
 // Some time after a failed pull its status says that the node backs off, as with a kubelet.
 void PodWorker::ShowPullBackOff() {
-  for (auto& [name, pull] : pulls_) {
+  for (auto& [key, pull] : pulls_) {
     if (pull.in_flight || pull.back_off_at == MonotonicTime{}) continue;
     if (pull.back_off_at > Tick()) {
       ArmTimer(pull.back_off_at);
       continue;
     }
     pull.back_off_at = {};
-    const auto found = waiting_.find(name);
+    const auto found = waiting_.find(ContainerOf(key));
     if (found == waiting_.end() || found->second.reason != "ErrImagePull") continue;
     found->second = {"ImagePullBackOff", StrCat("Back-off pulling image ", Quote(pull.image),
                                                 ": ErrImagePull: ", pull.error)};

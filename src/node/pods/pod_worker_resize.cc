@@ -27,6 +27,14 @@ bool WantsRestart(Value container, std::string_view before) {
   return false;
 }
 
+bool ChangesCpu(Value container, std::string_view before) {
+  Result<api::TreePtr> old = api::ParseJson(before);
+  if (!old.ok()) return false;
+  return std::ranges::any_of(api::FieldNames{"limits", "requests"}, [&](const api::FieldName part) {
+    return CpuMilli((*old)->root()[part]) != CpuMilli(container["resources"][part]);
+  });
+}
+
 }  // namespace
 
 void PodWorker::SetResize(std::optional<ResizeState> state) {
@@ -72,6 +80,13 @@ bool PodWorker::StepResize() {
       if (applied == each.current->annotations.end()) continue;  // created by an older agent
       const std::string wanted = ResourcesText(each.spec);
       if (applied->second == wanted || IsStopRequested(each.current->id)) continue;
+      if (context_.cpus != nullptr && QosOf(root()) == QosClass::kGuaranteed &&
+          ChangesCpu(each.spec, applied->second)) {
+        SetResize(ResizeState{ResizeState::Stage::kInfeasible,
+                              "Resize is infeasible for Guaranteed Pods alongside CPU Manager "
+                              "policy \"static\""});
+        return true;
+      }
       if (auto refusal = ResizeRefusal()) {
         if (refusal->stage == ResizeState::Stage::kDeferred) ArmTimer(Tick() + kResizeRetry);
         SetResize(std::move(refusal));
@@ -101,8 +116,8 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
   Begin(PodOperation::kResizingContainer);
   if (!resize_ || resize_->is_pending()) SetResize(ResizeState{});
   ResourceUpdate update;
-  update.container = ContainerResourcesOf(root(), container.spec, context_.machine_memory_bytes);
-  update.pod = MakeSandboxConfig(root(), 0, "").resources;
+  update.container = LimitsOf(container.spec);
+  update.pod = PodLimits(context_.limits, root(), HasExclusiveCpus());
   update.annotations[kResourcesAnnotation] = resources;
   context_.runtime.UpdateContainer(
       container.current->id, std::move(update),

@@ -7,6 +7,7 @@
 #include "cdi/cache.h"
 #include "client/event_recorder.h"
 #include "node/checkpoint/blocking_work.h"
+#include "node/cpus/cpu_pool.h"
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
@@ -210,9 +211,10 @@ void PodWorker::RecoverDevices() {
 }
 
 Result<PodSandboxConfig> PodWorker::SandboxConfig() {
-  PodSandboxConfig config =
-      MakeSandboxConfig(root(), facts_.next_sandbox_attempt(),
-                        PodLogDirectory(context_.log_root, root()), context_.pod_pids_limit);
+  PodSandboxConfig config = MakeSandboxConfig(root(), facts_.next_sandbox_attempt(),
+                                              PodLogDirectory(context_.log_root, root()));
+  config.resources = PodLimits(context_.limits, root(), HasExclusiveCpus());
+  if (context_.pod_cgroup) config.cgroup_parent = context_.pod_cgroup(root());
   if (!config.hostname.empty()) {
     ASSIGN_OR_RETURN(config.hostname, KernelHostname(root(), context_.dns.cluster_domain));
   }
@@ -223,6 +225,20 @@ Result<PodSandboxConfig> PodWorker::SandboxConfig() {
   }
   config.dns = std::move(dns.config);
   return config;
+}
+
+bool PodWorker::HasExclusiveCpus() const {
+  return context_.cpus != nullptr && context_.cpus->manager().HasExclusive(uid_);
+}
+
+CgroupResources PodWorker::LimitsOf(Value container) const {
+  if (context_.cpus == nullptr) return ContainerLimits(context_.limits, root(), container);
+  const CpuManager& cpus = context_.cpus->manager();
+  const std::string name(container["name"].str());
+  CgroupResources limits =
+      ContainerLimits(context_.limits, root(), container, cpus.Exclusive(uid_, name) != nullptr);
+  limits.cpuset_cpus = cpus.CpusOf(uid_, name).ToString();
+  return limits;
 }
 
 void PodWorker::RunSandbox() {
@@ -319,7 +335,7 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
   if (container.current && container.current->state == ContainerState::kCreated) {
     return StartCreated(name, container.current->id);
   }
-  if (!HasImage(container)) return;
+  if (!HasImages(container)) return;
   const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
   if (!NeedsSources(root(), SourceUse::kEnvironment))
     return CreateContainer(name, attempt, PodSources{});
@@ -375,7 +391,7 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                            .container = spec,
                            .attempt = attempt,
                            .pod_run = facts_.run,
-                           .machine_memory_bytes = context_.machine_memory_bytes,
+                           .limits = LimitsOf(spec),
                            .seccomp_directory = JoinPath(context_.root_directory, "seccomp"),
                            .seccomp_default = context_.seccomp_default,
                            .environment = std::move(environment),
@@ -427,7 +443,9 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
     } else {
       waiting_.erase(name);
       container_retry_.erase(name);
-      pulls_.erase(name);
+      std::erase_if(pulls_, [&](const auto& pull) {
+        return pull.first == name || pull.first.starts_with(name + "/");
+      });
       context_.events.Normal(pod_, "Started", StrCat("Started container ", name));
       RemoveStale();
       RunPostStart(name, id);

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "node/checkpoint/blocking_work.h"
+#include "node/cpus/cpu_pool.h"
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
 #include "telemetry/log/log.h"
@@ -40,7 +41,9 @@ std::optional<PodEvent> PodWorker::TakeDown() {
     case PodStage::kFinished:
       break;
     case PodStage::kStoppingContainers:
-      return event_if(StopContainers(), PodEvent::kContainersStopped);
+      if (!StopContainers()) return std::nullopt;
+      if (context_.cpus != nullptr) context_.cpus->Release(uid_);
+      return PodEvent::kContainersStopped;
     case PodStage::kStoppingSandboxes:
       return event_if(StopSandboxes(), PodEvent::kSandboxesStopped);
     case PodStage::kUnpreparingClaims:

@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
+#include "node/resources/pod_limits.h"
 
 namespace drakkar::node {
 namespace {
@@ -238,8 +239,7 @@ Result<void> CheckHostPath(const VolumeInput& input, const std::string& path,
 // The size of its tmpfs: the smaller of the pod's memory limit and sizeLimit.
 std::uint64_t MemoryVolumeBytes(const VolumeInput& input, std::int64_t size_limit_bytes) {
   std::int64_t size = input.downward.allocatable_memory_bytes;
-  const std::int64_t pod =
-      MakeSandboxConfig(input.downward.pod, 0, "").resources.memory_limit_bytes;
+  const std::int64_t pod = PodLimits({}, input.downward.pod).memory_limit_bytes;
   for (const std::int64_t bound : {pod, size_limit_bytes}) {
     if (bound > 0 && (size <= 0 || bound < size)) size = bound;
   }
@@ -288,6 +288,12 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume,
   if (const Value source = volume["hostPath"]; source.has_value()) {
     prepared.host_path = std::string(source["path"].str());
     RETURN_IF_ERROR(CheckHostPath(input, prepared.host_path, source["type"].str()));
+    return prepared;
+  }
+  if (const Value source = volume["image"]; source.has_value()) {
+    // The runtime has its files; they are pulled before a container that mounts them starts.
+    prepared.image = std::string(source["reference"].str());
+    prepared.always_read_only = true;
     return prepared;
   }
   if (const Value source = volume["emptyDir"]; source.has_value()) {
@@ -363,6 +369,16 @@ Result<std::vector<Mount>> MakeMounts(const MountInput& input) {
     if (!use["subPathExpr"].str().empty()) {
       ASSIGN_OR_RETURN(sub_path, ExpandReferences(use["subPathExpr"].str(), input.environment,
                                                   kMaxSubPathBytes));
+    }
+    if (!volume.image.empty()) {
+      if (auto valid = sub_path.empty() ? Ok() : CheckPath(sub_path); !valid.ok()) {
+        return valid.error().Prefixed(
+            StrCat("subPath ", Quote(sub_path), " of volume ", Quote(name)));
+      }
+      mount.image = volume.image;
+      mount.host_path = sub_path;
+      mounts.push_back(std::move(mount));
+      continue;
     }
     if (!sub_path.empty()) {
       const auto refused = [&](const Error& error) {

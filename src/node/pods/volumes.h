@@ -28,6 +28,7 @@ struct VolumeInput {
 struct PreparedVolume {
   std::string host_path;
   bool always_read_only = false;
+  std::string image;  // instead of host_path: the files of this image
   // For an emptyDir on disk: the pod is evicted if the volume grows beyond this.
   std::optional<std::uint64_t> size_limit_bytes;
 };
@@ -37,9 +38,9 @@ using PreparedVolumes = std::map<std::string, PreparedVolume>;
 // same source many times.
 inline constexpr std::size_t kMaxVolumeContentBytes = 64 << 20;
 
-// Creates the volumes: emptyDir, hostPath, configMap, secret, downwardAPI, projected. Calling it
-// again updates the files one by one and touches nothing else. Unsupported kinds are refused by
-// name.
+// Creates the volumes: emptyDir, hostPath, configMap, secret, downwardAPI, projected, image.
+// Calling it again updates the files one by one and touches nothing else. Unsupported kinds are
+// refused by name.
 Result<PreparedVolumes> PrepareVolumes(const VolumeInput& input);
 
 // The mounts of one container. `environment` is for subPathExpr.

@@ -162,6 +162,8 @@ class Runtime {
   // The directories of CDI specs that the runtime reads itself: devices that they define may be
   // passed by name (ContainerConfig::cdi_devices). The caller applies all others.
   virtual std::vector<std::string> CdiDirectories() const { return {}; }
+  // Whether cgroups have systemd's names; valid once it is open.
+  virtual bool UsesSystemdCgroups() const { return false; }
   // Why no containers can be started at the moment, for the node's Ready condition; empty if they
   // can.
   virtual std::string WhyNotReady() const { return {}; }

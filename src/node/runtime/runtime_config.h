@@ -12,7 +12,7 @@ namespace drakkar::node {
 // CRI implementation can map them field by field. The caller merges a container's CDI plan (env,
 // mounts, device nodes, hooks, additional gids, cgroup device rules) into ContainerConfig.
 
-// The cgroup around all pods.
+// The cgroup around everything that Drakkar starts on a machine.
 inline constexpr char kPodsCgroup[] = "/drakkar";
 
 struct DnsConfig {
@@ -30,7 +30,10 @@ struct CgroupResources {
   std::string cpuset_mems;
   std::int64_t memory_limit_bytes = 0;
   std::int64_t pids_limit = 0;
+  // Memory and swap together; without a memory limit it has no effect. Cgroup v1 only.
+  std::int64_t memory_swap_limit_bytes = 0;
   std::map<std::string, std::int64_t> hugepage_limits_bytes;  // "2MB" -> bytes
+  std::map<std::string, std::string> unified;                 // cgroup v2 only: file -> value
   std::optional<int> oom_score_adjust;  // lowering it below our own needs CAP_SYS_RESOURCE
 };
 
@@ -80,9 +83,10 @@ struct PodSandboxConfig {
   std::string namespace_name;
   std::string uid;
   std::uint32_t attempt = 0;
-  std::string hostname;            // empty: the pod shares the host's UTS namespace
-  std::string log_directory;       // absolute; a container's log_path is relative to it
-  std::string cgroup_parent;       // empty: /drakkar/pod<uid>
+  std::string hostname;       // empty: the pod shares the host's UTS namespace
+  std::string log_directory;  // absolute; a container's log_path is relative to it
+  // A path in cgroupfs; a runtime that uses systemd's names converts it. Empty: /drakkar/pod<uid>.
+  std::string cgroup_parent;
   bool host_network = true;        // false: its own, if the node has a network for pods
   std::vector<PortMapping> ports;  // without effect on the host's network
   Bandwidth bandwidth;
@@ -104,6 +108,9 @@ struct Mount {
   std::string container_path;
   std::string type = "bind";
   bool readonly = false;
+  // A name or an id: the files of this image, always read-only and without programs to run.
+  // `host_path` is then a path in it, or empty.
+  std::string image;
   std::vector<std::string> options;  // besides ro/rw, bind and propagation
   MountPropagation propagation = MountPropagation::kPrivate;
 };

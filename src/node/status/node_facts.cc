@@ -35,10 +35,12 @@ NodeFacts ReadNodeFacts(FileSystem& files) {
   if (facts.system_uuid.empty()) facts.system_uuid = facts.machine_id;
   if (auto content = files.ReadFile("/proc/meminfo"); content.ok()) {
     for (std::string_view line : Split(*content, '\n')) {
-      if (!line.starts_with("MemTotal:")) continue;
-      std::string_view number = Trim(line.substr(9));
+      const std::size_t colon = line.find(':');
+      const std::string_view name = line.substr(0, colon);
+      if (name != "MemTotal" && name != "SwapTotal") continue;
+      std::string_view number = Trim(line.substr(colon + 1));
       if (auto kilobytes = ParseInt64(number.substr(0, number.find(' ')))) {
-        facts.memory_bytes = *kilobytes * 1024;
+        (name == "MemTotal" ? facts.memory_bytes : facts.swap_bytes) = *kilobytes * 1024;
       }
     }
   }

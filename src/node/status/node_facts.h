@@ -14,6 +14,7 @@ struct NodeFacts {
   std::vector<std::string> addresses;  // the first is the node's and its pods' address
   std::int64_t cpu_count = 1;
   std::int64_t memory_bytes = 0;
+  std::int64_t swap_bytes = 0;
   std::int64_t ephemeral_storage_bytes = 0;  // 0: not known
   std::int64_t max_pods = 110;
   std::string architecture;  // "amd64"
@@ -31,6 +32,7 @@ struct NodeReservation {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t ephemeral_storage_bytes = 0;
+  std::int64_t pids = 0;
 };
 
 // Read from /proc, /sys and /etc; what cannot be read stays empty. The caller fills in addresses,

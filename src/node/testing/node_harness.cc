@@ -97,6 +97,8 @@ void NodeHarness::StartAgent() {
                                                      .pod_network_variables = pod_network_variables,
                                                      .dns = dns,
                                                      .network = network,
+                                                     .cpu_manager = cpu_manager,
+                                                     .shutdown_periods = shutdown_periods,
                                                      .volume_host = volume_host,
                                                      .prober = &prober});
   started = Internal("no answer");

@@ -238,6 +238,8 @@ class MemoryStream final : public ClientStream {
   const CallPointer call_;
 };
 
+constexpr char kNobody[] = "no server is listening";
+
 class MemoryChannel final : public Channel {
  public:
   MemoryChannel(std::shared_ptr<Hub> hub, ChannelOptions options)
@@ -379,6 +381,7 @@ class MemoryChannel final : public Channel {
       return Report(true);
     }
     retry_ = hub_->loop.RunAfter(backoff_.Next(), [this] { Attempt(); });
+    if (options_.on_connect_failed) options_.on_connect_failed(kNobody);
   }
 
   void Report(bool connected) {
@@ -389,7 +392,7 @@ class MemoryChannel final : public Channel {
 
   std::string ConnectErrorText() const {
     return StrCat("failed to connect to all addresses; last error: unix:", options_.socket_path,
-                  ": no server is listening");
+                  ": ", kNobody);
   }
 
   const std::shared_ptr<Hub> hub_;

@@ -410,6 +410,9 @@ void ChannelState::OnConnected(Result<std::unique_ptr<net::Socket>> socket) {
     const std::string& message = socket.error().message;
     return OnConnectFailed(message.substr(message.rfind(": ") + 2));
   }
+  if (options_.unacknowledged_timeout > Duration(0)) {
+    (*socket)->LimitUnacknowledged(options_.unacknowledged_timeout);
+  }
   std::unique_ptr<net::TlsFilter> tls;
   if (options_.tls != nullptr) tls = net::TlsFilter::Connect(options_.tls, options_.host);
   connection_ = std::make_shared<ClientConnection>(context_, *std::move(socket), std::move(tls),
@@ -427,6 +430,7 @@ void ChannelState::OnConnectFailed(const std::string& why) {
   if (IsKept()) {
     const Duration past = loop().clock().Monotonic() - attempt_start_;
     ConnectAfter(backoff_.Next() - past);
+    if (options_.on_connect_failed) options_.on_connect_failed(why);
   }
   // Calls that a callback adds wait for the next attempt.
   const std::uint64_t first_later = next_waiting_id_;

@@ -50,9 +50,15 @@ struct ChannelOptions {
   // closed if nothing arrives within `keepalive_timeout`.
   Duration keepalive_interval = Duration(0);
   Duration keepalive_timeout = std::chrono::seconds(10);
+  // If greater than zero, a TCP connection whose peer does not acknowledge for this long what was
+  // sent breaks.
+  Duration unacknowledged_timeout = Duration(0);
   // If set, the channel connects at once, reconnects after every loss, and reports each change. It
   // starts out disconnected. If not set, the first call connects.
   std::function<void(bool connected)> on_connection_change = nullptr;
+  // Why an attempt of such a channel to connect failed: "Connection refused". Must not destroy the
+  // channel.
+  std::function<void(const std::string& why)> on_connect_failed = nullptr;
 };
 
 // Header fields sent with a call, names in lower case.

@@ -180,6 +180,8 @@ TEST_F(PodStatusWriterTest, ServerErrorsAreRetriedAndOthersAreNot) {
   client_.Fail(ErrorCode::kForbidden);
   loop_.Advance(std::chrono::minutes(1));
   EXPECT_THAT(client_.waiting, IsEmpty());
+  Nominate("n2");
+  EXPECT_EQ(client_.calls.back(), "n2 |") << "the next change is written";
 }
 
 TEST_F(PodStatusWriterTest, ServerErrorsEndAfterABound) {
@@ -192,6 +194,8 @@ TEST_F(PodStatusWriterTest, ServerErrorsEndAfterABound) {
     client_.Fail(ErrorCode::kUnavailable);
   }
   EXPECT_EQ(reads, PodStatusWriter::kMaxFailures);
+  Nominate("n2");
+  EXPECT_EQ(client_.calls.back(), "n2 |");
 }
 
 TEST_F(PodStatusWriterTest, ASuccessForgetsEarlierConflicts) {

@@ -92,6 +92,7 @@ TEST_F(ClaimCacheTest, EveryDeviceOfAnAllocationIsHeldAndFreedWithTheClaim) {
 }
 
 TEST_F(ClaimCacheTest, TheFirstClaimToHoldADeviceIsTheContenderOfLaterOnes) {
+  Observe({.name = "unallocated"});
   Observe({.name = "first", .devices = {"a", "b"}});
   Observe({.name = "later", .devices = {"x", "b"}});
   Observe({.name = "unrelated", .devices = {"y"}});

@@ -59,7 +59,6 @@ void DeviceState::SetSlice(const api::ObjectPtr& slice) {
     for (device::Device& device : read->devices) {
       device.binds_to_node = false;
       device.binding_conditions.clear();
-      device.binding_failure_conditions.clear();
     }
   }
   inventory_.SetSlice(std::make_shared<const device::Slice>(std::move(*read)));

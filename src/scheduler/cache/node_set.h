@@ -42,6 +42,9 @@ class NodeSet {
   void IntersectWith(const NodeSet& other) {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
   }
+  void AddAll(const NodeSet& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  }
   void RemoveAll(const NodeSet& other) {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
   }

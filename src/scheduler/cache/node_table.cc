@@ -37,7 +37,7 @@ std::uint32_t NodeTable::GroupFor(std::vector<NodeTaint> taints) {
   std::uint32_t free_group = 0;
   for (std::uint32_t i = 0; i < taint_groups_.size(); ++i) {
     if (taint_groups_[i].taints == taints) return i;
-    if (i > 0 && taint_groups_[i].node_count == 0) free_group = i;
+    if (taint_groups_[i].node_count == 0) free_group = i;
   }
   if (free_group == 0) {
     free_group = static_cast<std::uint32_t>(taint_groups_.size());

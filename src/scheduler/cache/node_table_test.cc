@@ -313,9 +313,11 @@ TEST(Placements, PodsOfAnUnknownNodeCountOnceItIsKnown) {
   placements.Confirm(Pod("b", "n"));
   placements.Confirm(Pod("c", "n"));
   placements.Remove("b");
+  const std::uint64_t version = placements.pods_version();
   const NodeIndex n = placements.SetNode(Node("n"));
   EXPECT_EQ(table.free_cpu()[n], 2000);
   EXPECT_EQ(placements.PodsOn(n).size(), 2u);
+  EXPECT_GT(placements.pods_version(), version);
   EXPECT_EQ(placements.pods_versions()[n], placements.pods_version());
   placements.RemoveNode("n");
   EXPECT_EQ(placements.SetNode(Node("other")), n) << "the index is reused";

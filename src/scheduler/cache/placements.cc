@@ -36,8 +36,10 @@ NodeIndex Placements::SetNode(const api::ObjectPtr& node) {
   if (by_node_.size() < table_.size()) {
     by_node_.resize(table_.size());
     pods_versions_.resize(table_.size(), 0);
+    affinity_versions_.resize(table_.size(), 0);
   }
   Note(at);
+  NoteAffinity(at);
   if (const auto found = strays_.find(node->name()); found != strays_.end()) {
     for (const std::string& uid : found->second) {
       const PodInfoPtr& pod = pods_.at(uid).pod;
@@ -58,6 +60,7 @@ void Placements::RemoveNode(std::string_view name) {
   table_.RemoveNode(name);
   by_node_[at].clear();
   Note(at);
+  NoteAffinity(at);
   std::set<std::string> left;
   for (const auto& [uid, entry] : pods_) {
     if (entry.node_name == name) left.insert(uid);
@@ -86,15 +89,23 @@ void Placements::Count(const Entry& entry, bool add) {
     pods.pop_back();
   }
   Note(node);
+  if (entry.pod->has_pod_affinity) NoteAffinity(node);
+}
+
+void Placements::ForgetPriority(const Entry& entry) {
+  const auto found = priorities_.find(entry.pod->priority);
+  if (--found->second == 0) priorities_.erase(found);
 }
 
 void Placements::Put(Entry entry) {
   const auto [at, is_new] = pods_.try_emplace(entry.pod->uid);
   if (!is_new) {
     Count(at->second, false);
+    ForgetPriority(at->second);
     assumed_count_ -= at->second.assumed ? 1 : 0;
   }
   at->second = std::move(entry);
+  ++priorities_[at->second.pod->priority];
   assumed_count_ += at->second.assumed ? 1 : 0;
   Count(at->second, true);
 }
@@ -125,9 +136,12 @@ Placements::Change Placements::Confirm(PodInfoPtr pod) {
     // The usual case: a status change, or our own binding from the watch. Nothing is recounted.
     assumed_count_ -= std::exchange(entry.assumed, false) ? 1 : 0;
     if (!change.relabelled) return change;
+    ForgetPriority(entry);
+    ++priorities_[pod->priority];
     if (const NodeIndex node = table_.Find(node_name); node != kNoNode) {
       *FindIn(by_node_[node], *entry.pod) = pod;
       Note(node);
+      if (pod->has_pod_affinity) NoteAffinity(node);
     }
     entry.pod = std::move(pod);
     return change;
@@ -142,6 +156,7 @@ void Placements::Remove(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   Count(found->second, false);
+  ForgetPriority(found->second);
   assumed_count_ -= found->second.assumed ? 1 : 0;
   pods_.erase(found);
 }

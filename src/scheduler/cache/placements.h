@@ -40,6 +40,14 @@ class Placements {
   // Null if the pod is neither bound nor assumed.
   const std::string* FindNodeOf(const std::string& uid) const;
 
+  // For trials: the pod's node no longer counts it, until PutBack. The pod must be on a known node.
+  void TakeOff(const std::string& uid) { Count(pods_.at(uid), false); }
+  void PutBack(const std::string& uid) { Count(pods_.at(uid), true); }
+  // Whether a pod with a lower priority is placed anywhere.
+  bool HasPodBelow(std::int64_t priority) const {
+    return !priorities_.empty() && priorities_.begin()->first < priority;
+  }
+
   // True if the pod was nominated for another node.
   bool Nominate(PodInfoPtr pod, std::string node_name);
   // True if it was nominated.
@@ -53,6 +61,9 @@ class Placements {
   // change. A cache over pods needs to look only at nodes with a higher value than it has seen.
   std::uint64_t pods_version() const { return pods_version_; }
   const std::vector<std::uint64_t>& pods_versions() const { return pods_versions_; }
+  // The same, but only for pods with pod affinity, which most pods lack.
+  std::uint64_t affinity_version() const { return affinity_version_; }
+  const std::vector<std::uint64_t>& affinity_versions() const { return affinity_versions_; }
 
   std::size_t size() const { return pods_.size(); }
   std::size_t assumed_count() const { return assumed_count_; }
@@ -65,15 +76,20 @@ class Placements {
   };
   void Put(Entry entry);
   void Count(const Entry& entry, bool add);
+  void ForgetPriority(const Entry& entry);
   void Note(NodeIndex node) { pods_versions_[node] = ++pods_version_; }
+  void NoteAffinity(NodeIndex node) { affinity_versions_[node] = ++affinity_version_; }
 
   NodeTable& table_;
   std::size_t assumed_count_ = 0;
-  std::unordered_map<std::string, Entry> pods_;  // by uid; never iterated
+  std::unordered_map<std::string, Entry> pods_;     // by uid; never iterated
+  std::map<std::int64_t, std::size_t> priorities_;  // number of placed pods
   // By NodeIndex.
   std::vector<std::vector<PodInfoPtr>> by_node_;
   std::vector<std::uint64_t> pods_versions_;
   std::uint64_t pods_version_ = 0;
+  std::vector<std::uint64_t> affinity_versions_;
+  std::uint64_t affinity_version_ = 0;
   // Pods on unknown nodes, by node name.
   std::map<std::string, std::set<std::string>, std::less<>> strays_;
   std::map<std::string, Entry> nominated_;  // by uid

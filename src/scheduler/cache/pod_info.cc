@@ -26,6 +26,11 @@ void ReadHostPorts(Value containers, bool sidecars_only, bool host_network,
   }
 }
 
+bool HasTerms(Value affinity) {
+  return !affinity["requiredDuringSchedulingIgnoredDuringExecution"].empty() ||
+         !affinity["preferredDuringSchedulingIgnoredDuringExecution"].empty();
+}
+
 }  // namespace
 
 bool HostPort::ConflictsWith(const HostPort& other) const {
@@ -57,6 +62,9 @@ PodInfoPtr MakePodInfo(api::ObjectPtr pod) {
   ReadHostPorts(spec["containers"], false, host_network, info->host_ports);
   ReadHostPorts(spec["initContainers"], true, host_network, info->host_ports);
   info->claims = claims::ListPodClaims(pod->root());
+  const Value affinity = spec["affinity"];
+  info->has_pod_affinity =
+      HasTerms(affinity["podAffinity"]) || HasTerms(affinity["podAntiAffinity"]);
   info->pod = std::move(pod);
   return info;
 }

@@ -34,6 +34,7 @@ struct PodInfo {
   ResourceAmounts scoring_requests;
   std::vector<HostPort> host_ports;
   std::vector<PodClaim> claims;
+  bool has_pod_affinity = false;  // it has terms of podAffinity or podAntiAffinity
 
   std::string_view ns() const { return pod->namespace_(); }
   std::string_view name() const { return pod->name(); }

@@ -43,6 +43,12 @@ Result<void> ReadArguments(Value entry, const std::string& path, const FeatureGa
     remarks.insert(remarks.end(), read.remarks().begin(), read.remarks().end());
     return read.Finish();
   }
+  if (name == "DefaultPreemption" || name == "InterPodAffinity") {
+    if (!args.empty()) {
+      remarks.push_back(StrCat(inner, " has no effect: ", name, " always uses the defaults"));
+    }
+    return Ok();
+  }
   if (IsForeignPlugin(name)) {
     remarks.push_back(
         StrCat(inner, " has no effect: plugin ", name, " is not supported by this scheduler"));

@@ -65,8 +65,8 @@ profiles:
       scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 3}, {name: memory}]}
   - name: PodTopologySpread
     args: {defaultingType: List, defaultConstraints: [{maxSkew: 1}]}
-  - name: InterPodAffinity
-    args: {hardPodAffinityWeight: 1}
+  - name: VolumeBinding
+    args: {bindTimeoutSeconds: 60}
 )");
   EXPECT_EQ(configuration.first_backoff, seconds(2));
   EXPECT_EQ(configuration.longest_backoff, seconds(20));
@@ -94,8 +94,8 @@ TEST(SchedulerConfiguration, RejectsErrorsWithOneSentenceThatNamesTheField) {
       {"profiles: [{schedulerName: a, pluginz: {}}]", R"(unknown field "profiles[0].pluginz")"},
       {"profiles: [{schedulerName: a}, {schedulerName: a}]",
        R"(profiles[1].schedulerName "a" is already in use)"},
-      {"profiles: [{plugins: {score: {enabled: [{name: InterPodAffinity}]}}}]",
-       "profiles[0].plugins.score.enabled: plugin InterPodAffinity is not supported by this "
+      {"profiles: [{plugins: {score: {enabled: [{name: VolumeBinding}]}}}]",
+       "profiles[0].plugins.score.enabled: plugin VolumeBinding is not supported by this "
        "scheduler"},
       {"profiles: [{plugins: {score: {enabled: [{name: NodePorts}]}}}]",
        "profiles[0].plugins.score.enabled: NodePorts has no such extension point"},
@@ -220,16 +220,16 @@ TEST(SchedulerConfiguration, PluginsRunInTheOrderOfTheLists) {
   };
   const std::string ours =
       "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
-      "PodTopologySpread NodeDeclaredFeatures DynamicResources";
+      "PodTopologySpread InterPodAffinity NodeDeclaredFeatures DynamicResources";
   EXPECT_EQ(filters("{}"), ours);
   EXPECT_EQ(filters("{multiPoint: {enabled: [{name: DynamicResources}]}}"), ours)
       << "one that is enabled anyway keeps its place";
   EXPECT_EQ(filters("{multiPoint: {disabled: [{name: NodeName}], enabled: [{name: NodeName}]}}"),
             "NodeUnschedulable TaintToleration NodeAffinity NodePorts NodeResourcesFit "
-            "PodTopologySpread NodeDeclaredFeatures DynamicResources NodeName");
+            "PodTopologySpread InterPodAffinity NodeDeclaredFeatures DynamicResources NodeName");
   EXPECT_EQ(filters("{filter: {enabled: [{name: NodeResourcesFit}, {name: NodeName}]}}"),
             "NodeResourcesFit NodeName NodeUnschedulable TaintToleration NodeAffinity NodePorts "
-            "PodTopologySpread NodeDeclaredFeatures DynamicResources");
+            "PodTopologySpread InterPodAffinity NodeDeclaredFeatures DynamicResources");
   EXPECT_EQ(
       filters(
           "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, "

@@ -28,7 +28,7 @@ std::string ErrorOf(std::string body, FeatureGates gates = {}) {
 std::string ErrorOfProfile(std::string profile) {
   return ErrorOf(StrCat("profiles: [{", profile, "}]"));
 }
-// Of the arguments of one plugin; the path before them is cut off.
+// Errors in the arguments of one plugin, without the path that leads to them.
 std::string ErrorOfArgs(std::string plugin, std::string args) {
   std::string error =
       ErrorOfProfile(StrCat("pluginConfig: [{name: ", plugin, ", args: {", args, "}}]"));
@@ -187,9 +187,13 @@ TEST(ConfigurationRules, WhatHasNoEffectIsRemarkedOnce) {
                           "clientConnection.contentType has no effect: requests are sent as JSON"));
   EXPECT_THAT(remarks("enableProfiling: false\nenableContentionProfiling: true"),
               ElementsAre("enableContentionProfiling has no effect in this scheduler"));
-  EXPECT_THAT(remarks("profiles: [{pluginConfig: [{name: InterPodAffinity, args: {}}]}]"),
-              ElementsAre("profiles[0].pluginConfig[0].args has no effect: plugin InterPodAffinity "
+  EXPECT_THAT(remarks("profiles: [{pluginConfig: [{name: VolumeBinding, args: {}}]}]"),
+              ElementsAre("profiles[0].pluginConfig[0].args has no effect: plugin VolumeBinding "
                           "is not supported by this scheduler"));
+  EXPECT_THAT(remarks("profiles: [{pluginConfig: [{name: InterPodAffinity, args: {apiVersion: v}}, "
+                      "{name: DefaultPreemption}]}]"),
+              ElementsAre("profiles[0].pluginConfig[0].args has no effect: InterPodAffinity always "
+                          "uses the defaults"));
 }
 
 TEST(ConfigurationRules, PluginSetsNameKnownPluginsAndPoints) {
@@ -200,7 +204,7 @@ TEST(ConfigurationRules, PluginSetsNameKnownPluginsAndPoints) {
        R"(profiles[0].plugins.filter.enabled: unknown plugin "Nope")"},
       {"filter: {disabled: [{name: NodeName}, {name: Nope}]}",
        R"(profiles[0].plugins.filter.disabled: unknown plugin "Nope")"},
-      {"filter: {disabled: [{name: InterPodAffinity}]}", ""},
+      {"filter: {disabled: [{name: VolumeBinding}]}", ""},
       {"score: {enabled: [{name: NodeAffinity, weight: 1000001}]}",
        "profiles[0].plugins.score.enabled[0].weight must be a whole number from 0 to 1000000"},
       {"score: {enabled: [{name: NodeAffinity, weight: 1000000}]}", ""},

@@ -23,8 +23,9 @@ enum class EventKind : std::uint8_t {
   kClaimAdd,
   kClaimUpdate,
   kClaimDelete,
-  kSliceChange,  // added or changed, taint rules included
-  kClassChange,  // added or changed
+  kSliceChange,     // added or changed, taint rules included
+  kClassChange,     // added or changed
+  kNamespaceLabel,  // added, or its labels changed
   kCount,
 };
 std::string_view EventName(EventKind kind);  // as the queue's metrics spell it

@@ -108,7 +108,7 @@ Decision Framework::Decide(Cycle& cycle, NodeIndex preferred_node) {
   for (Plugin* plugin : prefer_) {
     if (IsAsked(*plugin, cycle)) plugin->Prefer(cycle, left_);
   }
-  if (preferred_node != kNoNode && left_.Contains(preferred_node)) {
+  if (left_.Contains(preferred_node)) {
     decision.node = preferred_node;
     decision.feasible_nodes = 1;
     return decision;
@@ -162,6 +162,7 @@ void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
     // Any filter may reject the first node that is added.
     for (const Plugin* plugin : filter_) diagnosis.rejected_by |= OnlyPlugin(plugin->id());
   }
+  cycle.resolvable.Resize(nodes_.size());
   decision.status.code = nodes_.node_count() == 0 ? Code::kUnschedulable : Code::kUnresolvable;
   for (std::size_t i = 0; i <= last; ++i) {
     NodeSet rejected = before_[i];
@@ -169,14 +170,20 @@ void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
     if (rejected.IsEmpty()) continue;
     diagnosis.rejected_by |= OnlyPlugin(filter_[i]->id());
     // One node that could become feasible is enough.
-    if (filter_[i]->refusal() == Code::kUnschedulable) decision.status.code = Code::kUnschedulable;
+    if (filter_[i]->refusal() == Code::kUnschedulable) {
+      decision.status.code = Code::kUnschedulable;
+      cycle.resolvable.AddAll(rejected);
+    }
     filter_[i]->Explain(cycle, rejected, diagnosis);
   }
   MeasuredPoint("PostFilter", decision, [&] {
     for (Plugin* plugin : post_filter_) {
       if (!IsAsked(*plugin, cycle)) continue;
       Status status = Measured(*plugin, "PostFilter", [&] { return plugin->PostFilter(cycle); });
-      if (!status.reasons.empty()) diagnosis.SetPostFilterMessage(status.Message());
+      if (status.reasons.empty()) continue;
+      // It has acted, so the outcome must be known before another plugin acts.
+      diagnosis.SetPostFilterMessage(status.Message());
+      break;
     }
     return false;
   });
@@ -219,6 +226,25 @@ Framework::Survey Framework::Look(Cycle& cycle) {
   }
   survey.preferred = std::move(accepted);
   return survey;
+}
+
+bool Framework::FitsOn(const PodInfoPtr& pod, NodeIndex node) {
+  Cycle trial;
+  trial.pod = pod;
+  trial.started = loop_.clock().Monotonic();
+  for (Plugin* plugin : pre_filter_) {
+    const Status status = plugin->PreFilter(trial);
+    if (status.IsSkip()) trial.skipped |= OnlyPlugin(plugin->id());
+    if (!status.ok() && !status.IsSkip()) return false;
+  }
+  NodeSet left;
+  left.Resize(nodes_.size());
+  left.Add(node);
+  for (Plugin* plugin : filter_) {
+    if (!IsAsked(*plugin, trial)) continue;
+    if (!plugin->Filter(trial, left).ok() || left.IsEmpty()) return false;
+  }
+  return true;
 }
 
 NodeIndex Framework::Choose(Cycle& cycle) {

@@ -48,6 +48,8 @@ class Framework {
     NodeSet preferred;                                   // those that are left after Prefer
   };
   Survey Look(Cycle& cycle);
+  // Whether the pod would fit the node as the caches are now. For trials: chooses nothing.
+  bool FitsOn(const PodInfoPtr& pod, NodeIndex node);
   // Reserves in memory only. Undoes everything if a plugin fails.
   Status Reserve(Cycle& cycle);
   void Unreserve(Cycle& cycle);

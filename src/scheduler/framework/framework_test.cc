@@ -49,6 +49,7 @@ class Recorder final : public Plugin {
   }
   void Prefer(Cycle&, NodeSet& nodes) override {
     Record("Prefer");
+    for (const NodeIndex node : prefer_filter) nodes.Remove(node);
     if (prefers == kNoNode || !nodes.Contains(prefers)) return;
     nodes.Clear();
     nodes.Add(prefers);
@@ -82,6 +83,7 @@ class Recorder final : public Plugin {
   std::vector<NodeIndex> rejects;
   bool explains = true;
   NodeIndex prefers = kNoNode;
+  std::vector<NodeIndex> prefer_filter;  // nodes that it does not prefer
   NodeIndex best = kNoNode;
   bool scores_differ = true;
 
@@ -217,18 +219,18 @@ TEST_F(FrameworkTest, AnErrorInAFilterEndsTheAttempt) {
   EXPECT_THAT(calls_, ElementsAre("a.PreFilter", "b.PreFilter", "a.Filter"));
 }
 
-TEST_F(FrameworkTest, PostFilterRunsForEveryPluginButThoseThatSkip) {
+TEST_F(FrameworkTest, PostFilterRunsUpToTheFirstPluginThatActsWithoutThoseThatSkip) {
   Recorder& a = Add("a");
   a.pre_filter = Status::Skip();
   a.post_filter = Status::Unschedulable("not asked");
   Recorder& b = Add("b");
   b.rejects = {0, 1, 2};
-  b.post_filter = Status::Unschedulable("devices were freed");
-  Add("c");
+  Add("c").post_filter = Status::Unschedulable("devices were freed");
+  Add("d");
   const Decision decision = Decide();
   EXPECT_EQ(decision.diagnosis.Message(3), "0/3 nodes are available: 3 b. devices were freed");
-  EXPECT_THAT(calls_, ElementsAre("a.PreFilter", "b.PreFilter", "c.PreFilter", "b.Filter",
-                                  "b.Explain", "b.PostFilter", "c.PostFilter"));
+  EXPECT_THAT(calls_, ElementsAre("a.PreFilter", "b.PreFilter", "c.PreFilter", "d.PreFilter",
+                                  "b.Filter", "b.Explain", "b.PostFilter", "c.PostFilter"));
 }
 
 TEST_F(FrameworkTest, TheNominatedNodeIsTakenWithoutScoresIfItFits) {
@@ -370,6 +372,24 @@ TEST_F(FrameworkTest, ALookShowsEveryPluginThatRejectsANode) {
   }
   EXPECT_THAT(seen, ElementsAre("0:a:a", "1:a:a", "1:b:b"));
   EXPECT_THAT(calls_, Not(::testing::Contains("c.Filter")));
+}
+
+TEST_F(FrameworkTest, ALookShowsTheNodesThatEveryPluginPrefers) {
+  Add("a").prefer_filter = {0};
+  Add("b").prefer_filter = {1};
+  Add("c");
+  const CyclePtr cycle = NewCycle();
+  const Framework::Survey survey = framework().Look(*cycle);
+  EXPECT_FALSE(survey.preferred.Contains(0));
+  EXPECT_FALSE(survey.preferred.Contains(1));
+  EXPECT_TRUE(survey.preferred.Contains(2));
+}
+
+TEST_F(FrameworkTest, ALookAsksForNoPreferenceIfNoNodeFits) {
+  Add("a").rejects = {0, 1, 2};
+  Add("b");
+  (void)framework().Look(*NewCycle());
+  EXPECT_THAT(calls_, Not(::testing::Contains("b.Prefer")));
 }
 
 TEST_F(FrameworkTest, ALookEndsWithTheRefusalOfThePodOrAnError) {

@@ -38,6 +38,8 @@ std::string_view EventName(EventKind kind) {
       return "ResourceSliceUpdate";
     case EventKind::kClassChange:
       return "DeviceClassUpdate";
+    case EventKind::kNamespaceLabel:
+      return "NamespaceUpdate";
     case EventKind::kCount:
       break;
   }

@@ -45,6 +45,9 @@ struct Cycle {
   PodInfoPtr pod;
   std::array<std::unique_ptr<PluginState>, kMaxPlugins> states;
   PluginSet skipped = 0;  // plugins that returned kSkip
+  // If no node fits: those that removing other pods could help, as far as the first filter that
+  // rejects them can tell.
+  NodeSet resolvable;
   // The chosen node. The index may be reused by another node after the synchronous part of the
   // cycle; only the name is valid while binding.
   NodeIndex node = kNoNode;

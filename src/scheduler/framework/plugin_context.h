@@ -7,6 +7,7 @@
 #include "base/exec/event_loop.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
+#include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
 #include "scheduler/framework/cluster_event.h"
@@ -25,6 +26,7 @@ class Framework;
 
 namespace drakkar::scheduler {
 
+struct Cycle;
 struct SchedulerMetrics;
 
 // What a plugin may read of the cluster and do to it. All plugins of a profile share one context,
@@ -37,6 +39,7 @@ struct PluginContext {
 
   const NodeTable& nodes;
   const Placements& placements;  // which pods are on which node, with their labels
+  const NamespaceLabels& namespaces;
   ClaimCache& claims;
   DeviceState& devices;  // slices, classes and the allocator
 
@@ -54,6 +57,9 @@ struct PluginContext {
   std::function<void()> on_wait_began;
   // Whether the pod is bound. True if that is unknown.
   std::function<bool(std::string_view pod_uid)> is_bound;
+  // Evicts pods of lower priority if that makes the pod fit a node; says what it did, or nothing.
+  // May be empty, where nothing is to be evicted.
+  std::function<std::string(Cycle& cycle)> preempt;
 
   const Clock& clock() const { return loop.clock(); }
 };

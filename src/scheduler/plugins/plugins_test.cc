@@ -81,10 +81,6 @@ TEST(NodeSelector, MatchesLabelsAndNamesAsInKubernetes) {
 TEST(UnsupportedFields, AreNamedByTheirPath) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({})", ""},
-      {R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}}})",
-       "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"},
-      {R"({"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{}]}}})",
-       ""},
       {R"({"topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}]})", ""},
       {R"({"volumes":[{"emptyDir":{}},{"persistentVolumeClaim":{"claimName":"x"}}]})",
        "spec.volumes[1].persistentVolumeClaim"},

@@ -6,7 +6,9 @@
 #include <iterator>
 
 #include "scheduler/plugins/default_binder/default_binder.h"
+#include "scheduler/plugins/default_preemption/default_preemption.h"
 #include "scheduler/plugins/dynamic_resources/dynamic_resources.h"
+#include "scheduler/plugins/inter_pod_affinity/inter_pod_affinity.h"
 #include "scheduler/plugins/node_affinity/node_affinity.h"
 #include "scheduler/plugins/node_declared_features/node_declared_features.h"
 #include "scheduler/plugins/node_name/node_name.h"
@@ -62,17 +64,19 @@ constexpr PluginRow kPlugins[] = {
     Row<NodePorts>("NodePorts"),
     Row<NodeResourcesFit>("NodeResourcesFit"),
     Row<PodTopologySpread>("PodTopologySpread", {.weight = 2}),
+    Row<InterPodAffinity>("InterPodAffinity", {.weight = 2}),
     Row<NodeDeclaredFeatures>("NodeDeclaredFeatures", {.gate = Gate::kNodeDeclaredFeatures}),
     Row<DynamicResources>("DynamicResources", {.weight = 2}),
+    Row<DefaultPreemption>("DefaultPreemption"),
     Row<NodeResourcesBalanced>("NodeResourcesBalancedAllocation"),
     Row<DefaultBinder>("DefaultBinder"),
 };
 static_assert(std::size(kPlugins) <= kMaxPlugins);
 
 constexpr std::string_view kForeign[] = {
-    "DefaultPreemption",     "GangScheduling",  "ImageLocality",      "InterPodAffinity",
-    "NodeVolumeLimits",      "VolumeBinding",   "VolumeRestrictions", "VolumeZone",
-    "DeferredPodScheduling", "AzureDiskLimits", "EBSLimits",          "GCEPDLimits",
+    "GangScheduling",     "ImageLocality", "NodeVolumeLimits",      "VolumeBinding",
+    "VolumeRestrictions", "VolumeZone",    "DeferredPodScheduling", "AzureDiskLimits",
+    "EBSLimits",          "GCEPDLimits",
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST(Registry, FilesCannotNameAMandatoryPlugin) {
 
 TEST(Registry, NoPluginIsBothSupportedAndUnsupported) {
   for (const PluginRow& row : PluginRows()) EXPECT_FALSE(IsForeignPlugin(row.name)) << row.name;
-  EXPECT_TRUE(IsForeignPlugin("InterPodAffinity"));
+  EXPECT_TRUE(IsForeignPlugin("VolumeBinding"));
 }
 
 }  // namespace

@@ -348,6 +348,8 @@ TEST_F(QueueRules, APodRemovedFromAnyStateIsGone) {
   queue_->Add(Pod("gated"));
   queue_->Remove("gated");
   queue_->Remove("never seen");
+  queue_->OnBindingBegins("never seen");
+  queue_->Done("never seen");
   for (const char* queue : {"active", "backoff", "unschedulable", "gated"}) {
     EXPECT_EQ(Pending(queue), "0") << queue;
   }

@@ -36,6 +36,7 @@ class TestContext {
   client::EventRecorder events{{.loop = loop, .client = client, .component = "test"}};
   NodeTable nodes;
   Placements placements{nodes};
+  NamespaceLabels namespaces;
   DeviceState devices{gates, expressions, loop.random()};
   ClaimCache claims{devices.allocated()};
   std::vector<ClusterEvent> notified;
@@ -47,6 +48,7 @@ class TestContext {
       .events = events,
       .nodes = nodes,
       .placements = placements,
+      .namespaces = namespaces,
       .claims = claims,
       .devices = devices,
       .gates = gates,

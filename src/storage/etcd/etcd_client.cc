@@ -19,6 +19,8 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(5);
 // etcd closes connections that ping more often than every five seconds.
 constexpr Duration kKeepaliveInterval = std::chrono::seconds(10);
 constexpr Duration kKeepaliveTimeout = std::chrono::seconds(5);
+// When a member's machine is lost, calls to it fail after this, and the next ones go elsewhere.
+constexpr Duration kUnacknowledgedTimeout = std::chrono::seconds(3);
 // Ranges are read in pages that stay far below this.
 constexpr std::size_t kMaxResponseBytes = 256u << 20;
 
@@ -29,6 +31,9 @@ std::string_view DescriptionOf(const Error& error) {
   if (at == std::string::npos) return error.message;
   return std::string_view(error.message).substr(at + kDescription.size());
 }
+
+// In an error.
+constexpr std::size_t kMaxNamedMembers = 5;
 
 constexpr std::string_view kTooManyRequests = "etcdserver: too many requests";
 
@@ -115,7 +120,8 @@ EtcdClient::EtcdClient(EventLoop& loop, Random& random, rpc::Transport& transpor
     : loop_(loop),
       random_(random),
       options_(std::move(options)),
-      picker_(options_.endpoints.size()) {
+      picker_(options_.endpoints.size()),
+      unreachable_(options_.endpoints.size()) {
   for (std::size_t i = 0; i < options_.endpoints.size(); ++i) {
     const EtcdEndpoint& endpoint = options_.endpoints[i];
     rpc::ChannelOptions channel;
@@ -134,7 +140,9 @@ EtcdClient::EtcdClient(EventLoop& loop, Random& random, rpc::Transport& transpor
     channel.connect_timeout = kConnectTimeout;
     channel.keepalive_interval = kKeepaliveInterval;
     channel.keepalive_timeout = kKeepaliveTimeout;
+    channel.unacknowledged_timeout = kUnacknowledgedTimeout;
     channel.on_connection_change = [this, i](bool connected) { OnConnectionChange(i, connected); };
+    channel.on_connect_failed = [this, i](const std::string& why) { unreachable_[i] = why; };
     channels_.push_back(transport.OpenChannel(std::move(channel)));
   }
 }
@@ -152,6 +160,7 @@ EtcdClient::~EtcdClient() {
 void EtcdClient::OnConnectionChange(std::size_t endpoint, bool connected) {
   if (!connected) return picker_.OnDisconnected(endpoint);
   picker_.OnConnected(endpoint);
+  unreachable_[endpoint].clear();
   const Lifetime::Observer self = lifetime_.Observe();
   // Not those that a task adds.
   const std::uint64_t first_later = next_waiter_;
@@ -284,13 +293,20 @@ void EtcdClient::RetryLater(const CallPointer& call) {
 }
 
 void EtcdClient::FailAtDeadline(const CallPointer& call) {
-  Error error =
-      call->last_error
-          ? *call->last_error
-          : Unavailable(StrCat("no connection to ", options_.endpoints[0].url,
-                               options_.endpoints.size() > 1 ? " or any other member" : ""));
+  Error error = call->last_error ? *call->last_error : NoConnection();
   last_failure_ = ToStoreError(error);
   Finish(call, {std::move(error), call->may_have_run ? Fate::kUnknown : Fate::kUntouched});
+}
+
+Error EtcdClient::NoConnection() const {
+  std::vector<std::string> members;
+  for (std::size_t i = 0; i < options_.endpoints.size() && i < kMaxNamedMembers; ++i) {
+    members.push_back(StrCat(options_.endpoints[i].url, " (",
+                             unreachable_[i].empty() ? "no answer" : unreachable_[i], ")"));
+  }
+  const std::size_t others = options_.endpoints.size() - members.size();
+  return Unavailable(StrCat("no connection to ", Join(members, ", "),
+                            others > 0 ? StrCat(" and ", others, " others") : ""));
 }
 
 void EtcdClient::Finish(const CallPointer& call, Outcome outcome) {

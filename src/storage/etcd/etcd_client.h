@@ -90,6 +90,7 @@ class EtcdClient {
   void RetryLater(const CallPointer& call);
   void Finish(const CallPointer& call, Outcome outcome);
   void FailAtDeadline(const CallPointer& call);
+  Error NoConnection() const;
 
   EventLoop& loop_;
   Random& random_;
@@ -100,6 +101,7 @@ class EtcdClient {
   std::map<std::uint64_t, std::function<void()>> waiters_;  // oldest first
   std::uint64_t next_waiter_ = 1;
   std::optional<Error> last_failure_;
+  std::vector<std::string> unreachable_;  // by endpoint, why it is not connected, if known
   std::vector<std::unique_ptr<rpc::Channel>> channels_;
   Lifetime lifetime_;
 };

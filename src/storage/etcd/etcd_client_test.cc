@@ -130,7 +130,8 @@ TEST_F(EtcdClientTest, WithoutAnyMemberACallWaitsForOneButNotForLong) {
   ASSERT_FALSE(outcome.response.ok());
   EXPECT_EQ(outcome.fate, Fate::kUntouched);
   EXPECT_EQ(outcome.response.error().message,
-            "no connection to unix:///etcd/0 or any other member");
+            "no connection to unix:///etcd/0 (no server is listening), unix:///etcd/1 (no server "
+            "is listening), unix:///etcd/2 (no server is listening)");
   EXPECT_EQ(cluster_.loop().clock().Monotonic() - begun, seconds(2));
   EXPECT_TRUE(client_->outage().has_value());
 

@@ -280,7 +280,8 @@ TEST_F(EtcdStoreTest, AStoreThatCannotConnectSaysSo) {
   const Result<Revision> revision = ReadRevision();
   ASSERT_FALSE(revision.ok());
   EXPECT_EQ(revision.error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(revision.error().message, "etcd: no connection to unix:///etcd/0");
+  EXPECT_EQ(revision.error().message,
+            "etcd: no connection to unix:///etcd/0 (no server is listening)");
   cluster_->Start(0);
   EXPECT_EQ(ReadRevision().value(), 1);
 }

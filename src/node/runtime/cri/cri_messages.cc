@@ -72,6 +72,10 @@ void Fill(const CgroupResources& from, wire::LinuxContainerResources* to) {
   to->set_cpuset_cpus(from.cpuset_cpus);
   to->set_cpuset_mems(from.cpuset_mems);
   to->set_memory_limit_in_bytes(from.memory_limit_bytes);
+  if (from.memory_limit_bytes > 0) {
+    to->set_memory_swap_limit_in_bytes(from.memory_swap_limit_bytes);
+  }
+  FillMap(from.unified, to->mutable_unified());
   to->set_oom_score_adj(from.oom_score_adjust.value_or(0));
   for (const auto& [size, bytes] : from.hugepage_limits_bytes) {
     wire::HugepageLimit* limit = to->add_hugepage_limits();
@@ -145,7 +149,12 @@ Result<void> Fill(const Mount& from, wire::Mount* to) {
     return InvalidArgument(StrCat("a mount of type ", from.type, " at ", from.container_path,
                                   " cannot be passed over CRI; enable CDI in the runtime"));
   }
-  to->set_host_path(from.host_path);
+  if (from.image.empty()) {
+    to->set_host_path(from.host_path);
+  } else {
+    to->mutable_image()->set_image(from.image);
+    to->set_image_sub_path(from.host_path);
+  }
   to->set_container_path(from.container_path);
   to->set_readonly(from.readonly);
   switch (from.propagation) {

@@ -7,6 +7,7 @@
 #include "node/runtime/cri/cri_port.h"
 #include "node/runtime/cri/cri_runtime_impl.h"
 #include "node/runtime/cri/cri_streams.h"
+#include "node/runtime/cri/systemd_slice.h"
 
 namespace drakkar::node {
 namespace {
@@ -153,15 +154,21 @@ void CriRuntimeImpl::FinishOpening(Result<void> result) {
   done(std::move(result));
 }
 
+// Slices are systemd's: it creates them with the pod's first process.
+bool CriRuntimeImpl::UsesSystemdCgroups() const {
+  return status_.systemd_cgroups.value_or(false);
+}
+
 void CriRuntimeImpl::CreatePodCgroup(const PodSandboxConfig& config) {
-  if (!cgroups_) return;
+  if (!cgroups_ || UsesSystemdCgroups()) return;
   if (auto made = cgroups_->Create(config.cgroup_parent, config.resources); !made.ok()) {
     Log(StrCat("could not limit pod ", config.name, ": ", made.error().message));
   }
 }
 
 void CriRuntimeImpl::RemovePodCgroup(const std::string& path, int attempts_left) {
-  if (!cgroups_ || !path.starts_with(kPodsCgroup)) return;
+  // Only a pod's own cgroup: everything in it is killed.
+  if (!cgroups_ || !BaseName(path).starts_with("pod")) return;
   const Result<void> removed = cgroups_->Remove(path);
   if (removed.ok()) return;
   if (removed.error().code != ErrorCode::kUnavailable || attempts_left == 0) {
@@ -177,21 +184,23 @@ void CriRuntimeImpl::RemovePodCgroup(const std::string& path, int attempts_left)
 void CriRuntimeImpl::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) {
   if (auto error = Refuse()) return Reply<std::string>(std::move(done), *error);
   if (config.cgroup_parent.empty()) {
-    if (status_.systemd_cgroups.value_or(false)) {
-      std::string uid = config.uid;
-      std::replace(uid.begin(), uid.end(), '-', '_');
-      config.cgroup_parent = StrCat("drakkar-pod", uid, ".slice");
-    } else {
-      config.cgroup_parent = StrCat(kPodsCgroup, "/pod", config.uid);
-      CreatePodCgroup(config);
-    }
+    config.cgroup_parent = StrCat(kPodsCgroup, "/pod", config.uid);
   }
+  CreatePodCgroup(config);
+  std::string slice;
+  if (UsesSystemdCgroups()) slice = config.cgroup_parent = SystemdSlice(config.cgroup_parent);
   Ask(cri::kRunPodSandbox, cri::EncodeRunPodSandbox(config).message, kSlow,
-      [this, done = std::move(done)](Result<std::string> bytes) mutable {
+      [this, slice, name = config.name, resources = config.resources,
+       done = std::move(done)](Result<std::string> bytes) mutable {
         ++generation_;
         if (!bytes.ok()) return done(std::move(bytes).error());
         auto id = cri::DecodeRunPodSandbox(*bytes);
         if (!id.ok()) return done(std::move(id).error());
+        if (!slice.empty() && cgroups_) {
+          if (auto limited = cgroups_->Update(slice, resources); !limited.ok()) {
+            Log(StrCat("could not limit pod ", name, ": ", limited.error().message));
+          }
+        }
         RefreshSandbox(*id, [this, id = *id, done = std::move(done)](Result<void> read) mutable {
           if (!read.ok()) {
             RelistSoon();  // finds it
@@ -364,7 +373,6 @@ void CriRuntimeImpl::UpdateContainer(const std::string& id, ResourceUpdate updat
   if (const auto sandbox = sandboxes_.find(found->second.status.sandbox_id);
       cgroups_ && sandbox != sandboxes_.end()) {
     parent = cri::CgroupParentOf(sandbox->second.details.config);
-    if (!parent.starts_with(kPodsCgroup)) parent.clear();
   }
   // A pod's limit must not be below its container's at any time, so it is raised before and lowered
   // after; the attempt that comes at the wrong time fails.

@@ -21,6 +21,7 @@ class CriRuntimeImpl final : public CriRuntime {
   void Open(RuntimeCallback<void> done) override;
   features::RuntimeFeatures Features() const override { return status_.features; }
   std::vector<std::string> CdiDirectories() const override { return status_.cdi_directories; }
+  bool UsesSystemdCgroups() const override;
   std::string WhyNotReady() const override;
   std::string RuntimeVersion() const override;
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {

@@ -120,7 +120,7 @@ void CriRuntimeImpl::ApplyLists(const std::shared_ptr<Relisting>& relisting) {
     for (const std::string& id : gone) Forget(id);
     std::erase_if(sandboxes_,
                   [&](const auto& entry) { return !listed_sandboxes.contains(entry.first); });
-    // Of containers that are gone nothing needs to be remembered.
+    // Drop the records of containers that no longer exist.
     const std::size_t before = reported_.size();
     std::erase_if(reported_,
                   [&](const std::string& id) { return !listed_containers.contains(id); });

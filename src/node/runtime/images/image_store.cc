@@ -382,7 +382,7 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
                                " is a directory without an oci-layout file: give an OCI image"
                                " layout, or pack the root file system with tar");
       }
-      return ImportLayout(path, work, options);
+      return ImportLayout(path, LayoutOrigin::kDirectory, work, options);
     }
     ASSIGN_OR_RETURN(const ArchiveKind kind, KindOfArchive(path));
     if (kind == ArchiveKind::kRootfs) return ImportRootfs(path, work, options);
@@ -394,7 +394,7 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
     ASSIGN_OR_RETURN(const UnpackSummary unpacked, UnpackTar(reader, layout, UnpackOptions{}));
     static_cast<void>(unpacked);
     if (kind == ArchiveKind::kDocker) return ImportDockerArchive(layout, work, options);
-    return ImportLayout(layout, work, options);
+    return ImportLayout(layout, LayoutOrigin::kArchive, work, options);
   }();
   // A published import was renamed; anything else is deleted.
   auto cleaned = files_.RemoveTree(work);
@@ -439,6 +439,7 @@ Result<ImageStore::AppliedLayer> ImageStore::ApplyLayer(const std::string& path,
   TarReader reader(hashes_plain ? static_cast<ByteSource&>(plain) : *decompressed);
   UnpackOptions unpack;
   unpack.whiteouts = true;
+  unpack.max_bytes -= std::min(unpack.max_bytes, bytes_before);  // layers share the limit
   if (options.progress) {
     unpack.progress = [&](std::uint64_t done) { options.progress(bytes_before + done); };
   }
@@ -475,9 +476,9 @@ Result<Image> ImageStore::ImportDockerArchive(const std::string& directory, cons
   return Publish(work, image.config_digest, name, config, bytes, options.pulled_digest);
 }
 
-Result<Image> ImageStore::ImportLayout(const std::string& layout, const std::string& work,
-                                       const ImportOptions& options) {
-  ASSIGN_OR_RETURN(const LayoutImage image, ReadOciLayout(files_, layout, options.name));
+Result<Image> ImageStore::ImportLayout(const std::string& layout, LayoutOrigin origin,
+                                       const std::string& work, const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const LayoutImage image, ReadOciLayout(files_, layout, options.name, origin));
   const std::string name = options.name.empty() ? image.name : options.name;
   if (name.empty()) return InvalidArgument("the image layout has no name; pass one with --name");
   ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));

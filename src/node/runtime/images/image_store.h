@@ -11,6 +11,7 @@
 #include "base/env/file_system.h"
 #include "base/env/random.h"
 #include "base/result/result.h"
+#include "node/runtime/images/oci_layout.h"
 #include "node/runtime/runtime.h"
 
 namespace drakkar::node {
@@ -35,7 +36,7 @@ struct StoredImage {
 
 struct ImportOptions {
   std::string name;  // empty: the name in the image layout's index
-  // Of an image that was pulled: the digest of its manifest. Empty: somebody imported it.
+  // The digest of the manifest if the image was pulled; empty if it was imported.
   std::string pulled_digest = {};
   std::function<void(std::uint64_t bytes)> progress = nullptr;
 };
@@ -99,8 +100,8 @@ class ImageStore {
                            const std::map<std::string, std::string>& names) const;
   Result<std::string> FindId(std::string_view name_or_id,
                              const std::map<std::string, std::string>& names) const;
-  Result<Image> ImportLayout(const std::string& layout, const std::string& work,
-                             const ImportOptions& options);
+  Result<Image> ImportLayout(const std::string& layout, LayoutOrigin origin,
+                             const std::string& work, const ImportOptions& options);
   Result<Image> ImportDockerArchive(const std::string& directory, const std::string& work,
                                     const ImportOptions& options);
   // Applies a layer to the image in `work`; returns the bytes unpacked and the digests.

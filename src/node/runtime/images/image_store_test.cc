@@ -12,8 +12,10 @@
 #include "base/text/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "node/runtime/images/byte_source.h"
 #include "node/runtime/images/image_collector.h"
 #include "node/runtime/images/image_name.h"
+#include "node/runtime/images/tar_reader.h"
 #include "node/runtime/images/unpack.h"
 #include "node/runtime/testing/tar_writer.h"
 
@@ -217,6 +219,61 @@ TEST_F(ImageStoreTest, NothingIsWrittenOutsideTheRoot) {
   EXPECT_THAT(dots.error().message, HasSubstr("leads out"));
   auto hard = Import(Put("h.tar", TarWriter().HardLink("x", "../outside/victim").Finish()), "hard");
   EXPECT_FALSE(hard.ok());
+}
+
+TEST_F(ImageStoreTest, AnArchivedLayoutLeadsToNoOtherFileOfTheMachine) {
+  // Everything that the archive leaves out is here, and would be found if its links were followed.
+  const std::string layer = TarWriter().File("x", "secret").Finish();
+  const std::string outside = Layout({layer});
+  const std::vector<std::string> blobs = *files_.ListDirectory(outside + "/blobs/sha256");
+  const auto archive = [&](const std::vector<std::string>& links, char type) {
+    TarWriter tar;
+    const auto add = [&](const std::string& name) {
+      const bool is_link = std::ranges::find(links, name) != links.end();
+      if (is_link) {
+        tar.Raw(type, name, type == '2' ? StrCat(outside, "/", name) : "", 0644, "");
+      } else {
+        tar.File(name, *files_.ReadFile(StrCat(outside, "/", name)));
+      }
+    };
+    add("oci-layout");
+    add("index.json");
+    if (std::ranges::find(links, "blobs") != links.end()) {
+      tar.Symlink("blobs", outside + "/blobs");
+    } else {
+      for (const std::string& name : blobs) add("blobs/sha256/" + name);
+    }
+    return Put("archive.tar", tar.Finish());
+  };
+  ASSERT_TRUE(Import(archive({}, '2'), "whole").ok());
+  ASSERT_TRUE(store_->Remove("whole").ok());
+  std::vector<std::string> names = {"oci-layout", "index.json", "blobs"};
+  for (const std::string& name : blobs) names.push_back("blobs/sha256/" + name);
+  for (const std::string& name : names) {
+    for (const char type : {'2', '6'}) {  // links and fifos, whose opening would block
+      const auto image = Import(archive({name}, type), "x");
+      ASSERT_FALSE(image.ok()) << name << " of type " << type;
+      EXPECT_THAT(image.error().message, HasSubstr("is not a regular file")) << name;
+    }
+  }
+  EXPECT_THAT(*store_->List(), IsEmpty());
+}
+
+TEST_F(ImageStoreTest, ALayerOfPathsAloneDoesNotFillTheMemory) {
+  TarWriter tar;
+  for (int i = 0; i < 100; ++i) tar.File(StrCat("d/", i), "");
+  const std::string text = tar.Finish();
+  const auto unpack = [&](std::uint64_t max_path_bytes) {
+    const std::string root = StrCat(directory_, "/root", max_path_bytes);
+    EXPECT_TRUE(files_.MakeDirectories(root, 0755).ok());
+    const auto source = MakeStringSource(text);
+    TarReader reader(*source);
+    return UnpackTar(reader, root, {.whiteouts = true, .max_path_bytes = max_path_bytes});
+  };
+  EXPECT_TRUE(unpack(10'000).ok());
+  const auto refused = unpack(3'000);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
 }
 
 TEST_F(ImageStoreTest, AnImageInUseIsNotRemoved) {

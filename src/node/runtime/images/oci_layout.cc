@@ -21,27 +21,62 @@ constexpr std::string_view kArchitecture = "arm64";
 
 constexpr int kMaxIndexDepth = 4;
 
-Result<std::string> BlobPath(const std::string& directory, const std::string& digest) {
-  if (!IsSha256Digest(digest)) {
-    return Error{ErrorCode::kUnimplemented,
-                 "digest " + Quote(digest) + " is not of the form sha256:<64 hex digits>"};
-  }
-  return JoinPath(directory, "blobs/sha256/" + digest.substr(7));
-}
+// The files of a layout.
+class LayoutFiles {
+ public:
+  LayoutFiles(FileSystem& files, std::string directory, LayoutOrigin origin)
+      : files_(files), directory_(std::move(directory)), origin_(origin) {}
 
-Result<std::string> ReadBlob(FileSystem& files, const std::string& directory,
-                             const std::string& digest) {
-  ASSIGN_OR_RETURN(const std::string path, BlobPath(directory, digest));
-  ASSIGN_OR_RETURN(const FileInfo info, files.Stat(path));
-  if (info.size_bytes > kMaxJsonBytes) return InvalidArgument("blob " + digest + " is too large");
-  ASSIGN_OR_RETURN(std::string content, files.ReadFile(path));
-  const std::string actual = "sha256:" + Sha256Hex(content);
-  if (actual != digest) {
-    return Error{ErrorCode::kDataLoss,
-                 "blob " + digest + " is damaged: its content has the digest " + actual};
+  Result<std::string> Read(const std::string& name) const {
+    ASSIGN_OR_RETURN(const std::string path, PathOf(name));
+    ASSIGN_OR_RETURN(std::string content, files_.ReadFileRange(path, 0, kMaxJsonBytes + 1));
+    if (content.size() > kMaxJsonBytes) return InvalidArgument(name + " is too large");
+    return content;
   }
-  return content;
-}
+
+  Result<std::string> BlobPath(const std::string& digest) const {
+    if (!IsSha256Digest(digest)) {
+      return Error{ErrorCode::kUnimplemented,
+                   "digest " + Quote(digest) + " is not of the form sha256:<64 hex digits>"};
+    }
+    return PathOf(BlobName(digest));
+  }
+
+  Result<std::string> ReadBlob(const std::string& digest) const {
+    RETURN_IF_ERROR(BlobPath(digest));
+    ASSIGN_OR_RETURN(std::string content, Read(BlobName(digest)));
+    const std::string actual = "sha256:" + Sha256Hex(content);
+    if (actual != digest) {
+      return Error{ErrorCode::kDataLoss,
+                   "blob " + digest + " is damaged: its content has the digest " + actual};
+    }
+    return content;
+  }
+
+ private:
+  static std::string BlobName(const std::string& digest) {
+    return "blobs/sha256/" + digest.substr(7);
+  }
+
+  Result<std::string> PathOf(const std::string& name) const {
+    std::string path = directory_;
+    if (origin_ == LayoutOrigin::kDirectory) return JoinPath(path, name);
+    const auto parts = Split(name, '/');
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      path = JoinPath(path, std::string(parts[i]));
+      ASSIGN_OR_RETURN(const FileInfo info, files_.LinkStat(path));
+      const bool is_last = i + 1 == parts.size();
+      if (info.type != (is_last ? FileType::kRegular : FileType::kDirectory)) {
+        return InvalidArgument(StrCat("the archive's ", name, " is not a regular file"));
+      }
+    }
+    return path;
+  }
+
+  FileSystem& files_;
+  const std::string directory_;
+  const LayoutOrigin origin_;
+};
 
 std::string NameOf(Value descriptor) {
   const Value annotations = descriptor["annotations"];
@@ -176,17 +211,17 @@ Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
   return image;
 }
 
-Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
-                                  const std::string& wanted_name) {
-  ASSIGN_OR_RETURN(const std::string version_text,
-                   files.ReadFile(JoinPath(directory, "oci-layout")));
+Result<LayoutImage> ReadOciLayout(FileSystem& file_system, const std::string& directory,
+                                  const std::string& wanted_name, LayoutOrigin origin) {
+  const LayoutFiles files(file_system, directory, origin);
+  ASSIGN_OR_RETURN(const std::string version_text, files.Read("oci-layout"));
   ASSIGN_OR_RETURN(const api::TreePtr layout, ParseJson(version_text));
   const std::string_view version = layout->root()["imageLayoutVersion"].str();
   if (!version.starts_with("1.")) {
     return Error{ErrorCode::kUnimplemented, StrCat("image layout version ", Quote(version),
                                                    " is not supported; expected 1.0.0")};
   }
-  ASSIGN_OR_RETURN(std::string text, files.ReadFile(JoinPath(directory, "index.json")));
+  ASSIGN_OR_RETURN(std::string text, files.Read("index.json"));
   LayoutImage image;
   for (int depth = 0;; ++depth) {
     if (depth > kMaxIndexDepth) return InvalidArgument("indexes nested too deeply");
@@ -201,18 +236,18 @@ Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& director
         return InvalidArgument(StrCat("more than ", kMaxImageLayers, " layers"));
       }
       image.config_digest = config["digest"].str();
-      ASSIGN_OR_RETURN(image.config_json, ReadBlob(files, directory, image.config_digest));
+      ASSIGN_OR_RETURN(image.config_json, files.ReadBlob(image.config_digest));
       for (const Value layer : layers.elements()) {
         LayoutLayer entry;
         entry.digest = layer["digest"].str();
-        ASSIGN_OR_RETURN(entry.path, BlobPath(directory, entry.digest));
+        ASSIGN_OR_RETURN(entry.path, files.BlobPath(entry.digest));
         image.layers.push_back(std::move(entry));
       }
       return image;
     }
     ASSIGN_OR_RETURN(const Value descriptor, Choose(tree->root(), wanted_name));
     if (image.name.empty()) image.name = NameOf(descriptor);
-    ASSIGN_OR_RETURN(text, ReadBlob(files, directory, std::string(descriptor["digest"].str())));
+    ASSIGN_OR_RETURN(text, files.ReadBlob(std::string(descriptor["digest"].str())));
   }
 }
 

@@ -52,10 +52,15 @@ Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
 // More layers than this are refused; real images stay below 128.
 constexpr std::size_t kMaxImageLayers = 512;
 
+// Where a layout came from decides whether its files may be links. In a directory that the user
+// names they may. In an unpacked archive they may not: a link would lead to files of this machine,
+// and opening a fifo would block.
+enum class LayoutOrigin { kDirectory, kArchive };
+
 // Reads an OCI image layout directory down to its layers: index.json, nested indexes, the manifest
 // for this machine's architecture, the configuration. If there are several images, `wanted_name`
 // (full, or only the tag) chooses; otherwise kInvalidArgument lists them.
 Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
-                                  const std::string& wanted_name);
+                                  const std::string& wanted_name, LayoutOrigin origin);
 
 }  // namespace drakkar::node

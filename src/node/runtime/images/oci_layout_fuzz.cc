@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   CHECK(files.WriteFile("/l/index.json", parts[0], 0644).ok());
   for (const char* name : {"", "example.com/app:1"}) {
-    const auto image = node::ReadOciLayout(files, "/l", name);
+    const auto image = node::ReadOciLayout(files, "/l", name, node::LayoutOrigin::kArchive);
     if (!image.ok()) continue;
     CHECK(image->layers.size() <= node::kMaxImageLayers);
     CHECK("sha256:" + Sha256Hex(image->config_json) == image->config_digest);

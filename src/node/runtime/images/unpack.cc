@@ -95,7 +95,7 @@ class Unpacker {
     auto [parent_path, name] = SplitLast(path);
     if (options_.whiteouts && name.starts_with(".wh.")) return Whiteout(parent_path, name);
     ASSIGN_OR_RETURN(const Descriptor parent, Parent(parent_path));
-    if (options_.whiteouts) Remember(path);
+    if (options_.whiteouts) RETURN_IF_ERROR(Remember(path));
     switch (entry.type) {
       case TarEntryType::kDirectory:
         return Directory(parent.get(), name, entry);
@@ -138,12 +138,18 @@ class Unpacker {
     return found;
   }
 
-  void Remember(const std::string& path) {
+  Result<void> Remember(const std::string& path) {
     // Record parents too: an opaque marker must not remove a directory that this layer has written
     // to.
     for (std::string part = path; !part.empty(); part = SplitLast(part).first) {
-      if (!made_.insert(part).second) return;
+      const auto [added, is_new] = made_.insert(part);
+      if (!is_new) break;
+      made_bytes_ += sizeof(std::string) + added->capacity();
     }
+    if (made_bytes_ <= options_.max_path_bytes) return Ok();
+    return Error{ErrorCode::kResourceExhausted,
+                 StrCat("the paths of the layer have more than ", options_.max_path_bytes,
+                        " bytes altogether")};
   }
 
   Result<void> Whiteout(const std::string& parent_path, const std::string& name) {
@@ -274,6 +280,7 @@ class Unpacker {
   bool is_root_;
   UnpackSummary summary_;
   std::set<std::string> made_;
+  std::uint64_t made_bytes_ = 0;
 };
 
 Result<void> CopyEntries(int from, int to, int depth) {

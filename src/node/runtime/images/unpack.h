@@ -12,6 +12,9 @@ namespace drakkar::node {
 struct UnpackOptions {
   bool whiteouts = false;  // ".wh." names remove what earlier layers brought (OCI image layers)
   std::uint64_t max_bytes = std::uint64_t{256} << 30;
+  // With whiteouts, the paths of a layer are kept in memory while it is unpacked. Beyond this,
+  // which is about two million files, it is refused.
+  std::uint64_t max_path_bytes = std::uint64_t{256} << 20;
   std::function<void(std::uint64_t bytes)> progress;  // content written so far, may be empty
 };
 

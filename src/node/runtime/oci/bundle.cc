@@ -314,6 +314,37 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   return input;
 }
 
+// The files of an image, which nobody changes: a path in it that has no links when it is looked at
+// has none later either.
+Result<void> BundleBuilder::ResolveImageMounts(const std::string& user,
+                                               std::vector<Mount>& mounts) {
+  for (Mount& mount : mounts) {
+    if (mount.image.empty()) continue;
+    const auto fail = [&](Error error) {
+      return std::move(error).Prefixed(StrCat("mount image ", mount.image));
+    };
+    auto image = images_.Find(mount.image);
+    if (!image.ok()) return fail(std::move(image).error());
+    RETURN_IF_ERROR(images_.AddUse(image->image.id, user));
+    std::string path = image->rootfs;
+    for (const std::string_view part : Split(mount.host_path, '/')) {
+      if (part.empty() || part == ".") continue;
+      path = JoinPath(path, part);
+      auto info = files_.LinkStat(path);
+      if (!info.ok()) return fail(std::move(info).error());
+      if (part == ".." || info->type == FileType::kSymlink) {
+        return fail(InvalidArgument(StrCat("the path ", Quote(mount.host_path),
+                                           " must neither leave it nor lead through a link")));
+      }
+    }
+    mount.host_path = std::move(path);
+    mount.image.clear();
+    mount.readonly = true;
+    mount.options.emplace_back("noexec");
+  }
+  return Ok();
+}
+
 Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord record,
                                                            const SandboxRecord& sandbox,
                                                            const ContainerConfig& config) {
@@ -334,8 +365,9 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
     RETURN_IF_ERROR(Save(record));
     RETURN_IF_ERROR(images_.AddUse(record.image_id, record.id));
     RETURN_IF_ERROR(MakeRootfs(directory, image.rootfs, warnings));
-    ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, config, image));
     ContainerConfig possible = config;
+    RETURN_IF_ERROR(ResolveImageMounts(record.id, possible.mounts));
+    ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, possible, image));
     if (!cgroups_.HasController("hugetlb") &&
         !(config.resources.hugepage_limits_bytes.empty() &&
           config.cgroup_changes.hugepage_limits_bytes.empty())) {
@@ -400,7 +432,7 @@ Result<void> BundleBuilder::DestroyContainer(const ContainerRecord& record) {
   RETURN_IF_ERROR(ReleaseContainer(record));
   auto removed = files_.Remove(paths_.ExitFile(record.id));
   if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
-  RETURN_IF_ERROR(images_.DropUse(record.image_id, record.id));
+  RETURN_IF_ERROR(images_.DropUse("", record.id));  // of its own image and of those it mounts
   return RemoveDirectory(paths_.Container(record.id));
 }
 

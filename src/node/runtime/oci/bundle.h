@@ -7,6 +7,7 @@
 
 #include "base/env/file_system.h"
 #include "base/result/result.h"
+#include "base/text/text.h"
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/cgroups.h"
 #include "node/runtime/oci/oci_spec.h"
@@ -60,7 +61,11 @@ class BundleBuilder {
   Result<void> ReleaseSandbox(const SandboxRecord& record);  // its mounts; the record stays
   Result<void> DestroySandbox(const SandboxRecord& record);
   // Removes the pod's cgroup once no sandbox is left.
-  void ReleaseRoot() { cgroups_.RemoveIfEmpty(kPodsCgroup); }
+  void ReleaseRoot() {
+    for (const char* below : {"/kubepods/burstable", "/kubepods/besteffort", "/kubepods", ""}) {
+      cgroups_.RemoveIfEmpty(StrCat(kPodsCgroup, below));
+    }
+  }
   // False if its namespaces did not survive (after a reboot).
   Result<bool> IsSandboxIntact(const SandboxRecord& record) const;
 
@@ -96,6 +101,7 @@ class BundleBuilder {
  private:
   Result<void> MakeRootfs(const std::string& directory, const std::string& lower,
                           std::vector<std::string>& warnings);
+  Result<void> ResolveImageMounts(const std::string& user, std::vector<Mount>& mounts);
   Result<OciSpecInput> SpecInput(const ContainerRecord& record, const SandboxRecord& sandbox,
                                  const ContainerConfig& config, const StoredImage& image);
   Result<void> WriteSandboxFiles(const SandboxRecord& record, const PodSandboxConfig& config);

@@ -161,6 +161,9 @@ Result<void> Cgroups::Update(const std::string& path, const CgroupResources& res
     if (!written.ok()) return std::move(written).error().Prefixed(StrCat("set ", file));
     return Ok();
   };
+  if (resources.pids_limit > 0) {
+    RETURN_IF_ERROR(set("pids", "pids.max", std::to_string(resources.pids_limit)));
+  }
   const std::int64_t period = resources.cpu_period_us > 0 ? resources.cpu_period_us : 100'000;
   const bool has_quota = resources.cpu_quota_us > 0;
   const bool has_memory = resources.memory_limit_bytes > 0;
@@ -171,6 +174,9 @@ Result<void> Cgroups::Update(const std::string& path, const CgroupResources& res
     RETURN_IF_ERROR(
         set("cpu", "cpu.max",
             StrCat(has_quota ? std::to_string(resources.cpu_quota_us) : "max", " ", period)));
+    for (const auto& [file, value] : resources.unified) {
+      RETURN_IF_ERROR(set(file.substr(0, file.find('.')), file, value));
+    }
     return set("memory", "memory.max",
                has_memory ? std::to_string(resources.memory_limit_bytes) : "max");
   }
@@ -178,8 +184,40 @@ Result<void> Cgroups::Update(const std::string& path, const CgroupResources& res
   if (has_quota) RETURN_IF_ERROR(set("cpu", "cpu.cfs_period_us", std::to_string(period)));
   RETURN_IF_ERROR(
       set("cpu", "cpu.cfs_quota_us", std::to_string(has_quota ? resources.cpu_quota_us : -1)));
-  return set("memory", "memory.limit_in_bytes",
-             std::to_string(has_memory ? resources.memory_limit_bytes : -1));
+  auto limit_memory = [&] {
+    return set("memory", "memory.limit_in_bytes",
+               std::to_string(has_memory ? resources.memory_limit_bytes : -1));
+  };
+  // Only where swap is counted and the cgroup has, or gets, a limit for both together.
+  constexpr std::string_view kBoth = "memory.memsw.limit_in_bytes";
+  const std::string memory_root = RootOf("memory");
+  const bool limits_swap = has_memory && resources.memory_swap_limit_bytes > 0;
+  if (memory_root.empty() || !files_->Exists(JoinPath(memory_root + path, kBoth))) {
+    return limit_memory();
+  }
+  auto limit_both = [&] {
+    return set("memory", kBoth,
+               std::to_string(limits_swap ? resources.memory_swap_limit_bytes : -1));
+  };
+  // The limit of memory alone must not exceed the other at any time: raise that one first, or lower
+  // it last.
+  if (limit_both().ok()) return limit_memory();
+  RETURN_IF_ERROR(limit_memory());
+  return limit_both();
+}
+
+bool Cgroups::Exists(const std::string& path) const {
+  for (const std::string& root : roots_) {
+    if (files_->Exists(root + path)) return true;
+  }
+  return false;
+}
+
+bool Cgroups::CountsSwap(const std::string& path) const {
+  const std::string root = RootOf("memory");
+  if (root.empty()) return false;
+  return files_->Exists(
+      JoinPath(root + path, unified_ ? "memory.swap.max" : "memory.memsw.limit_in_bytes"));
 }
 
 Result<void> Cgroups::Collect(const std::string& directory, std::vector<int>& pids) const {

@@ -25,10 +25,15 @@ class Cgroups {
 
   // Whether the kernel offers the controller here.
   bool HasController(std::string_view controller) const;
+  // Whether there is such a cgroup, with a controller that limits or without.
+  bool Exists(const std::string& path) const;
+  // Whether the kernel limits swap in this existing cgroup.
+  bool CountsSwap(const std::string& path) const;
 
   // Creates the cgroup in the hierarchies that can hold limits, and sets them.
   Result<void> Create(const std::string& path, const CgroupResources& resources);
-  // Updates the cpu and memory limits of an existing cgroup; unset ones become unlimited.
+  // Updates the limits of an existing cgroup: unset ones of cpu and memory become unlimited, others
+  // stay. A missing cgroup is no error.
   Result<void> Update(const std::string& path, const CgroupResources& resources);
   // Changes single settings of an existing cgroup. An error names the setting; those before it
   // have been made.

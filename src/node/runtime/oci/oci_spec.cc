@@ -442,7 +442,9 @@ class SpecWriter {
       }
       json_.EndArray();
     }
-    if (!changes.unified.empty()) json_.StringMap("unified", changes.unified);
+    std::map<std::string, std::string> unified = changes.unified;
+    unified.insert(resources.unified.begin(), resources.unified.end());
+    if (!unified.empty()) json_.StringMap("unified", unified);
     json_.EndObject();
     return Ok();
   }
@@ -455,6 +457,11 @@ class SpecWriter {
   void Memory(const CgroupResources& resources, const CgroupChanges& changes) {
     auto limit = changes.memory_limit_bytes;
     if (!limit && resources.memory_limit_bytes > 0) limit = resources.memory_limit_bytes;
+    auto swap = changes.memory_swap_bytes;
+    // A plugin that changes the limit alone would otherwise leave a smaller one for both together.
+    if (!swap && limit && resources.memory_swap_limit_bytes > 0) {
+      swap = std::max(*limit, resources.memory_swap_limit_bytes);
+    }
     if (!limit && !changes.memory_reservation_bytes && !changes.memory_swap_bytes &&
         !changes.memory_swappiness && !changes.disable_oom_killer) {
       return;
@@ -462,7 +469,7 @@ class SpecWriter {
     json_.Key("memory").BeginObject();
     Number("limit", limit);
     Number("reservation", changes.memory_reservation_bytes);
-    Number("swap", changes.memory_swap_bytes);
+    Number("swap", swap);
     Number("swappiness", changes.memory_swappiness);
     if (changes.disable_oom_killer) {
       json_.Key("disableOOMKiller").Bool(*changes.disable_oom_killer);
@@ -521,7 +528,7 @@ void Copy(api::Value value, api::JsonWriter& out) {
       }
       out.EndObject();
       return;
-    // Of the numbers we write, only "unlimited" limits exceed 63 bits.
+    // The only numbers here that exceed 63 bits are "unlimited" limits.
     case api::ValueKind::kDouble:
       out.Unsigned(UINT64_MAX);
       return;

@@ -7,14 +7,19 @@
 namespace drakkar::node {
 namespace {
 
-// Counts a file with several names once.
+// Files with several names are remembered up to this number, because a container can make as many
+// as its disk has room for.
+constexpr std::size_t kMaxSeen = 500'000;
+
+// Counts a file with several names once; beyond kMaxSeen such files, once for each name.
 FileUsage MeasureTree(const std::string& path) {
   std::set<std::pair<dev_t, ino_t>> seen;
   FileUsage usage{.used_bytes = 0, .inodes_used = 0};
   auto count = [&](int, const std::string&, const struct stat& info) -> Result<void> {
-    if (info.st_nlink > 1 && !S_ISDIR(info.st_mode) &&
-        !seen.emplace(info.st_dev, info.st_ino).second) {
-      return Ok();
+    if (info.st_nlink > 1 && !S_ISDIR(info.st_mode)) {
+      const std::pair file(info.st_dev, info.st_ino);
+      if (seen.contains(file)) return Ok();
+      if (seen.size() < kMaxSeen) seen.insert(file);
     }
     *usage.used_bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
     ++*usage.inodes_used;

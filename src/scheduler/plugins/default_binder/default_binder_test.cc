@@ -67,6 +67,7 @@ class DefaultBinderTest : public ::testing::Test {
                                 .events = world_.events,
                                 .nodes = world_.nodes,
                                 .placements = world_.placements,
+                                .namespaces = world_.namespaces,
                                 .claims = world_.claims,
                                 .devices = world_.devices,
                                 .gates = world_.gates,

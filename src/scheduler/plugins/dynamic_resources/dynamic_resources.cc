@@ -166,7 +166,7 @@ void DynamicResources::FilterAllocated(const CachedClaim& claim, NodeSet& nodes)
   if (selector) {
     if (const std::string_view name = device::FindOnlyNode(*selector); !name.empty()) {
       const NodeIndex node = context_.nodes.Find(name);
-      const bool there = node != kNoNode && nodes.Contains(node);
+      const bool there = nodes.Contains(node);
       nodes.Clear();
       if (there) nodes.Add(node);
     }
@@ -235,13 +235,13 @@ void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
   std::string unavailable = "resourceclaim not available on the node";
   for (const ClaimItem& item : state.items) {
     if (!item.unavailable) continue;
-    const CachedClaim* claim = context_.claims.Find(item.key);
-    if (claim == nullptr || wait_policy_.IsUsable(*claim)) continue;
+    const CachedClaim& claim = *context_.claims.Find(item.key);
+    if (wait_policy_.IsUsable(claim)) continue;
     // KEP-5007 requires the condition that makes a claim unusable to be reported.
-    const BindingState binding = EvaluateBinding(*claim);
+    const BindingState binding = EvaluateBinding(claim);
     unavailable += StrCat(": ", binding.kind == BindingState::Kind::kFailed
-                                    ? DescribeBindingFailure(*claim, binding)
-                                    : DescribeBindingTimeout(*claim, binding));
+                                    ? DescribeBindingFailure(claim, binding)
+                                    : DescribeBindingTimeout(claim, binding));
     break;
   }
   NodeSet without_claims = rejected;
@@ -269,9 +269,9 @@ std::vector<std::string> DynamicResources::DescribeWait(Cycle& cycle, NodeIndex 
     waits.push_back(StrCat("condition ", condition, " of device ", device.ToString()));
   };
   for (const ClaimItem& item : state.items) {
-    const CachedClaim* claim = context_.claims.Find(item.key);
-    if (claim == nullptr || item.to_allocate) continue;
-    for (const PendingCondition& each : PendingConditions(*claim)) add(each.device, each.condition);
+    if (item.to_allocate) continue;
+    const CachedClaim& claim = *context_.claims.Find(item.key);
+    for (const PendingCondition& each : PendingConditions(claim)) add(each.device, each.condition);
   }
   if (!state.has_problem) return waits;
   const Result<allocator::Outcome> outcome =
@@ -293,11 +293,10 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
   bool any = false;
   for (const ClaimItem& item : state.items) {
     if (!item.unavailable) continue;
-    const CachedClaim* claim = context_.claims.Find(item.key);
-    if (claim == nullptr || claim->allocation == nullptr) continue;
-    const bool is_usable = wait_policy_.IsUsable(*claim);
+    const CachedClaim& claim = *context_.claims.Find(item.key);
+    const bool is_usable = wait_policy_.IsUsable(claim);
     bool in_use = false;
-    for (api::Value consumer : claim->latest->root()["status"]["reservedFor"].elements()) {
+    for (api::Value consumer : claim.latest->root()["status"]["reservedFor"].elements()) {
       const std::string_view other = consumer["uid"].str();
       // Other waiters cannot use a claim whose devices failed either.
       in_use = in_use || (other != uid && (is_usable || context_.is_bound(other)));
@@ -305,7 +304,7 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     if (in_use) continue;
     any = true;
     if (!is_usable) {
-      retries_.NoteDevice(uid, EvaluateBinding(*claim).device);
+      retries_.NoteDevice(uid, EvaluateBinding(claim).device);
       if (!cycle.pod->nominated_node.empty()) retries_.NoteNode(uid, cycle.pod->nominated_node);
     }
     // A conflict or failure is harmless, because the pod is retried later. But it must not be
@@ -314,7 +313,7 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     context_.claims.SetBeingReleased(item.key, item.uid, true);
     writer_.Run(
         item.key, item.uid,
-        is_usable ? PlanDeallocate(uid) : PlanRelease(uid, claim->allocation, context_.is_bound),
+        is_usable ? PlanDeallocate(uid) : PlanRelease(uid, claim.allocation, context_.is_bound),
         [this, claim_key = item.key, claim_uid = item.uid](std::string) {
           context_.claims.SetBeingReleased(claim_key, claim_uid, false);
           context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});

@@ -52,7 +52,7 @@ NodeSet RetryPolicy::Untried(const std::string& pod_uid, const NodeTable& table,
   if (found == pods_.end()) return nodes;
   for (const auto& [name, failures] : found->second.nodes) {
     const NodeIndex node = table.Find(name);
-    if (node != kNoNode && nodes.Contains(node)) nodes.Remove(node);
+    if (nodes.Contains(node)) nodes.Remove(node);
   }
   return nodes;
 }
@@ -69,7 +69,7 @@ void RetryPolicy::PreferUntried(const std::string& pod_uid, const NodeTable& tab
   std::uint64_t oldest_failure = std::numeric_limits<std::uint64_t>::max();
   for (const auto& [name, failures] : found->second.nodes) {
     const NodeIndex node = table.Find(name);
-    if (node == kNoNode || !nodes.Contains(node) || failures.last >= oldest_failure) continue;
+    if (!nodes.Contains(node) || failures.last >= oldest_failure) continue;
     oldest = node;
     oldest_failure = failures.last;
   }

@@ -12,7 +12,7 @@ Status NodeName::PreFilter(Cycle& cycle) {
 
 Status NodeName::Filter(Cycle& cycle, NodeSet& nodes) {
   const NodeIndex wanted = nodes_.Find(cycle.pod->node_name);
-  const bool there = wanted != kNoNode && nodes.Contains(wanted);
+  const bool there = nodes.Contains(wanted);
   nodes.Clear();
   if (there) nodes.Add(wanted);
   return Status::Success();

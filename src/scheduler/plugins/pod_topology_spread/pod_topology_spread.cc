@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text/text.h"
+
 namespace drakkar::scheduler {
 
 using api::Value;
@@ -89,6 +91,14 @@ NodeSet PodTopologySpread::WithAllKeys(const std::vector<SpreadConstraint>& cons
   return nodes;
 }
 
+const std::vector<std::int64_t>& PodTopologySpread::PodsPerNode(const SpreadConstraint& constraint,
+                                                                std::string_view ns) {
+  const std::string rule = StrCat(ns, constraint.selector.matches_nothing() ? "\n!" : "\n",
+                                  constraint.selector.ToString());
+  return counts_.PodsPerNode(
+      rule, [&](const PodInfo& placed) { return constraint.Counts(*placed.pod, ns); });
+}
+
 void PodTopologySpread::KeepCounted(const SpreadConstraint& constraint, const PodInfo& pod,
                                     NodeSet& nodes) {
   if (constraint.honors_affinity) {
@@ -119,7 +129,7 @@ Status PodTopologySpread::PreFilter(Cycle& cycle) {
     const TopologyDomains& domains = counts_.DomainsOf(constraint.topology_key);
     found.domains = domains.of_node;
     found.pods.assign(domains.count, kAbsent);
-    const std::vector<std::int64_t>& pods = counts_.PodsPerNode(constraint, pod.ns());
+    const std::vector<std::int64_t>& pods = PodsPerNode(constraint, pod.ns());
     counted.ForEach([&](NodeIndex node) {
       std::int64_t& sum = found.pods[found.domains[node]];
       sum = std::max<std::int64_t>(sum, 0) + pods[node];
@@ -181,7 +191,7 @@ void PodTopologySpread::AddPoints(const SpreadConstraint& constraint, const Node
                                   std::span<double> points) {
   const std::vector<std::uint32_t>& domains = counts_.DomainsOf(constraint.topology_key).of_node;
   const std::size_t domain_count = counts_.DomainsOf(constraint.topology_key).count;
-  const std::vector<std::int64_t>& pods = counts_.PodsPerNode(constraint, pod.ns());
+  const std::vector<std::int64_t>& pods = PodsPerNode(constraint, pod.ns());
   // As in Kubernetes, each node is its own hostname domain, so the policies do not affect its
   // count.
   const bool is_node = constraint.topology_key == kHostname;

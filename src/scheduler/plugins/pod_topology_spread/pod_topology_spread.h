@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "scheduler/cache/node_condition.h"
+#include "scheduler/cache/topology_counts.h"
 #include "scheduler/framework/plugin.h"
 #include "scheduler/framework/plugin_context.h"
 #include "scheduler/plugins/pod_topology_spread/pod_topology_spread_args.h"
 #include "scheduler/plugins/pod_topology_spread/spread_constraint.h"
-#include "scheduler/plugins/pod_topology_spread/topology_counts.h"
 
 namespace drakkar::scheduler {
 
@@ -44,6 +44,9 @@ class PodTopologySpread final : public Plugin {
 
   // The known nodes that have every topology key.
   NodeSet WithAllKeys(const std::vector<SpreadConstraint>& constraints);
+  // How many pods of each node the constraint counts.
+  const std::vector<std::int64_t>& PodsPerNode(const SpreadConstraint& constraint,
+                                               std::string_view ns);
   // Removes the nodes that the constraint does not count.
   void KeepCounted(const SpreadConstraint& constraint, const PodInfo& pod, NodeSet& nodes);
   Verdict Judge(const Spread& spread, NodeIndex node) const;

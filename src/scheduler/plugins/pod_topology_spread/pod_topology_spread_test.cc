@@ -281,7 +281,7 @@ TEST_F(SpreadTest, CachedCountsFollowEveryChange) {
 TEST_F(SpreadTest, ManyKeysAndSelectorsDoNotMixUpCachedCounts) {
   AddZones();
   Place("a1", 1);
-  for (std::size_t i = 0; i < 2 * TopologyCounts::kMaxSelectors; ++i) {
+  for (std::size_t i = 0; i < 2 * TopologyCounts::kMaxRules; ++i) {
     const std::string other = StrCat(
         R"({"maxSkew":1,"topologyKey":"key-)", i, R"(","whenUnsatisfiable":"DoNotSchedule",)",
         R"("labelSelector":{"matchLabels":{"app":"app-)", i, R"("}}})");
@@ -376,6 +376,54 @@ TEST_F(SpreadTest, OnlyEventsThatChangeTheSpreadHelp) {
   EXPECT_FALSE(helps(EventKind::kNodeTaint, node("{}"), node("{}")));
   EXPECT_TRUE(plugin_.MayHelp(*by_taints, {EventKind::kNodeTaint, node("{}"), node("{}"), {}}));
   EXPECT_TRUE(helps(EventKind::kTargetPodChange, pod->pod, pod->pod));
+}
+
+TEST_F(SpreadTest, AnEventNeedConcernOnlyOneOfTheConstraints) {
+  const std::string db = R"({"maxSkew":1,"topologyKey":"rack","whenUnsatisfiable":"DoNotSchedule",
+      "nodeAffinityPolicy":"Ignore","nodeTaintsPolicy":"Honor","labelSelector":{"matchLabels":{
+      "app":"db"}}})";
+  const auto object = [](const char* labels) {
+    return Parse(StrCat(R"({"metadata":{"namespace":"ns","name":"o","labels":)", labels, "}}"));
+  };
+  for (const auto& constraints :
+       {std::vector<std::string>{OverZones(), db}, std::vector<std::string>{db, OverZones()}}) {
+    const PodInfoPtr pod = Wanted(constraints, kApp, R"(,"nodeSelector":{"pool":"x"})");
+    const auto helps = [&](EventKind kind, api::ObjectPtr before, api::ObjectPtr after) {
+      return plugin_.MayHelp(*pod, {kind, std::move(before), std::move(after), {}});
+    };
+    for (const char* labels : {kApp, R"({"app":"db"})"}) {
+      EXPECT_TRUE(helps(EventKind::kBoundPodAdd, nullptr, object(labels))) << labels;
+      EXPECT_TRUE(helps(EventKind::kBoundPodRemove, object(labels), nullptr)) << labels;
+      EXPECT_TRUE(helps(EventKind::kBoundPodLabel, object(labels), object("{}"))) << labels;
+    }
+    EXPECT_TRUE(helps(EventKind::kNodeLabel, object("{}"), object(R"({"zone":"a"})")));
+    EXPECT_TRUE(helps(EventKind::kNodeLabel, object("{}"), object(R"({"rack":"1"})")));
+    EXPECT_TRUE(helps(EventKind::kNodeLabel, object("{}"), object(R"({"pool":"x"})")));
+    EXPECT_TRUE(helps(EventKind::kNodeTaint, object("{}"), object("{}")));
+    EXPECT_FALSE(helps(EventKind::kNodeAdd, nullptr, object(R"({"zone":"a"})")))
+        << "a node counts only if it has the keys of all";
+    EXPECT_TRUE(helps(EventKind::kNodeAdd, nullptr, object(R"({"zone":"a","rack":"1"})")));
+    EXPECT_FALSE(helps(EventKind::kNodeRemove, object(R"({"rack":"1"})"), nullptr));
+  }
+}
+
+TEST_F(SpreadTest, AConstraintThatCannotBeReadIsAnErrorOrHasNoScore) {
+  AddZones();
+  const auto broken = [](std::string_view when) {
+    return StrCat(R"({"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":")", when,
+                  R"(","labelSelector":{"matchExpressions":[{"key":"a","operator":"Near"}]}})");
+  };
+  Cycle cycle;
+  cycle.pod = Wanted({broken(kDoNotSchedule)});
+  const Status status = plugin_.PreFilter(cycle);
+  EXPECT_EQ(status.code, Code::kError);
+  EXPECT_TRUE(status.Message().starts_with("topology spread: ")) << status.Message();
+  EXPECT_FALSE(plugin_.MayHelp(*cycle.pod, {EventKind::kNodeTaint, nullptr, nullptr, {}}));
+  cycle.pod = Wanted({broken(kScheduleAnyway)});
+  EXPECT_TRUE(plugin_.PreFilter(cycle).ok());
+  const std::vector<NodeIndex> nodes = {0, 1, 2};
+  std::vector<std::int64_t> scores(3, -1);
+  EXPECT_FALSE(plugin_.Score(cycle, nodes, scores));
 }
 
 // Tests with the whole scheduler.

@@ -8,12 +8,6 @@ using api::Value;
 
 std::string FindUnsupportedField(const PodInfo& pod) {
   const Value spec = pod.spec();
-  for (const api::FieldName kind : api::FieldNames{"podAffinity", "podAntiAffinity"}) {
-    constexpr api::FieldName kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-    if (!spec["affinity"][kind][kRequired].empty()) {
-      return StrCat("spec.affinity.", kind, ".", kRequired);
-    }
-  }
   std::size_t index = 0;
   for (Value volume : spec["volumes"].elements()) {
     // The first two need volume binding; the others must not be attached to two nodes.

@@ -72,7 +72,7 @@ class FakeEtcd {
   Result<rpc::etcd::LeaseGrantResponse> Grant(const rpc::etcd::LeaseGrantRequest& request);
   void Revoke(std::int64_t lease);
 
-  // Of the newest revision; null if absent.
+  // The value at the newest revision; null if absent.
   const rpc::etcd::KeyValue* Find(const std::string& key) const;
   // The state of `key` at `revision`; null if absent.
   const rpc::etcd::KeyValue* FindAt(const std::string& key, std::int64_t revision) const;

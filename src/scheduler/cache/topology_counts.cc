@@ -1,6 +1,4 @@
-#include "scheduler/plugins/pod_topology_spread/topology_counts.h"
-
-#include "base/text/text.h"
+#include "scheduler/cache/topology_counts.h"
 
 namespace drakkar::scheduler {
 
@@ -37,16 +35,14 @@ const TopologyDomains& TopologyCounts::DomainsOf(const std::string& topology_key
   return domains;
 }
 
-const std::vector<std::int64_t>& TopologyCounts::PodsPerNode(const SpreadConstraint& constraint,
-                                                             std::string_view ns) {
-  const std::string text = StrCat(ns, constraint.selector.matches_nothing() ? "\n!" : "\n",
-                                  constraint.selector.ToString());
-  auto found = selectors_.find(text);
-  if (found == selectors_.end()) {
-    if (selectors_.size() >= kMaxSelectors) selectors_.clear();
-    found = selectors_.try_emplace(text).first;
+const std::vector<std::int64_t>& TopologyCounts::PodsPerNode(
+    const std::string& rule, const std::function<bool(const PodInfo&)>& counts) {
+  auto found = rules_.find(rule);
+  if (found == rules_.end()) {
+    if (rules_.size() >= kMaxRules) rules_.clear();
+    found = rules_.try_emplace(rule).first;
   }
-  Selector& entry = found->second;
+  Rule& entry = found->second;
   entry.counts.resize(nodes_.size(), 0);
   if (entry.version == placements_.pods_version()) return entry.counts;
   const std::vector<std::uint64_t>& versions = placements_.pods_versions();
@@ -54,7 +50,7 @@ const std::vector<std::int64_t>& TopologyCounts::PodsPerNode(const SpreadConstra
     if (versions[node] <= entry.version) continue;
     std::int64_t count = 0;
     for (const PodInfoPtr& pod : placements_.PodsOn(node)) {
-      if (constraint.Counts(*pod->pod, ns)) ++count;
+      if (counts(*pod)) ++count;
     }
     entry.counts[node] = count;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -8,7 +9,6 @@
 
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
-#include "scheduler/plugins/pod_topology_spread/spread_constraint.h"
 
 namespace drakkar::scheduler {
 
@@ -20,24 +20,25 @@ struct TopologyDomains {
   std::size_t count = 0;  // domain numbers are below this; some domains may have no node
 };
 
-// For each node, its domain and how many of its pods a constraint counts. Both are cached, so a
-// repeated query only processes the nodes that changed since.
+// For each node, its domain and how many of its pods a rule counts. Both are cached, so a repeated
+// query only processes the nodes that changed since.
 //
-// Limits: kMaxKeys topology keys and kMaxSelectors selectors, each with a number per node. Beyond a
-// limit all are dropped.
+// Limits: kMaxKeys topology keys and kMaxRules rules, each with a number per node. Beyond a limit
+// all are dropped.
 class TopologyCounts {
  public:
   static constexpr std::size_t kMaxKeys = 64;
-  static constexpr std::size_t kMaxSelectors = 128;
+  static constexpr std::size_t kMaxRules = 128;
 
   TopologyCounts(const NodeTable& nodes, const Placements& placements)
       : nodes_(nodes), placements_(placements) {}
 
   // Valid until the next call.
   const TopologyDomains& DomainsOf(const std::string& topology_key);
-  // Indexed by node. Valid until the next call.
-  const std::vector<std::int64_t>& PodsPerNode(const SpreadConstraint& constraint,
-                                               std::string_view ns);
+  // How many pods of each node `counts` accepts, indexed by node. Calls with the same `rule` must
+  // have the same `counts`. Valid until the next call.
+  const std::vector<std::int64_t>& PodsPerNode(const std::string& rule,
+                                               const std::function<bool(const PodInfo&)>& counts);
 
  private:
   struct Key {
@@ -45,7 +46,7 @@ class TopologyCounts {
     std::map<std::string, std::uint32_t, std::less<>> numbers;  // by value
     std::uint64_t version = 0;
   };
-  struct Selector {
+  struct Rule {
     std::vector<std::int64_t> counts;
     std::uint64_t version = 0;
   };
@@ -53,7 +54,7 @@ class TopologyCounts {
   const NodeTable& nodes_;
   const Placements& placements_;
   std::map<std::string, Key, std::less<>> keys_;
-  std::map<std::string, Selector> selectors_;  // by namespace and text
+  std::map<std::string, Rule, std::less<>> rules_;
 };
 
 }  // namespace drakkar::scheduler

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apiserver/aggregation/aggregated_apis.h"
+#include "apiserver/aggregation/backend_client.h"
+#include "apiserver/aggregation/local_services.h"
+#include "apiserver/rest/core.h"
+#include "apiserver/watch/watch_cache.h"
+#include "base/exec/backoff.h"
+#include "base/exec/lifetime.h"
+
+namespace drakkar {
+class Metrics;
+}
+
+namespace drakkar::apiserver {
+
+// Keeps APIServices: registers the group versions that this server serves, decides whether the
+// servers behind the others are available and writes that into their conditions, and knows what
+// they serve, for discovery and OpenAPI. Requests to them are the frontend's business, which reads
+// the board.
+//
+// A server is asked again when its Service, its endpoints or its APIService change, and every
+// kCheckInterval; after a failure sooner, with back-off. At most one question per APIService is in
+// flight, so a server that hangs delays nobody else.
+//
+// Bound to the core's loop. Bounds: kMaxServices APIServices with a Service; further ones are never
+// available. A document of theirs has at most kMaxDocumentBytes.
+class Aggregator {
+ public:
+  static constexpr std::size_t kMaxServices = 200;
+  static constexpr std::size_t kMaxDocumentBytes = std::size_t{8} << 20;
+  static constexpr Duration kCheckInterval = std::chrono::seconds(30);
+  static constexpr Duration kCheckTimeout = std::chrono::seconds(5);
+  static constexpr Duration kDocumentTimeout = std::chrono::seconds(20);
+  // An endpoint that fails may be an old one: so many are asked, one after the other.
+  static constexpr int kAttempts = 3;
+
+  struct Options {
+    Core& core;
+    BackendClient& backends;
+    Random& random;
+    Metrics* metrics = nullptr;  // null: nothing is counted
+    // The group versions that this server serves besides those of definitions.
+    std::vector<ServedVersion> built_in;
+  };
+  explicit Aggregator(Options options);
+  ~Aggregator();
+
+  // What a server has of its own when it starts.
+  std::vector<api::TreePtr> OwnServices() const;
+  // Begins to follow the objects. The core must have been started.
+  void Start();
+  // Follows nothing any more. Must come before the end of the core.
+  void Stop();
+
+  const AggregationBoard& board() const { return board_; }
+  // "10.0.0.7:443": a ready endpoint of the server behind an API.
+  Result<std::string> Resolve(const AggregatedApi& api) const;
+
+ private:
+  struct Service;
+  struct Verdict {
+    bool is_available = false;
+    std::string_view reason;
+    std::string message;
+  };
+
+  void Follow(std::string_view group, std::string_view plural,
+              void (Aggregator::*see)(const Change& change));
+  void Restart();
+  void SeeApiService(const Change& change);
+  void SeeService(const Change& change);
+  void SeeSlice(const Change& change);
+  void SeeDefinition(const Change& change);
+  // All APIServices that name this Service.
+  void MarkService(std::string_view namespace_, std::string_view name);
+  void Put(const api::ObjectPtr& object);
+  void CheckSoon(const std::string& name, Duration wait = Duration(0));
+  void Check(const std::string& name);
+  // What the objects alone say; nullopt: the server has to be asked.
+  std::optional<Verdict> Judge(const AggregatedApi& api) const;
+  void Ask(const std::string& name, int attempt);
+  void OnAnswer(const std::string& name, const std::string& url, int attempt,
+                const Result<net::Response>& response);
+  void AskOpenApi(const std::string& name);
+  void Conclude(const std::string& name, const Verdict& verdict);
+  void WriteCondition(const std::string& name, const Verdict& verdict);
+  BackendClient::Call CallFor(const AggregatedApi& api, const std::string& host,
+                              std::string_view path) const;
+  void Publish();
+
+  // Registers what definitions serve, removes what nobody serves any more.
+  void ReconcileSoon();
+  void Reconcile();
+  void Register(std::vector<Request> requests);
+
+  Options options_;
+  AggregationBoard board_;
+  std::map<std::string, std::unique_ptr<Service>> services_;  // by the name of the APIService
+  std::vector<std::unique_ptr<WatchCache::Watcher>> watchers_;
+  std::shared_ptr<const std::size_t> one_ = std::make_shared<const std::size_t>(1);
+  TimerHandle reconcile_timer_;
+  bool is_reconciling_ = false;
+  bool reconcile_again_ = false;
+  bool is_running_ = false;
+  Lifetime lifetime_;
+};
+
+}  // namespace drakkar::apiserver

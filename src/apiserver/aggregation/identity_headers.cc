@@ -1,0 +1,67 @@
+#include "apiserver/aggregation/identity_headers.h"
+
+#include "base/text/text.h"
+#include "net/http/url.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr std::string_view kUser = "X-Remote-User";
+constexpr std::string_view kUid = "X-Remote-Uid";
+constexpr std::string_view kGroup = "X-Remote-Group";
+constexpr std::string_view kExtra = "X-Remote-Extra-";
+// What one request may say; the rest is ignored.
+constexpr std::size_t kMaxExtras = 1'000;
+
+bool IsExtra(std::string_view name) {
+  return name.size() > kExtra.size() &&
+         net::EqualsIgnoreCase(name.substr(0, kExtra.size()), kExtra);
+}
+
+// "example.com/reason" as a header's name: every character that a token cannot have becomes %XX.
+std::string EscapeKey(std::string_view key) {
+  std::string escaped;
+  for (const char c : key) {
+    const std::string one(1, c);
+    escaped += c != '%' && net::IsToken(one) ? one : net::PercentEncode(one);
+  }
+  return escaped;
+}
+
+}  // namespace
+
+void AddIdentity(const UserInfo& user, net::Headers& headers) {
+  headers.Add(std::string(kUser), net::CleanHeaderValue(user.name));
+  if (!user.uid.empty()) headers.Add(std::string(kUid), net::CleanHeaderValue(user.uid));
+  for (const std::string& group : user.groups) {
+    headers.Add(std::string(kGroup), net::CleanHeaderValue(group));
+  }
+  for (const auto& [key, values] : user.extra) {
+    for (const std::string& value : values) {
+      headers.Add(StrCat(kExtra, EscapeKey(key)), net::CleanHeaderValue(value));
+    }
+  }
+}
+
+bool IsIdentityHeader(std::string_view name) {
+  constexpr std::string_view kPrefix = "X-Remote-";
+  return name.size() > kPrefix.size() &&
+         net::EqualsIgnoreCase(name.substr(0, kPrefix.size()), kPrefix);
+}
+
+UserInfo ReadIdentity(const net::Headers& headers) {
+  UserInfo user;
+  user.name = headers.Get(kUser);
+  user.uid = headers.Get(kUid);
+  std::size_t extras = 0;
+  for (const auto& [name, value] : headers) {
+    if (net::EqualsIgnoreCase(name, kGroup)) user.groups.push_back(value);
+    if (!IsExtra(name) || ++extras > kMaxExtras) continue;
+    const std::string key = ToLower(name.substr(kExtra.size()));
+    const Result<std::string> decoded = net::PercentDecode(key);
+    user.extra[decoded.ok() ? *decoded : key].push_back(value);
+  }
+  return user;
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,41 @@
+#include "apiserver/aggregation/identity_headers.h"
+
+#include <gtest/gtest.h>
+
+namespace drakkar::apiserver {
+namespace {
+
+TEST(IdentityHeadersTest, AUserSurvivesTheWay) {
+  const UserInfo user = {
+      .name = "system:serviceaccount:a:b",
+      .uid = "17",
+      .groups = {"system:authenticated", "a group"},
+      .extra = {{"authentication.kubernetes.io/pod-name", {"p", "q"}}, {"100%", {"x"}}}};
+  net::Headers headers;
+  AddIdentity(user, headers);
+  EXPECT_EQ(headers.Get("x-remote-user"), user.name);
+  EXPECT_EQ(headers.Count("X-Remote-Group"), 2u);
+  EXPECT_EQ(headers.Count("X-Remote-Extra-authentication.kubernetes.io%2Fpod-name"), 2u);
+  const UserInfo read = ReadIdentity(headers);
+  EXPECT_EQ(read.name, user.name);
+  EXPECT_EQ(read.uid, user.uid);
+  EXPECT_EQ(read.groups, user.groups);
+  EXPECT_EQ(read.extra, user.extra);
+}
+
+TEST(IdentityHeadersTest, ANameCannotAddAHeader) {
+  net::Headers headers;
+  AddIdentity({.name = "a\r\nX-Remote-Group: system:masters"}, headers);
+  EXPECT_TRUE(net::IsHeaderValue(headers.Get("X-Remote-User")));
+  EXPECT_EQ(headers.Count("X-Remote-Group"), 0u);
+}
+
+TEST(IdentityHeadersTest, RecognizesWhatClientsMustNotSend) {
+  EXPECT_TRUE(IsIdentityHeader("x-remote-user"));
+  EXPECT_TRUE(IsIdentityHeader("X-Remote-Extra-Scopes"));
+  EXPECT_FALSE(IsIdentityHeader("X-Request-Id"));
+  EXPECT_FALSE(IsIdentityHeader("X-Remote-"));
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

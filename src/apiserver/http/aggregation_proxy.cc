@@ -1,0 +1,371 @@
+#include "apiserver/http/aggregation_proxy.h"
+
+#include <optional>
+
+#include "api/meta/status.h"
+#include "apiserver/aggregation/identity_headers.h"
+#include "apiserver/http/encode.h"
+#include "apiserver/http/request_info.h"
+#include "base/text/text.h"
+#include "net/http/raw_stream.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// Counts how often a request has been passed on, so that servers that point at each other do not
+// pass it on for ever.
+constexpr char kHops[] = "X-Drakkar-Aggregator-Hops";
+constexpr std::size_t kMaxUnsent = 1u << 20;  // of an upgraded connection, in each direction
+constexpr Duration kUpgradeTimeout = std::chrono::seconds(30);
+
+void Refuse(net::ResponseWriter& writer, const Failure& failure) {
+  EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
+  net::Headers headers = {{"Content-Type", encoded.content_type},
+                          {"Cache-Control", "no-cache, private"}};
+  if (failure.retry_after_seconds > 0) {
+    headers.Set("Retry-After", std::to_string(failure.retry_after_seconds));
+  }
+  writer.Send(failure.code, headers, std::move(encoded.body));
+}
+
+Failure Unreachable(const AggregatedApi& api, std::string_view why) {
+  return api::StatusServiceUnavailable(
+      StrCat("ask the server of APIService ", api.name, ": ", why));
+}
+
+// What goes on to the server behind: everything but what belongs to this connection, the caller's
+// credentials, and what clients say about who they are.
+net::Headers ForwardedHeaders(const net::ServerRequest& request, const AggregatedApi& api,
+                              const UserInfo& user, std::int64_t hops) {
+  net::Headers headers;
+  headers.Add("Host", StrCat(api.ServerName(), ":", api.port));
+  for (const auto& [name, value] : request.headers) {
+    if (net::IsConnectionHeader(name) || IsIdentityHeader(name) ||
+        net::EqualsIgnoreCase(name, "host") || net::EqualsIgnoreCase(name, "authorization") ||
+        net::EqualsIgnoreCase(name, "content-length") || net::EqualsIgnoreCase(name, kHops) ||
+        ToLower(name).starts_with("impersonate-")) {
+      continue;
+    }
+    // The token of a browser.
+    if (net::EqualsIgnoreCase(name, "sec-websocket-protocol")) {
+      std::vector<std::string> kept;
+      for (const std::string_view each : Split(value, ',')) {
+        if (!Trim(each).starts_with("base64url.bearer.authorization.k8s.io.")) {
+          kept.emplace_back(Trim(each));
+        }
+      }
+      headers.Add(name, Join(kept, ", "));
+      continue;
+    }
+    headers.Add(name, value);
+  }
+  AddIdentity(user, headers);
+  headers.Add(kHops, std::to_string(hops + 1));
+  if (request.connection != nullptr) {
+    const std::string& from = request.connection->remote_address;
+    headers.Add("X-Forwarded-For", from.substr(0, from.rfind(':')));
+  }
+  headers.Add("X-Forwarded-Proto", "https");
+  if (const std::string_view host = request.headers.Get("host"); !host.empty()) {
+    headers.Add("X-Forwarded-Host", std::string(host));
+  }
+  headers.Add("X-Forwarded-Uri", request.raw_path);
+  return headers;
+}
+
+net::Headers AnswerHeaders(const net::Headers& answer) {
+  net::Headers headers;
+  for (const auto& [name, value] : answer) {
+    if (net::IsConnectionHeader(name) || net::EqualsIgnoreCase(name, "content-length") ||
+        net::EqualsIgnoreCase(name, "date")) {
+      continue;
+    }
+    headers.Add(name, value);
+  }
+  return headers;
+}
+
+bool HasNoBody(int status) {
+  return status == 204 || status == 304;
+}
+
+bool IsLong(const net::ServerRequest& request) {
+  const Result<net::Query>& query = request.query();
+  if (!query.ok()) return false;
+  return IsTrueParameter(query->Find("watch")) || IsTrueParameter(query->Find("follow"));
+}
+
+bool IsUpgrade(const net::Headers& headers) {
+  return headers.HasToken("connection", "upgrade") && !headers.Get("upgrade").empty();
+}
+
+}  // namespace
+
+struct AggregationProxy::Client {
+  std::unique_ptr<net::HttpClient> http;
+  std::uint64_t used = 0;
+  std::size_t open = 0;
+};
+
+struct AggregationProxy::Place {
+  Place(OpenCount all, OpenCount of_api, std::shared_ptr<Client> c)
+      : open(std::move(all)), open_of_api(std::move(of_api)), client(std::move(c)) {
+    ++*open;
+    ++*open_of_api;
+    ++client->open;
+  }
+  ~Place() {
+    --*open;
+    --*open_of_api;
+    --client->open;
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  const OpenCount open;
+  const OpenCount open_of_api;
+  const std::shared_ptr<Client> client;
+};
+
+// Copies one answer. Owns itself until either side is done.
+class AggregationProxy::Copy final : public net::StreamSink,
+                                     public std::enable_shared_from_this<Copy> {
+ public:
+  Copy(EventLoop& loop, AggregatedApiPtr api, std::unique_ptr<Place> place, bool is_head,
+       std::shared_ptr<net::ResponseWriter> writer)
+      : loop_(loop),
+        api_(std::move(api)),
+        place_(std::move(place)),
+        is_head_(is_head),
+        writer_(std::move(writer)) {}
+
+  void Start(net::ClientRequest request) {
+    self_ = shared_from_this();
+    writer_->OnClosed([weak = weak_from_this()](bool) {
+      if (auto self = weak.lock()) self->End();
+    });
+    handle_ = place_->client->http->Stream(std::move(request), *this);
+  }
+
+ private:
+  bool HasStream() const {
+    return status_ != 0 && !is_redirect_ && !is_head_ && !HasNoBody(status_);
+  }
+
+  void OnResponse(int status, const net::Headers& headers) override {
+    status_ = status;
+    is_redirect_ = status >= 300 && status < 400 && status != 304;
+    headers_ = AnswerHeaders(headers);
+    if (HasStream()) writer_->StartStream(status, headers_);
+  }
+  void OnData(std::string_view bytes) override {
+    if (!HasStream()) return;
+    writer_->Write(net::MakeSegment(std::string(bytes)));
+    if (writer_->pending_bytes() > kMaxPendingBytes) {
+      writer_->Abort();
+      End();
+    }
+  }
+  void OnEnd(Result<void> result) override {
+    if (HasStream()) {
+      if (result.ok()) {
+        writer_->Finish();
+      } else {
+        writer_->Abort();
+      }
+    } else if (is_redirect_) {
+      Failure failure = api::StatusServiceUnavailable(
+          "the backend attempted to redirect this request, which is not permitted");
+      failure.code = 502;
+      Refuse(*writer_, failure);
+    } else if (status_ != 0 && result.ok()) {
+      writer_->Send(status_, headers_, std::string());
+    } else if (!result.ok() && result.error().code == ErrorCode::kDeadlineExceeded) {
+      Refuse(*writer_,
+             api::StatusTimeout("request did not complete within the allotted timeout", 0));
+    } else {
+      Refuse(*writer_, Unreachable(*api_, result.ok() ? "no answer" : result.error().message));
+    }
+    End();
+  }
+
+  void End() {
+    // Posted, because we may be inside a call of the request that this destroys.
+    if (self_ == nullptr) return;
+    loop_.Post([self = std::move(self_)] {
+      self->handle_.reset();
+      self->writer_.reset();
+      self->place_.reset();
+    });
+    self_ = nullptr;
+  }
+
+  EventLoop& loop_;
+  const AggregatedApiPtr api_;
+  std::unique_ptr<Place> place_;
+  const bool is_head_;
+  std::shared_ptr<net::ResponseWriter> writer_;
+  int status_ = 0;
+  bool is_redirect_ = false;
+  net::Headers headers_;
+  std::unique_ptr<net::RequestHandle> handle_;
+  std::shared_ptr<Copy> self_;
+};
+
+// An upgraded connection: bytes in both directions, no faster than they are read.
+class AggregationProxy::Tunnel final : public std::enable_shared_from_this<Tunnel> {
+ public:
+  Tunnel(EventLoop& loop, AggregatedApiPtr api, std::unique_ptr<Place> place,
+         std::shared_ptr<net::ResponseWriter> writer)
+      : loop_(loop), api_(std::move(api)), place_(std::move(place)), writer_(std::move(writer)) {}
+
+  void Start(net::ClientRequest request) {
+    self_ = shared_from_this();
+    writer_->OnClosed([weak = weak_from_this()](bool) {
+      if (auto self = weak.lock(); self && !self->client_) self->End();
+    });
+    handle_ = place_->client->http->Upgrade(
+        std::move(request),
+        [this](Result<net::UpgradedConnection> upgraded) { OnAnswer(std::move(upgraded)); });
+  }
+
+ private:
+  void OnAnswer(Result<net::UpgradedConnection> upgraded) {
+    if (!upgraded.ok()) {
+      Refuse(*writer_, Unreachable(*api_, upgraded.error().message));
+      return End();
+    }
+    const net::Response& answer = upgraded->response;
+    if (!upgraded->stream) {
+      // The server's own refusal: clients know how to handle it.
+      const int status = answer.status >= 400 || answer.status == 200 ? answer.status : 502;
+      writer_->Send(status, AnswerHeaders(answer.headers), answer.body);
+      return End();
+    }
+    net::Headers headers = AnswerHeaders(answer.headers);
+    headers.Set("Upgrade", std::string(answer.headers.Get("upgrade")));
+    Result<std::unique_ptr<net::RawStream>> client = writer_->Upgrade(headers);
+    if (!client.ok()) {
+      Refuse(*writer_, api::StatusBadRequest(client.error().message));
+      return End();
+    }
+    client_ = std::move(*client);
+    server_ = std::move(upgraded->stream);
+    Connect(*client_, *server_);
+    Connect(*server_, *client_);
+  }
+
+  void Connect(net::RawStream& from, net::RawStream& to) {
+    to.OnDrained([&from] { from.SetReading(true); });
+    from.Start(
+        [&from, &to](std::string_view bytes) {
+          to.Write(bytes);
+          if (to.pending_bytes() > kMaxUnsent) from.SetReading(false);
+        },
+        [this] { End(); });
+  }
+
+  void End() {
+    if (self_ == nullptr) return;
+    loop_.Post([self = std::move(self_)] {
+      self->handle_.reset();
+      self->client_.reset();
+      self->server_.reset();
+      self->writer_.reset();
+      self->place_.reset();
+    });
+    self_ = nullptr;
+  }
+
+  EventLoop& loop_;
+  const AggregatedApiPtr api_;
+  std::unique_ptr<Place> place_;
+  std::shared_ptr<net::ResponseWriter> writer_;
+  std::unique_ptr<net::RequestHandle> handle_;
+  std::unique_ptr<net::RawStream> client_;
+  std::unique_ptr<net::RawStream> server_;
+  std::shared_ptr<Tunnel> self_;
+};
+
+AggregationProxy::AggregationProxy(UvLoop& loop,
+                                   std::shared_ptr<net::CertificateSource> certificate)
+    : loop_(loop), certificate_(std::move(certificate)) {}
+
+AggregationProxy::~AggregationProxy() {
+  // Open requests hold their client.
+  for (const auto& [key, client] : clients_) client->http.reset();
+}
+
+bool AggregationProxy::DropOldest() {
+  auto oldest = clients_.end();
+  for (auto each = clients_.begin(); each != clients_.end(); ++each) {
+    if (each->second->open > 0) continue;
+    if (oldest == clients_.end() || each->second->used < oldest->second->used) oldest = each;
+  }
+  if (oldest == clients_.end()) return false;
+  clients_.erase(oldest);
+  return true;
+}
+
+std::shared_ptr<AggregationProxy::Client> AggregationProxy::ClientFor(const AggregatedApi& api) {
+  const Key key(api.ServerName(), api.ca_pem, api.insecure);
+  auto found = clients_.find(key);
+  if (found == clients_.end()) {
+    if (clients_.size() >= kMaxClients && !DropOldest()) return nullptr;
+    net::HttpClientOptions options;
+    options.tls.ca_pem = api.ca_pem;
+    options.tls.server_name = api.ServerName();
+    options.tls.insecure = api.insecure;
+    options.tls.source = certificate_;
+    options.max_connections_per_host = kMaxOpenPerApi;
+    found = clients_.emplace(key, std::make_shared<Client>()).first;
+    found->second->http = std::make_unique<net::HttpClient>(loop_, std::move(options));
+  }
+  found->second->used = ++uses_;
+  return found->second;
+}
+
+void AggregationProxy::Serve(Target target, net::ServerRequest request,
+                             std::shared_ptr<net::ResponseWriter> writer) {
+  const AggregatedApi& api = *target.api;
+  const std::string_view given = request.headers.Get(kHops);
+  const std::optional<std::int64_t> hops = given.empty() ? 0 : ParseInt64(given);
+  if (!hops || *hops < 0 || *hops >= kMaxHops) {
+    return Refuse(*writer, Unreachable(api, "it leads back to this server"));
+  }
+  if (open_by_api_.size() >= 2 * kMaxClients) {
+    std::erase_if(open_by_api_, [](const auto& each) { return *each.second == 0; });
+  }
+  OpenCount& of_api = open_by_api_[api.name];
+  if (of_api == nullptr) of_api = std::make_shared<std::size_t>(0);
+  std::shared_ptr<Client> client;
+  if (*open_ < kMaxOpen && *of_api < kMaxOpenPerApi) client = ClientFor(api);
+  if (client == nullptr) {
+    return Refuse(*writer, api::StatusTooManyRequests(
+                               StrCat("too many requests wait for the server of APIService ",
+                                      api.name, ", please try again later"),
+                               /*retry_after_seconds=*/1));
+  }
+  auto place = std::make_unique<Place>(open_, of_api, std::move(client));
+  net::ClientRequest ask;
+  ask.method = request.method;
+  ask.url = StrCat("https://", target.host, request.raw_path);
+  if (!request.raw_query.empty()) ask.url += StrCat("?", request.raw_query);
+  ask.headers = ForwardedHeaders(request, api, target.user, *hops);
+  if (IsUpgrade(request.headers)) {
+    ask.headers.Set("Connection", "Upgrade");
+    ask.headers.Set("Upgrade", std::string(request.headers.Get("upgrade")));
+    if (request.method == net::Method::kPost) ask.headers.Set("Content-Length", "0");
+    ask.timeout = kUpgradeTimeout;
+    std::make_shared<Tunnel>(loop_, std::move(target.api), std::move(place), std::move(writer))
+        ->Start(std::move(ask));
+    return;
+  }
+  ask.body = std::move(request.body);
+  if (!IsLong(request)) ask.timeout = kRequestTimeout;
+  std::make_shared<Copy>(loop_, std::move(target.api), std::move(place),
+                         request.method == net::Method::kHead, std::move(writer))
+      ->Start(std::move(ask));
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apiserver/watch/store_layout.h"
+#include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
+#include "storage/store.h"
+
+namespace drakkar::apiserver {
+
+struct ServerAddress {
+  std::string ip;
+  std::uint16_t port = 0;
+  auto operator<=>(const ServerAddress&) const = default;
+};
+
+// Which API servers of a shared store are alive. Each writes a record below "masterleases/" that
+// expires unless it is renewed, as kube-apiserver does (--endpoint-reconciler-type=lease), so that
+// both kinds of server see each other.
+//
+// Reports the servers after each renewal and whenever a record comes or goes: a server that ended
+// is reported gone at once if it was stopped, else within kTimeToLive. This server is always among
+// them.
+//
+// Loop-bound. No callback after destruction.
+class LivingServers {
+ public:
+  // Those of kube-apiserver.
+  static constexpr Duration kTimeToLive = std::chrono::seconds(15);
+  static constexpr Duration kInterval = std::chrono::seconds(10);
+  // After a failure.
+  static constexpr Duration kRetryInterval = std::chrono::seconds(2);
+  // For the removal of the own record.
+  static constexpr Duration kStopTimeout = std::chrono::seconds(1);
+
+  struct Options {
+    EventLoop& loop;
+    storage::Store& store;
+    StoreLayout layout;
+    ServerAddress self;
+    // Sorted, each once.
+    std::function<void(const std::vector<ServerAddress>&)> on_servers;
+  };
+  explicit LivingServers(Options options);
+  LivingServers(const LivingServers&) = delete;
+  LivingServers& operator=(const LivingServers&) = delete;
+
+  void Start();
+  // Removes the own record. `done` runs when that is done, or after kStopTimeout.
+  void Stop(std::function<void()> done);
+
+ private:
+  void Renew();
+  void Read();
+  void OnRead(const storage::RangeResult& records);
+  void Follow();
+  void FinishStop();
+
+  const Options options_;
+  const std::string prefix_;
+  const std::string key_;
+  TimerHandle renewal_;
+  std::unique_ptr<storage::Watch> watch_;
+  bool reading_ = false;
+  bool read_again_ = false;
+  bool stopping_ = false;
+  TimerHandle stop_timeout_;
+  std::function<void()> on_stopped_;
+  Lifetime lifetime_;
+};
+
+// Endpoints and EndpointSlices "kubernetes" of the namespace default for these servers. One slice
+// and one subset per port; a slice has the addresses of one family, that of the first server.
+std::vector<api::TreePtr> EndpointsOf(const std::vector<ServerAddress>& servers);
+// The servers that Endpoints name, sorted.
+std::vector<ServerAddress> ServersOf(const api::Value& endpoints);
+
+}  // namespace drakkar::apiserver
