@@ -7,6 +7,7 @@
 #include <fstream>
 #include <future>
 
+#include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "base/env/file_lock.h"
 #include "base/exec/worker_pool.h"
@@ -310,6 +311,37 @@ TEST_F(DriverTest, RejectsInvalidOptions) {
             "rolling updates and explicit registration socket filename are mutually exclusive");
   EXPECT_THAT(error([](auto& o) { o.plugin_directory = "/" + std::string(120, 'd'); }),
               HasSubstr("use a shorter directory"));
+  EXPECT_THAT(error([](auto& o) { o.registry_directory = "/" + std::string(120, 'd'); }),
+              HasSubstr("use a shorter directory"));
+  const auto starts = [&](auto change) {
+    DriverOptions options = Options();
+    change(options);
+    return Driver::Start(std::move(options)).ok();
+  };
+  EXPECT_TRUE(starts([](auto& o) { o.driver_name = std::string(63, 'a'); }));
+  EXPECT_THAT(error([](auto& o) { o.rolling_update_uid = "../up"; }),
+              HasSubstr("pod UID \"../up\" is not a UID"));
+  EXPECT_TRUE(starts([](auto& o) { o.dra_v1 = false; })) << "one version is enough";
+  EXPECT_TRUE(starts([](auto& o) { o.dra_v1beta1 = false; }));
+  EXPECT_EQ(error([](auto& o) {
+              o.node_name = "n";
+              o.pool_name = "p";
+            }),
+            "pool_name and owner are only for drivers that run without a node");
+  EXPECT_EQ(error([](auto& o) {
+              o.node_name = "n";
+              o.owner = *api::ParseJson("{}");
+            }),
+            "pool_name and owner are only for drivers that run without a node");
+  EXPECT_TRUE(starts([](auto& o) {
+    o.node_name = "";
+    o.pool_name = "p";
+  }));
+  EXPECT_EQ(error([](auto& o) {
+              o.unhealthy_taint.key = "k";
+              o.health_service = false;
+            }),
+            "unhealthy_taint requires health_service");
 }
 
 TEST_F(DriverTest, AnswersWithTheBaseNamesOfRequests) {

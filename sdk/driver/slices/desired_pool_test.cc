@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "api/meta/time.h"
 #include "base/text/text.h"
 
 namespace drakkar::driver {
@@ -163,6 +166,130 @@ TEST(DesiredPool, WithoutANodeItNeedsANodeSelection) {
   EXPECT_TRUE(Make(selected, false).specs[0]->root()["nodeSelector"].is_object());
   selected.all_nodes = true;
   EXPECT_THAT(ErrorOf(selected, false), HasSubstr("cannot have both"));
+}
+
+TEST(DesiredPool, EveryKindOfListMakesADeviceLarger) {
+  const std::vector<std::function<void(Device&)>> kinds = {
+      [](Device& device) {
+        device.attributes["a"] = std::vector<std::int64_t>{1, 2};
+      },
+      [](Device& device) {
+        device.attributes["a"] = std::vector<bool>{true, false};
+      },
+      [](Device& device) {
+        device.attributes["a"] = std::vector<std::string>{"x", "y"};
+      },
+      [](Device& device) {
+        device.attributes["a"] = std::vector<Version>{{"1.2.3"}, {"1.2.4"}};
+      },
+      [](Device& device) { device.taints = {{.key = "k", .effect = "None"}}; },
+      [](Device& device) {
+        device.consumes_counters = {{.counter_set = "set", .counters = {{"m", "1"}}}};
+      }};
+  std::string rendered;
+  for (const auto& change : kinds) {
+    Slice slice = Devices(65);
+    slice.devices[30].attributes["plain"] = std::string("x");
+    change(slice.devices[30]);
+    slice.shared_counters = {{.name = "set", .counters = {{"m", "8"}}}};
+    const DesiredPool pool = Make(WithSlice(slice));
+    ASSERT_EQ(pool.specs.size(), 3u);
+    EXPECT_EQ(pool.specs[1]->root()["devices"].size(), 64u);
+    EXPECT_EQ(pool.specs[2]->root()["devices"].size(), 1u);
+    rendered += api::WriteJson(pool.specs[1]->root()["devices"].at(30));
+  }
+  for (const char* part :
+       {R"("ints":[1,2])", R"("bools":[true,false])", R"("strings":["x","y"])",
+        R"("versions":["1.2.3","1.2.4"])", R"("taints":[{"key":"k","effect":"None"}])",
+        R"("consumesCounters":[{"counterSet":"set","counters":{"m":{"value":"1"}}}])"}) {
+    EXPECT_THAT(rendered, HasSubstr(part));
+  }
+  EXPECT_EQ(Make(WithSlice(Devices(65))).specs.size(), 1u);
+}
+
+TEST(DesiredPool, ASplitSliceMayHaveManyPlainDevicesAgain) {
+  Slice slice = Devices(64 + 128 + 1);
+  slice.devices[0].taints = {{.key = "k", .effect = "None"}};
+  const DesiredPool pool = Make(WithSlice(slice));
+  ASSERT_EQ(pool.specs.size(), 3u);
+  EXPECT_EQ(pool.specs[0]->root()["devices"].size(), 64u);
+  EXPECT_EQ(pool.specs[1]->root()["devices"].size(), 128u);
+}
+
+TEST(DesiredPool, EightCounterSetsFillASlice) {
+  Slice slice;
+  for (int i = 0; i < 8; ++i) {
+    slice.shared_counters.push_back({.name = StrCat("set-", i), .counters = {{"memory", "8Gi"}}});
+  }
+  const DesiredPool counters = Make(WithSlice(slice));
+  ASSERT_EQ(counters.specs.size(), 1u) << "no empty slice follows";
+  EXPECT_EQ(counters.specs[0]->root()["sharedCounters"].size(), 8u);
+  slice.devices = Devices(1).devices;
+  EXPECT_EQ(Make(WithSlice(slice)).specs.size(), 2u);
+}
+
+TEST(DesiredPool, ASelectionPerDeviceReplacesThatOfThePool) {
+  Pool pool = WithSlice(Devices(1));
+  pool.all_nodes = true;
+  pool.slices[0].per_device_node_selection = true;
+  pool.slices[0].partition_type_attribute = "d.example.com/kind";
+  pool.slices[0].shared_counters = {{.name = "set", .counters = {{"m", "8"}}}};
+  pool.slices[0].skip_node_operations = {"*"};
+  pool.slices.push_back(Devices(0));
+  pool.slices[1].devices = {{.name = "other"}};
+  const DesiredPool made = Make(pool, false);
+  ASSERT_EQ(made.specs.size(), 3u);
+  const api::Value counters = made.specs[0]->root();
+  EXPECT_FALSE(counters["partitionTypeAttribute"].exists()) << "it is about devices";
+  EXPECT_EQ(counters["skipNodeOperations"].size(), 1u);
+  const api::Value selected = made.specs[1]->root();
+  EXPECT_TRUE(selected["perDeviceNodeSelection"].boolean());
+  EXPECT_FALSE(selected["allNodes"].exists());
+  EXPECT_EQ(selected["partitionTypeAttribute"].str(), "d.example.com/kind");
+  const api::Value other = made.specs[2]->root();
+  EXPECT_FALSE(other["perDeviceNodeSelection"].exists());
+  EXPECT_TRUE(other["allNodes"].boolean());
+  EXPECT_FALSE(other["skipNodeOperations"].exists());
+  EXPECT_THAT(ErrorOf(pool, true), HasSubstr("on a node"));
+  pool.all_nodes = false;
+  EXPECT_THAT(ErrorOf(pool, true), HasSubstr("cannot select other nodes for a device"));
+  EXPECT_THAT(ErrorOf(pool, false), HasSubstr("needs node_selector")) << "the second slice";
+  pool.slices.pop_back();
+  EXPECT_EQ(ErrorOf(pool, false), "");
+}
+
+TEST(DesiredPool, TimesAreWholeSecondsAndGenerationsKept) {
+  Pool pool = WithSlice(Devices(1));
+  pool.generation = 7;
+  const WallTime noon = *api::ParseTime("2026-01-02T12:00:00Z");
+  for (const int milliseconds : {-500, 0, 499}) {
+    pool.slices[0].devices[0].taints = {
+        {.key = "k",
+         .effect = "None",
+         .time_added = noon + std::chrono::milliseconds(milliseconds)}};
+    const DesiredPool made = Make(pool);
+    EXPECT_EQ(made.generation, 7);
+    EXPECT_EQ(made.specs[0]->root()["devices"].at(0)["taints"].at(0)["timeAdded"].str(),
+              "2026-01-02T12:00:00Z")
+        << milliseconds;
+  }
+}
+
+TEST(DesiredPool, PoolsAreNamedByDomainsAndPaths) {
+  const auto error = [](const std::string& name) {
+    DriverResources resources;
+    resources.pools[name];
+    const auto made = MakeDesiredPools(resources, true);
+    return made.ok() ? std::string() : made.error().message;
+  };
+  std::string longest(251, 'a');
+  longest[100] = '/';
+  EXPECT_EQ(error("a"), "");
+  EXPECT_EQ(error("rack-1/node.example.com"), "");
+  EXPECT_EQ(error(longest + ".a"), "");
+  EXPECT_EQ(error(""), "pool \"\": a pool must have a name");
+  EXPECT_THAT(error(longest + ".aa"), HasSubstr("must not exceed 253 bytes"));
+  for (const char* bad : {"/a", "a/", "a//b", "a/B", "A/b"}) EXPECT_NE(error(bad), "") << bad;
 }
 
 }  // namespace

@@ -575,5 +575,22 @@ TEST_F(StrategiesTest, ASignerSendsBackDecisionsWithoutTheirDetails) {
   EXPECT_EQ(reasons(kBare, "approval"), "Approved: ") << "approval may change it";
 }
 
+TEST_F(StrategiesTest, ThePoolsOfAStatusNeedAGeneration) {
+  const Strategy& strategy = Of("resource.k8s.io", "v1alpha3", "ResourcePoolStatusRequest");
+  constexpr std::string_view kBefore = R"({"spec":{"driver":"d.example.com","limit":100}})";
+  const auto problems = [&](std::string_view generation) {
+    return Updated(
+        strategy,
+        StrCat(R"({"spec":{"driver":"d.example.com","limit":100},"status":{"poolCount":1,)",
+               R"("pools":[{"driver":"d.example.com","poolName":"p")", generation, "}]}}"),
+        kBefore, "status");
+  };
+  EXPECT_THAT(problems(R"(,"generation":1)"), IsEmpty());
+  EXPECT_THAT(problems(R"(,"generation":0)"), IsEmpty()) << "a slice may have it, too";
+  EXPECT_THAT(problems(""), ElementsAre("status.pools[0].generation: Required value"));
+  EXPECT_THAT(problems(R"(,"generation":-1)"),
+              ElementsAre(HasSubstr("must be greater than or equal to 0")));
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver
