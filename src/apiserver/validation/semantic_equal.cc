@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/json/compact.h"
 #include "api/meta/quantity.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
@@ -87,7 +88,12 @@ bool SemanticEqual(Value a, Value b, const TypeSchema& type) {
       return SameSkippedOperations(a, b);
     case FieldKind::kRaw:
     case FieldKind::kJson:
-      return a.has_value() == b.has_value() && (!a.has_value() || api::Equal(a, b));
+      if (a.has_value() != b.has_value() || !a.has_value() || api::Equal(a, b)) {
+        return a.has_value() == b.has_value();
+      }
+      // The store may have dropped the spaces that a client sends.
+      return a.kind() == api::ValueKind::kRaw && b.kind() == api::ValueKind::kRaw &&
+             api::CompactJson(a.str()) == api::CompactJson(b.str());
     default:
       return SameScalar(a, b);
   }
