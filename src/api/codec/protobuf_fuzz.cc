@@ -5,6 +5,7 @@
 #include "api/codec/object_reader.h"
 #include "api/codec/protobuf_reader.h"
 #include "api/codec/protobuf_writer.h"
+#include "api/json/compact.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
@@ -34,6 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ReadProtobuf(WriteProtobuf(object->tree->root(), *kind->schema), *kind->schema);
   CHECK(again.ok());
   const auto same = ConvertObject((*again)->root(), *kind->schema);
-  CHECK(same.ok() && WriteJson(same->tree->root()) == WriteJson(object->tree->root()));
+  // The writer drops the spaces of opaque JSON.
+  CHECK(same.ok() &&
+        CompactJson(WriteJson(same->tree->root())) == CompactJson(WriteJson(object->tree->root())));
   return 0;
 }

@@ -4,6 +4,7 @@
 #include "api/codec/protobuf_writer.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 
 namespace drakkar::api {
 namespace {
@@ -102,6 +103,16 @@ TEST(Protobuf, TheEnvelopeNamesTheType) {
   EXPECT_EQ(envelope->kind, "Pod");
   EXPECT_EQ(envelope->message, "body");
   EXPECT_FALSE(OpenProtobufEnvelope("{}").ok());
+}
+
+// A Go server compares it byte by byte with what it reads and writes again.
+TEST(Protobuf, OpaqueJsonIsWrittenWithoutSpaces) {
+  const StructSchema& schema = *FindKind("apps", "v1", "ControllerRevision")->schema;
+  const TreePtr spaced =
+      Draft{{"data", Draft::Raw("{\"a\": [1,\n \"b c\"]}")}, {"revision", 3}}.Freeze();
+  const Result<TreePtr> again = ReadProtobuf(WriteProtobuf(spaced->root(), schema), schema);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ((*again)->root()["data"].str(), R"({"a":[1,"b c"]})");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "api/codec/json_schema_protobuf.h"
 #include "api/codec/protobuf_outer.h"
+#include "api/json/compact.h"
 #include "api/json/writer.h"
 #include "api/meta/time.h"
 #include "base/hash/base64.h"
@@ -25,6 +26,15 @@ void AppendTag(std::string& out, std::uint32_t number, WireType type) {
 void AppendNumber(std::string& out, std::uint32_t number, std::int64_t value) {
   AppendTag(out, number, kVarint);
   AppendVarint(out, static_cast<std::uint64_t>(value));
+}
+
+// Go compares opaque JSON byte by byte, and what it has read and written again is compact. In the
+// form that a client sent, with spaces, an unchanged field would count as changed.
+std::string RawBytes(std::string_view text) {
+  const bool has_spaces = text.find(' ') != std::string_view::npos ||
+                          text.find('\n') != std::string_view::npos ||
+                          text.find('\t') != std::string_view::npos;
+  return has_spaces ? CompactJson(text) : std::string(text);
 }
 
 void WriteFields(std::string& out, Value value, const StructSchema& schema, std::uint32_t outer);
@@ -103,7 +113,7 @@ void AppendValue(std::string& out, std::uint32_t number, Value value, const Type
     case FieldKind::kJson:
       return AppendMessage(out, number, [&] {
         AppendBytes(out, 1,
-                    value.kind() == ValueKind::kRaw ? std::string(value.str()) : WriteJson(value));
+                    value.kind() == ValueKind::kRaw ? RawBytes(value.str()) : WriteJson(value));
       });
     case FieldKind::kStruct:
       return AppendMessage(out, number, [&] { WriteFields(out, value, *type.structure, 0); });

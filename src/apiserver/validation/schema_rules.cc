@@ -5,6 +5,7 @@
 #include "api/meta/names.h"
 #include "apiserver/validation/findings.h"
 #include "apiserver/validation/metadata.h"
+#include "apiserver/validation/semantic_equal.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
@@ -140,7 +141,8 @@ void CheckSchemaRules(FieldErrors& errors, const FieldPath& path, Value object, 
     const FieldPath at = path.Child(field.key->view());
     if (field.rules != nullptr) {
       CheckValue(errors, at, field, value);
-      if (field.rules->immutable && before.exists() && !(IsEmpty(value) && IsEmpty(old))) {
+      if (field.rules->immutable && before.exists() && !(IsEmpty(value) && IsEmpty(old)) &&
+          !SemanticEqual(value, old, field.type)) {
         errors.push_back(FieldError::Invalid(at, value, "field is immutable"));
       }
     }
