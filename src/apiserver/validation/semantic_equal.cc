@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/json/compact.h"
 #include "api/json/reader.h"
 #include "api/meta/quantity.h"
 #include "base/result/check.h"
@@ -62,8 +63,12 @@ bool SameScalar(Value a, Value b) {
 // A free-form value is bytes if it came in a request, and a tree if it was read from the store.
 bool SameFreeForm(Value a, Value b) {
   if (a.has_value() != b.has_value()) return false;
+  if (!a.has_value() || api::Equal(a, b)) return true;
   const bool a_is_text = a.kind() == api::ValueKind::kRaw;
-  if (!a.has_value() || a_is_text == (b.kind() == api::ValueKind::kRaw)) return api::Equal(a, b);
+  const bool b_is_text = b.kind() == api::ValueKind::kRaw;
+  // The store may have dropped the spaces that a client sends.
+  if (a_is_text && b_is_text) return api::CompactJson(a.str()) == api::CompactJson(b.str());
+  if (!a_is_text && !b_is_text) return false;
   const auto parsed = api::ParseJson(a_is_text ? a.str() : b.str(), {.refuse_duplicates = false});
   return parsed.ok() && api::Equal((*parsed)->root(), a_is_text ? b : a);
 }
