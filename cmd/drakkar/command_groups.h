@@ -2,7 +2,7 @@
 
 #include "cli/command.h"
 
-// Command groups that need more than an API server; each is declared in the file of the same name.
+// Commands that need more than an API server; each group is defined in the file of the same name.
 namespace drakkar::cmd {
 
 // The default of --data-dir.
@@ -22,8 +22,10 @@ void AddMetadataCommand(cli::App& app);
 void AddDownCommand(cli::App& app);
 // cluster create, status and delete.
 void AddClusterLifeCommands(cli::App& app);
+void AddUpCommand(cli::App& app);
+// apiserver, controllers and scheduler.
+void AddControlPlaneCommands(cli::App& app);
+void AddNodeCommand(cli::App& app);
 void AddDriverCommand(cli::App& app);
-// up, apiserver, controllers, scheduler, node and driver.
-void AddDaemonCommands(cli::App& app);
 
 }  // namespace drakkar::cmd

@@ -101,7 +101,10 @@ int main(int argc, char** argv) {
       "drakkar",
       "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from API server to device "
       "driver.");
-  cmd::AddDaemonCommands(app);
+  cmd::AddUpCommand(app);
+  cmd::AddControlPlaneCommands(app);
+  cmd::AddNodeCommand(app);
+  cmd::AddDriverCommand(app);
   cmd::AddDownCommand(app);
   cmd::AddClusterLifeCommands(app);
   cli::AddClusterCommands(app);
