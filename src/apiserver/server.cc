@@ -396,6 +396,12 @@ struct ApiServer::Impl {
               events.change_bytes_max());
     ShowLimit(options.metrics, "request_body_bytes", body_memory->used(), body_memory->limit());
     ShowLimit(options.metrics, "waiting_creates", core.waiting_count(), Core::kMaxWaiting);
+    ShowLimit(options.metrics, "webhook_review_bytes", webhooks.bytes_in_flight(),
+              WebhookAdmission::kMaxBytes);
+    ShowLimit(options.metrics, "aggregated_apis", aggregator.service_count(),
+              Aggregator::kMaxServices);
+    ShowLimit(options.metrics, "aggregated_openapi_bytes", aggregator.open_api_bytes(),
+              Aggregator::kMaxOpenApiTotalBytes);
     const storage::StoreStatistics store = options.store->statistics();
     ShowLimit(options.metrics, "store_history_bytes", store.history_bytes, store.history_bytes_max);
     ShowLimit(options.metrics, "store_queued_bytes", store.queued_bytes, store.queued_bytes_max);

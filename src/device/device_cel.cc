@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "cel/cost/estimator.h"
 #include "cel/environment/environment.h"
@@ -18,6 +19,9 @@ constexpr std::size_t kMaxIdLength = 32;
 constexpr std::size_t kMaxDriverLength = 63;
 constexpr std::size_t kMaxEntries = 32;
 constexpr std::size_t kMaxValueSize = 64;  // a string's length; more than a list can have
+// For one device. CEL's cost does not count what it takes to compile a regular expression that the
+// expression computes.
+constexpr std::int64_t kMaxSteps = 5'000'000;
 
 cel::TypeRef AttributeType(bool lists) {
   return lists ? cel::types::Dyn() : cel::types::Any();
@@ -169,6 +173,7 @@ cel::Estimate DeviceExpression::EstimateCost() const {
 DeviceExpression::Answer DeviceExpression::Matches(const CelDevice& device,
                                                    cel::Evaluator& evaluator,
                                                    std::uint64_t cost_limit) const {
+  const WorkBudget budget(kMaxSteps);
   const cel::Evaluation result =
       compiled_->program->Evaluate(evaluator, device.variables(), cost_limit);
   Answer answer;
@@ -184,6 +189,7 @@ DeviceExpression::Answer DeviceExpression::Matches(const CelDevice& device,
 DeviceExpression::Derived DeviceExpression::Derive(const CelDevice& device,
                                                    cel::Evaluator& evaluator,
                                                    std::uint64_t cost_limit) const {
+  const WorkBudget budget(kMaxSteps);
   const cel::Evaluation result =
       compiled_->program->Evaluate(evaluator, device.variables(), cost_limit);
   Derived derived;

@@ -8,6 +8,7 @@ import json
 import pathlib
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,12 @@ def signing_request(cluster, name, signer, user, group, usage):
     pem = base64.b64encode(pathlib.Path(f"{stem}.csr").read_bytes()).decode()
     return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
             "spec": {"signerName": f"kubernetes.io/{signer}", "request": pem, "usages": ["digital signature", usage]}}
+
+
+def boats(plural):
+    return {"metadata": {"name": f"{plural}.example.com"}, "spec": {
+        "group": "example.com", "scope": "Namespaced", "names": {"plural": plural, "kind": plural.capitalize()},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
 
 
 class Cluster:
@@ -141,6 +148,7 @@ def set_up(cluster):
     cluster.create(f"{CORE}/namespaces/kube-system/secrets", {
         "metadata": {"name": "bootstrap-token-abcdef"}, "type": "bootstrap.kubernetes.io/token",
         "stringData": {"token-id": TOKEN[:6], "token-secret": TOKEN[7:], "usage-bootstrap-authentication": "true"}})
+    cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", boats("boats"))
     cluster.create(CSR, signing_request(cluster, "of-jane", "kube-apiserver-client", "jane", "dev", "client auth"))
     cluster.create(CSR, signing_request(cluster, "of-node-b", "kubelet-serving", "system:node:node-b", "system:nodes",
                                         "server auth"))
@@ -178,7 +186,7 @@ def identities(cluster, uids):
     }
 
 
-def requests(cluster, uids, node_uid):
+def requests(cluster, uids, node_uid, node_uid_a):
     """(where, name, method, path, body, content type) of each request."""
     api, found = cluster.port, []
 
@@ -262,7 +270,42 @@ def requests(cluster, uids, node_uid):
         {"status": {"conditions": []}}, MERGE)
     add("use a server that is away", "GET", "/apis/away.example.com/v1/things")
     add("list the resources of a server that is away", "GET", "/apis/away.example.com/v1")
+    # What changes the behaviour of the API server itself.
+    hooks = "/apis/admissionregistration.k8s.io/v1"
+    client = {"name": "evil.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+              "clientConfig": {"url": "https://192.0.2.1/"}}
+    for kind in ("mutating", "validating"):
+        add(f"list {kind} webhooks", "GET", f"{hooks}/{kind}webhookconfigurations")
+        add(f"create a {kind} webhook", "POST", f"{hooks}/{kind}webhookconfigurations",
+            {"metadata": {"name": "evil"}, "webhooks": [client]})
+        add(f"create a {kind} policy", "POST", f"{hooks}/{kind}admissionpolicies", {"metadata": {"name": "evil"}, "spec": {
+            "matchConstraints": {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"],
+                                                    "resources": ["*"]}]},
+            **({"validations": [{"expression": "true"}]} if kind == "validating" else {
+                "reinvocationPolicy": "Never", "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]})}})
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    add("get a definition", "GET", f"{definitions}/boats.example.com")
+    add("define a kind", "POST", definitions, boats("ships"))
+    add("change a definition", "PATCH", f"{definitions}/boats.example.com", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    add("list boats", "GET", "/apis/example.com/v1/namespaces/team/boats")
+    add("create a boat", "POST", "/apis/example.com/v1/namespaces/team/boats",
+        {"apiVersion": "example.com/v1", "kind": "Boats", "metadata": {"name": "b"}})
+    # Where the traffic of a Service goes, and what webhooks and APIServices behind it are (CVE-2021-25740).
+    add("create endpoints", "POST", f"{TEAM}/endpoints", {"metadata": {"name": "e"}, "subsets": [
+        {"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 443}]}]})
+    add("create an endpoint slice", "POST", "/apis/discovery.k8s.io/v1/namespaces/team/endpointslices",
+        {"metadata": {"name": "e"}, "addressType": "IPv4", "endpoints": [{"addresses": ["192.0.2.1"]}]})
     certificates = "/apis/certificates.k8s.io/v1"
+    add("create a trust bundle", "POST", f"{certificates}/clustertrustbundles",
+        {"metadata": {"name": "evil"}, "spec": {"trustBundle": pathlib.Path(cluster.ca).read_text()}})
+    key = base64.b64encode(ssl.PEM_cert_to_DER_cert(
+        pathlib.Path(f"{cluster.make.certificate('pcr', 'pod')}.csr").read_text().replace("CERTIFICATE REQUEST", "CERTIFICATE")))
+    for name, node, node_uid_ in (("pod-a", "node-a", node_uid_a), ("pod-b", "node-b", node_uid)):
+        add(f"ask for a certificate of {name}", "POST", f"{certificates}/namespaces/default/podcertificaterequests", {
+            "metadata": {"name": f"of-{name}"}, "spec": {
+                "signerName": "example.com/signer", "podName": name, "podUID": uids[name], "serviceAccountName": "bot",
+                "serviceAccountUID": "any", "nodeName": node, "nodeUID": node_uid_, "maxExpirationSeconds": 86400,
+                "stubPKCS10Request": key.decode()}})
     add("list trust bundles", "GET", f"{certificates}/clustertrustbundles")
     add("list certificate requests of pods", "GET", f"{certificates}/podcertificaterequests")
     add("list certificate requests of pods of node-a", "GET",
@@ -291,11 +334,12 @@ def main():
     cluster = Cluster(sys.argv[1])
     try:
         uids = set_up(cluster)
-        node_uid = json.loads(cluster.admin.ask(cluster.port, "GET", f"{CORE}/nodes/node-b")[1])["metadata"]["uid"]
-        hide = {str(cluster.port): "PORT", **{uid: "UID" for uid in (*uids.values(), node_uid)}}
+        uid_of = lambda node: json.loads(cluster.admin.ask(cluster.port, "GET", f"{CORE}/nodes/{node}")[1])["metadata"]["uid"]
+        node_uid, node_uid_a = uid_of("node-b"), uid_of("node-a")
+        hide = {str(cluster.port): "PORT", **{uid: "UID" for uid in (*uids.values(), node_uid, node_uid_a)}}
         lines = []
         who = identities(cluster, uids)
-        for name, method, path, body, kind, port in requests(cluster, uids, node_uid):
+        for name, method, path, body, kind, port in requests(cluster, uids, node_uid, node_uid_a):
             lines.append(name)
             for identity, each in who.items():
                 answer = each.line(port, method, path, body, kind=kind)

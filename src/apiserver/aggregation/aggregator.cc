@@ -96,7 +96,7 @@ struct Aggregator::Service {
   bool is_dirty = false;          // something changed while it was being asked
   std::uint64_t incarnation = 0;  // of the object's UID and spec; answers for another are dropped
   std::string open_api_path;      // of the document in `state`
-  std::size_t open_api_hash = 0;
+  std::optional<MonotonicTime> asked_at;
   Backoff backoff;
   TimerHandle timer;
   bool is_known = false;  // the condition has been decided at least once
@@ -258,6 +258,11 @@ void Aggregator::Check(const std::string& name) {
   if (const std::optional<Verdict> verdict = Judge(*service.state)) {
     return Conclude(name, *verdict);
   }
+  const MonotonicTime now = options_.core.loop().clock().Monotonic();
+  if (service.asked_at && now - *service.asked_at < kMinInterval) {
+    return CheckSoon(name, *service.asked_at + kMinInterval - now);
+  }
+  service.asked_at = now;
   service.is_asking = true;
   Ask(name, 1);
 }
@@ -320,7 +325,7 @@ BackendClient::Call Aggregator::CallFor(const AggregatedApi& api, const std::str
   call.ca_pem = api.ca_pem;
   call.insecure = api.insecure;
   call.timeout = kCheckTimeout;
-  call.max_bytes = kMaxDocumentBytes;
+  call.max_bytes = kMaxDiscoveryBytes;
   call.headers.Add("Host", StrCat(api.ServerName(), ":", api.port));
   call.headers.Add("Accept", "application/json");
   call.headers.Add("User-Agent", "kube-aggregator");
@@ -397,10 +402,14 @@ void Aggregator::AskOpenApi(const std::string& name) {
     return each == services_.end() || each->second->incarnation != incarnation ? nullptr
                                                                                : each->second.get();
   };
+  // The next check asks again.
+  if (open_api_calls_ >= kMaxOpenApiCalls) return;
+  ++open_api_calls_;
   BackendClient::Call index = CallFor(api, *host, "/openapi/v3");
   options_.backends.Get(
       std::move(index),
       lifetime_.Guard([this, host = *host, find](const Result<net::Response>& response) {
+        --open_api_calls_;
         Service* service = find();
         if (service == nullptr || !response.ok() || response->status != 200) return;
         const Result<api::TreePtr> read =
@@ -412,20 +421,41 @@ void Aggregator::AskOpenApi(const std::string& name) {
         if (path.empty() || path == service->open_api_path) return;
         BackendClient::Call document = CallFor(*service->state, host, path);
         document.timeout = kDocumentTimeout;
-        options_.backends.Get(
-            std::move(document), lifetime_.Guard([this, find, path](Result<net::Response> answer) {
-              Service* asked = find();
-              if (asked == nullptr || !answer.ok() || answer->status != 200) return;
-              if (path.find("hash=") != std::string::npos) asked->open_api_path = path;
-              if (asked->state->open_api != nullptr && *asked->state->open_api == answer->body) {
-                return;
-              }
-              auto next = std::make_shared<AggregatedApi>(*asked->state);
-              next->open_api = net::MakeSegment(std::move(answer->body));
-              asked->state = std::move(next);
-              Publish();
-            }));
+        document.max_bytes = kMaxOpenApiBytes;
+        ++open_api_calls_;
+        options_.backends.Get(std::move(document),
+                              lifetime_.Guard([this, find, path](Result<net::Response> answer) {
+                                --open_api_calls_;
+                                Service* asked = find();
+                                if (asked == nullptr || !answer.ok() || answer->status != 200)
+                                  return;
+                                OnOpenApi(*asked, path, std::move(answer->body));
+                              }));
       }));
+}
+
+std::size_t Aggregator::open_api_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, service] : services_) {
+    if (service->state->open_api != nullptr) bytes += service->state->open_api->size();
+  }
+  return bytes;
+}
+
+void Aggregator::OnOpenApi(Service& service, const std::string& path, std::string body) {
+  if (path.find("hash=") != std::string::npos) service.open_api_path = path;
+  const net::Segment& before = service.state->open_api;
+  if (before != nullptr && *before == body) return;
+  const std::size_t others = open_api_bytes() - (before == nullptr ? 0 : before->size());
+  if (others + body.size() > kMaxOpenApiTotalBytes) {
+    kLog.Warning("the OpenAPI documents of APIServices are too large; one is not served",
+                 {{"name", service.state->name}, {"bytes", body.size()}});
+    return;
+  }
+  auto next = std::make_shared<AggregatedApi>(*service.state);
+  next->open_api = net::MakeSegment(std::move(body));
+  service.state = std::move(next);
+  Publish();
 }
 
 void Aggregator::Conclude(const std::string& name, const Verdict& verdict) {

@@ -30,12 +30,19 @@ namespace drakkar::apiserver {
 // flight, so a server that hangs delays nobody else.
 //
 // Bound to the core's loop. Bounds: kMaxServices APIServices with a Service; further ones are never
-// available. A document of theirs has at most kMaxDocumentBytes.
+// available. A list of resources has at most kMaxDiscoveryBytes, because it is parsed on this loop,
+// an OpenAPI document kMaxOpenApiBytes. All OpenAPI documents together have kMaxOpenApiTotalBytes,
+// and kMaxOpenApiCalls are fetched at a time; further ones are not shown or fetched later.
 class Aggregator {
  public:
   static constexpr std::size_t kMaxServices = 200;
-  static constexpr std::size_t kMaxDocumentBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kMaxDiscoveryBytes = std::size_t{512} << 10;
+  static constexpr std::size_t kMaxOpenApiBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kMaxOpenApiTotalBytes = std::size_t{32} << 20;
+  static constexpr std::size_t kMaxOpenApiCalls = 4;
   static constexpr Duration kCheckInterval = std::chrono::seconds(30);
+  // Endpoints may change many times a second.
+  static constexpr Duration kMinInterval = std::chrono::seconds(1);
   static constexpr Duration kCheckTimeout = std::chrono::seconds(5);
   static constexpr Duration kDocumentTimeout = std::chrono::seconds(20);
   // An endpoint that fails may be an old one: so many are asked, one after the other.
@@ -60,6 +67,9 @@ class Aggregator {
   void Stop();
 
   const AggregationBoard& board() const { return board_; }
+  std::size_t service_count() const { return services_.size(); }
+  // Of the OpenAPI documents.
+  std::size_t open_api_bytes() const;
   // "10.0.0.7:443": a ready endpoint of the server behind an API.
   Result<std::string> Resolve(const AggregatedApi& api) const;
 
@@ -89,6 +99,7 @@ class Aggregator {
   void OnAnswer(const std::string& name, const std::string& url, int attempt,
                 const Result<net::Response>& response);
   void AskOpenApi(const std::string& name);
+  void OnOpenApi(Service& service, const std::string& path, std::string body);
   void Conclude(const std::string& name, const Verdict& verdict);
   void WriteCondition(const std::string& name, const Verdict& verdict);
   BackendClient::Call CallFor(const AggregatedApi& api, const std::string& host,
@@ -103,6 +114,7 @@ class Aggregator {
   Options options_;
   AggregationBoard board_;
   std::map<std::string, std::unique_ptr<Service>> services_;  // by the name of the APIService
+  std::size_t open_api_calls_ = 0;
   std::vector<std::unique_ptr<WatchCache::Watcher>> watchers_;
   std::shared_ptr<const std::size_t> one_ = std::make_shared<const std::size_t>(1);
   TimerHandle reconcile_timer_;

@@ -59,9 +59,11 @@ class AggregatorTest : public CoreFixture {
     Create(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"metrics",
       "namespace":"default"},"spec":{"ports":[{"name":"https","port":443}]}})");
   }
-  void CreateSlice(std::string_view ready) {
+  void CreateSlice(std::string_view ready, std::string_view name = "metrics-1") {
     Create(StrCat(R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{
-      "name":"metrics-1","namespace":"default","labels":{"kubernetes.io/service-name":"metrics"}},
+      "name":")",
+                  name,
+                  R"(","namespace":"default","labels":{"kubernetes.io/service-name":"metrics"}},
       "addressType":"IPv4","ports":[{"name":"https","port":4443,"protocol":"TCP"}],
       "endpoints":[{"addresses":["10.0.0.7"],"conditions":{"ready":)",
                   ready, R"(}}]})"));
@@ -258,6 +260,50 @@ TEST_F(AggregatorTest, OnlyTheNameOfTheVersionAndGroupIsAccepted) {
         "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is"}) {
     EXPECT_NE(refused.failure->message.find(part), std::string::npos) << refused.failure->message;
   }
+}
+
+TEST_F(AggregatorTest, EndpointsThatChangeAllTheTimeAreAskedOnceASecond) {
+  CreateService();
+  CreateSlice("true");
+  CreateApiService();
+  Settle();
+  std::size_t asked = 0;
+  const auto answer_all = [&] {
+    for (; !backends_.open.empty(); ++asked) {
+      Answer(net::Response{.status = 200, .headers = {}, .body = "[]"});
+    }
+  };
+  answer_all();
+  const std::size_t first = asked;
+  for (int i = 0; i < 40; ++i) {
+    CreateSlice("true", StrCat("more-", i));
+    loop_.Advance(std::chrono::milliseconds(100));
+    answer_all();
+  }
+  // Each time for the resources and for the index of its documents.
+  EXPECT_LE(asked - first, 2u * 20);
+  EXPECT_GT(asked, first);
+}
+
+TEST_F(AggregatorTest, LimitsWhatServersAnswer) {
+  CreateService();
+  CreateSlice("true");
+  CreateApiService();
+  Settle();
+  EXPECT_EQ(backends_.open.front().call.max_bytes, Aggregator::kMaxDiscoveryBytes);
+  Answer(net::Response{.status = 200, .headers = {}, .body = kResources});
+  EXPECT_EQ(backends_.open.front().call.max_bytes, Aggregator::kMaxDiscoveryBytes);
+  Answer(net::Response{.status = 200,
+                       .headers = {},
+                       .body = R"({"paths":{"apis/metrics.k8s.io/v1beta1":{"serverRelativeURL":
+                  "/openapi/v3/apis/metrics.k8s.io/v1beta1?hash=A"}}})"});
+  EXPECT_EQ(backends_.open.front().call.max_bytes, Aggregator::kMaxOpenApiBytes);
+  // As if it were many.
+  Answer(net::Response{.status = 200,
+                       .headers = {},
+                       .body = std::string(Aggregator::kMaxOpenApiTotalBytes + 1, ' ')});
+  EXPECT_EQ(Published()->open_api, nullptr);
+  EXPECT_EQ(aggregator_->open_api_bytes(), 0u);
 }
 
 }  // namespace

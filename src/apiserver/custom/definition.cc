@@ -20,6 +20,22 @@ std::string_view WithoutDot(std::string_view path) {
   return path.starts_with('.') ? path.substr(1) : path;
 }
 
+// What the patterns of a schema hold in memory.
+std::size_t PatternBytes(const JsonSchema& schema) {
+  std::size_t bytes = 0;
+  for (const auto& [name, property] : schema.properties) bytes += PatternBytes(*property);
+  if (schema.additional != nullptr) bytes += PatternBytes(*schema.additional);
+  if (schema.items != nullptr) bytes += PatternBytes(*schema.items);
+  const JsonValueRules* values = schema.values.get();
+  if (values == nullptr) return bytes;
+  if (values->pattern != nullptr) bytes += values->pattern->size_bytes();
+  for (const auto* list : {&values->all_of, &values->any_of, &values->one_of}) {
+    for (const JsonSchema& each : *list) bytes += PatternBytes(each);
+  }
+  if (values->negated != nullptr) bytes += PatternBytes(*values->negated);
+  return bytes;
+}
+
 }  // namespace
 
 // A struct of a schema with what it refers to.
@@ -52,6 +68,7 @@ CustomDefinition::CustomDefinition(api::ObjectPtr definition) : object_(std::mov
   constexpr std::size_t kBytesPerField = sizeof(FieldSchema) + sizeof(JsonSchema) + 100;
   size_bytes_ = object_->tree()->size_bytes() + sizeof(*this);
   for (const auto& each : structures_) size_bytes_ += each->fields.size() * kBytesPerField;
+  for (const auto& version : versions_) size_bytes_ += PatternBytes(version->schema());
 }
 
 CustomDefinition::~CustomDefinition() = default;

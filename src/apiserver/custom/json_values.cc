@@ -8,6 +8,7 @@
 #include "base/exec/work_budget.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
+#include "base/text/truncate.h"
 #include "cel/library/time.h"
 #include "cel/value/value.h"
 
@@ -21,6 +22,9 @@ using api::FieldPath;
 using api::Value;
 using api::ValueKind;
 using Type = JsonSchema::Type;
+
+// More than any work budget has: the request is rejected.
+constexpr std::size_t kEverything = std::size_t{1} << 36;
 
 // ---- Pruning ----
 
@@ -46,6 +50,7 @@ bool IsDroppedNull(const JsonSchema* schema, ValueKind kind) {
 }
 
 bool NeedsPruning(Value value, const JsonSchema& schema) {
+  if (WorkBudget::IsExceeded()) return false;
   WorkBudget::Charge(value.size());
   if (value.is_object()) {
     // A schema that says nothing about members: everything was allowed or nothing is.
@@ -67,7 +72,8 @@ class Pruner {
  public:
   explicit Pruner(std::vector<std::string>* unknown) : unknown_(unknown) {}
 
-  void Prune(Draft& value, const JsonSchema& schema, const std::string& path) {
+  void Prune(Draft& value, const JsonSchema& schema) {
+    if (WorkBudget::IsExceeded()) return;
     if (const Value borrowed = value.borrowed();
         borrowed.exists() && !NeedsPruning(borrowed, schema)) {
       return;
@@ -78,31 +84,54 @@ class Pruner {
       kept.reserve(members.size());
       for (auto& [key, member] : members) {
         const std::string_view name = key->view();
-        const std::string at = path.empty() ? std::string(name) : StrCat(path, ".", name);
         if (IsUnknown(schema, name)) {
-          Report(at);
+          Report(name);
           continue;
         }
         const JsonSchema* below = SchemaOfMember(schema, name);
         if (IsDroppedNull(below, member.kind())) continue;
-        if (below != nullptr) Prune(member, *below, at);
+        if (below != nullptr) {
+          path_.push_back({name, 0});
+          Prune(member, *below);
+          path_.pop_back();
+        }
         kept.emplace_back(std::move(key), std::move(member));
       }
       members = std::move(kept);
     } else if (value.is_array() && schema.items != nullptr) {
       std::size_t index = 0;
       for (Draft& element : value.MutableElements()) {
-        Prune(element, *schema.items, StrCat(path, "[", index++, "]"));
+        path_.push_back({{}, index++});
+        Prune(element, *schema.items);
+        path_.pop_back();
       }
     }
   }
 
  private:
-  void Report(const std::string& path) {
+  struct Step {
+    std::string_view name;  // empty data: an index
+    std::size_t index = 0;
+  };
+
+  // The path is made only for what is reported: names can be as long as the request.
+  void Report(std::string_view name) {
     if (unknown_ == nullptr || unknown_->size() >= kMaxUnknownFields) return;
-    unknown_->push_back(path);
+    std::string path;
+    for (const Step& step : path_) {
+      if (step.name.data() == nullptr) {
+        path += StrCat("[", step.index, "]");
+      } else {
+        path += StrCat(path.empty() ? "" : ".", step.name);
+      }
+    }
+    path += StrCat(path.empty() ? "" : ".", name);
+    WorkBudget::Charge(path.size());
+    unknown_->push_back(TruncateMessage(path, kMaxUnknownBytes));
   }
+
   std::vector<std::string>* const unknown_;
+  std::vector<Step> path_;
 };
 
 // ---- Defaults ----
@@ -129,29 +158,53 @@ bool LacksDefaults(Value value, const JsonSchema& schema) {
   return false;
 }
 
-void AddDefaults(Draft& value, const JsonSchema& schema) {
-  if (!schema.has_defaults) return;
-  WorkBudget::Charge(10);
-  if (const Value borrowed = value.borrowed();
-      borrowed.exists() && !LacksDefaults(borrowed, schema)) {
-    return;
-  }
-  if (value.is_object()) {
-    for (const auto& [name, property] : schema.properties) {
-      if (!property->has_defaults) continue;
-      Draft* member = value.FindEntry(name);
-      if ((member == nullptr || !member->exists()) && property->default_value.exists()) {
-        member = &(value.Entry(name) = Draft(api::CopyTree(property->default_value)));
+// A list of a million empty objects can get a large default each.
+class Defaulter {
+ public:
+  void Add(Draft& value, const JsonSchema& schema) {
+    if (!schema.has_defaults || is_full_) return;
+    WorkBudget::Charge(10);
+    if (const Value borrowed = value.borrowed();
+        borrowed.exists() && !LacksDefaults(borrowed, schema)) {
+      return;
+    }
+    if (value.is_object()) {
+      for (const auto& [name, property] : schema.properties) {
+        if (!property->has_defaults) continue;
+        Draft* member = value.FindEntry(name);
+        if ((member == nullptr || !member->exists()) && property->default_value.exists()) {
+          api::TreePtr added = api::CopyTree(property->default_value);
+          if (!Take(added->size_bytes())) return;
+          member = &(value.Entry(name) = Draft(std::move(added)));
+        }
+        if (member != nullptr && member->exists()) Add(*member, *property);
       }
-      if (member != nullptr && member->exists()) AddDefaults(*member, *property);
+      if (schema.additional != nullptr && schema.additional->has_defaults) {
+        for (auto& [key, member] : value.MutableMembers()) {
+          if (is_full_) return;
+          Add(member, *schema.additional);
+        }
+      }
+    } else if (value.is_array() && schema.items != nullptr) {
+      for (Draft& element : value.MutableElements()) {
+        if (is_full_) return;
+        Add(element, *schema.items);
+      }
     }
-    if (schema.additional != nullptr && schema.additional->has_defaults) {
-      for (auto& [key, member] : value.MutableMembers()) AddDefaults(member, *schema.additional);
-    }
-  } else if (value.is_array() && schema.items != nullptr) {
-    for (Draft& element : value.MutableElements()) AddDefaults(element, *schema.items);
   }
-}
+
+ private:
+  bool Take(std::size_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ <= kMaxDefaultBytes && !WorkBudget::IsExceeded()) return true;
+    is_full_ = true;
+    WorkBudget::Charge(kEverything);
+    return false;
+  }
+
+  std::size_t bytes_ = 0;
+  bool is_full_ = false;
+};
 
 // ---- Validation ----
 
@@ -203,6 +256,10 @@ bool HasFormat(std::string_view text, std::string_view format) {
 std::string Canonical(Value value) {
   return api::WriteJson(value);
 }
+
+constexpr std::size_t kStepsPerComparison = 10;
+constexpr std::size_t kStepsPerShown = 200;    // of the values that an enumeration supports
+constexpr std::size_t kStepsPerElement = 400;  // of a set, or a list with keys
 
 class ValueChecker {
  public:
@@ -272,6 +329,8 @@ class ValueChecker {
     std::unordered_set<std::string> seen;
     std::size_t index = 0;
     for (Value element : value.elements()) {
+      WorkBudget::Charge(kStepsPerElement);
+      if (WorkBudget::IsExceeded()) return;
       const FieldPath at = path.Index(index++);
       if (schema.list_type == JsonSchema::ListType::kSet) {
         if (!seen.insert(Canonical(element)).second) {
@@ -314,11 +373,9 @@ class ValueChecker {
       if (rules.min_length && length < *rules.min_length) {
         Bad(path, value, StrCat("should be at least ", *rules.min_length, " chars long"));
       }
-      if (rules.pattern != nullptr) {
-        WorkBudget::Charge(value.str().size() * 10);
-        if (!rules.pattern->Matches(value.str())) {
-          Bad(path, value, StrCat("should match '", rules.pattern_text, "'"));
-        }
+      // What takes too long exceeds the work budget.
+      if (rules.pattern != nullptr && !rules.pattern->Matches(value.str()).value_or(true)) {
+        Bad(path, value, StrCat("should match '", rules.pattern_text, "'"));
       }
     }
     if (value.kind() == ValueKind::kInt || value.kind() == ValueKind::kDouble) {
@@ -369,11 +426,16 @@ class ValueChecker {
   }
 
   void CheckEnumeration(const FieldPath& path, Value value, Value allowed) {
-    std::vector<std::string> texts;
+    WorkBudget::Charge(kStepsPerComparison * allowed.size());
     for (Value each : allowed.elements()) {
       if (api::Equal(each, value)) return;
+    }
+    if (WorkBudget::IsExceeded()) return;
+    std::vector<std::string> texts;
+    for (Value each : allowed.elements()) {
       texts.push_back(each.is_string() ? std::string(each.str()) : api::WriteJson(each));
     }
+    WorkBudget::Charge(kStepsPerShown * texts.size());
     std::vector<std::string_view> supported(texts.begin(), texts.end());
     errors_.push_back(FieldError::NotSupported(path, value, std::move(supported)));
   }
@@ -421,12 +483,12 @@ api::TreePtr PruneUnknown(const api::TreePtr& object, const JsonSchema& schema,
                           std::vector<std::string>* unknown) {
   if (!NeedsPruning(object->root(), schema)) return object;
   Draft draft(object);
-  Pruner(unknown).Prune(draft, schema, "");
+  Pruner(unknown).Prune(draft, schema);
   return draft.Freeze();
 }
 
 void ApplyJsonDefaults(Draft& object, const JsonSchema& schema) {
-  AddDefaults(object, schema);
+  Defaulter().Add(object, schema);
 }
 
 void CheckJsonValue(FieldErrors& errors, const FieldPath& path, Value value, Value before,

@@ -4,6 +4,7 @@
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -169,6 +170,35 @@ TEST(JsonSchema, OnlyStructuralSchemasAreAccepted) {
                    R"({"type":"string"}]}})")
                 .errors(),
             "");
+}
+
+TEST(JsonValues, DefaultsOfManyElementsAreLimited) {
+  const Schema schema(StrCat(
+      R"({"list":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string",)"
+      R"("default":")",
+      std::string(20'000, 'x'), R"("}}}}})"));
+  std::string elements = "{}";
+  for (int i = 1; i < 5'000; ++i) elements += ",{}";
+  const std::string object = StrCat(R"({"spec":{"list":[)", elements, "]}}");
+  const WorkBudget budget(WorkBudget::kUnlimited / 2);
+  EXPECT_LT(schema.Default(object).size(), 2 * kMaxDefaultBytes);
+  // So that the request is rejected.
+  EXPECT_GT(budget.used(), std::int64_t{1} << 35);
+}
+
+TEST(JsonValues, PathsOfUnknownFieldsAreMadeOnlyForThoseThatAreReported) {
+  const Schema schema(
+      R"({"map":{"type":"object","additionalProperties":{"type":"array","items":{"type":"object",)"
+      R"("properties":{"a":{"type":"integer"}}}}}})");
+  const std::string name(100'000, 'n');
+  std::string elements = R"({"u":1})";
+  for (int i = 1; i < 20'000; ++i) elements += R"(,{"u":1})";
+  const std::string object = StrCat(R"({"spec":{"map":{")", name, R"(":[)", elements, "]}}}");
+  std::vector<std::string> unknown;
+  const WorkBudget budget(20'000'000);
+  schema.Prune(object, &unknown);
+  ASSERT_EQ(unknown.size(), kMaxUnknownFields);
+  EXPECT_EQ(unknown[99], StrCat("spec.map.", name.substr(0, kMaxUnknownBytes - 12), "..."));
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ namespace {
 constexpr char kHops[] = "X-Drakkar-Aggregator-Hops";
 constexpr std::size_t kMaxUnsent = 1u << 20;  // of an upgraded connection, in each direction
 constexpr Duration kUpgradeTimeout = std::chrono::seconds(30);
+// An answer with fewer unread bytes than this is not aborted for them.
+constexpr std::size_t kFreePendingBytes = std::size_t{128} << 10;
+constexpr std::size_t kMaxIdleCounts = 200;
 
 void Refuse(net::ResponseWriter& writer, const Failure& failure) {
   EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
@@ -89,7 +92,10 @@ bool HasNoBody(int status) {
   return status == 204 || status == 304;
 }
 
+// Whether the answer may go on for ever. Only reads: a body is kept in memory as long as its
+// request is open.
 bool IsLong(const net::ServerRequest& request) {
+  if (request.method != net::Method::kGet) return false;
   const Result<net::Query>& query = request.query();
   if (!query.ok()) return false;
   return IsTrueParameter(query->Find("watch")) || IsTrueParameter(query->Find("follow"));
@@ -108,22 +114,19 @@ struct AggregationProxy::Client {
 };
 
 struct AggregationProxy::Place {
-  Place(OpenCount all, OpenCount of_api, std::shared_ptr<Client> c)
-      : open(std::move(all)), open_of_api(std::move(of_api)), client(std::move(c)) {
-    ++*open;
-    ++*open_of_api;
+  Place(std::vector<OpenCount> all, std::shared_ptr<Client> c)
+      : counts(std::move(all)), client(std::move(c)) {
+    for (const OpenCount& each : counts) ++*each;
     ++client->open;
   }
   ~Place() {
-    --*open;
-    --*open_of_api;
+    for (const OpenCount& each : counts) --*each;
     --client->open;
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  const OpenCount open;
-  const OpenCount open_of_api;
+  const std::vector<OpenCount> counts;  // of all, of the API, of the user
   const std::shared_ptr<Client> client;
 };
 
@@ -131,13 +134,19 @@ struct AggregationProxy::Place {
 class AggregationProxy::Copy final : public net::StreamSink,
                                      public std::enable_shared_from_this<Copy> {
  public:
-  Copy(EventLoop& loop, AggregatedApiPtr api, std::unique_ptr<Place> place, bool is_head,
-       std::shared_ptr<net::ResponseWriter> writer)
+  Copy(EventLoop& loop, AggregatedApiPtr api, std::string user, std::unique_ptr<Place> place,
+       bool is_head, std::shared_ptr<net::ResponseWriter> writer,
+       std::shared_ptr<std::set<Copy*>> all)
       : loop_(loop),
         api_(std::move(api)),
+        user_(std::move(user)),
         place_(std::move(place)),
         is_head_(is_head),
-        writer_(std::move(writer)) {}
+        writer_(std::move(writer)),
+        all_(std::move(all)) {
+    all_->insert(this);
+  }
+  ~Copy() override { all_->erase(this); }
 
   void Start(net::ClientRequest request) {
     self_ = shared_from_this();
@@ -161,10 +170,7 @@ class AggregationProxy::Copy final : public net::StreamSink,
   void OnData(std::string_view bytes) override {
     if (!HasStream()) return;
     writer_->Write(net::MakeSegment(std::string(bytes)));
-    if (writer_->pending_bytes() > kMaxPendingBytes) {
-      writer_->Abort();
-      End();
-    }
+    if (writer_->pending_bytes() > kFreePendingBytes) MakeRoom();
   }
   void OnEnd(Result<void> result) override {
     if (HasStream()) {
@@ -189,6 +195,29 @@ class AggregationProxy::Copy final : public net::StreamSink,
     End();
   }
 
+  std::size_t pending() const {
+    return self_ == nullptr || writer_ == nullptr ? 0 : writer_->pending_bytes();
+  }
+
+  // Aborts what the greediest user does not read.
+  void MakeRoom() {
+    std::map<std::string_view, std::size_t> by_user;
+    std::size_t total = 0;
+    for (const Copy* each : *all_) {
+      by_user[each->user_] += each->pending();
+      total += each->pending();
+    }
+    if (total <= kMaxPendingBytes) return;
+    Copy* worst = this;
+    for (Copy* each : *all_) {
+      const std::pair bytes(by_user[each->user_], each->pending());
+      if (bytes > std::pair(by_user[worst->user_], worst->pending())) worst = each;
+    }
+    const std::shared_ptr<Copy> alive = worst->shared_from_this();
+    worst->writer_->Abort();
+    worst->End();
+  }
+
   void End() {
     // Posted, because we may be inside a call of the request that this destroys.
     if (self_ == nullptr) return;
@@ -202,9 +231,11 @@ class AggregationProxy::Copy final : public net::StreamSink,
 
   EventLoop& loop_;
   const AggregatedApiPtr api_;
+  const std::string user_;
   std::unique_ptr<Place> place_;
   const bool is_head_;
   std::shared_ptr<net::ResponseWriter> writer_;
+  const std::shared_ptr<std::set<Copy*>> all_;
   int status_ = 0;
   bool is_redirect_ = false;
   net::Headers headers_;
@@ -325,6 +356,16 @@ std::shared_ptr<AggregationProxy::Client> AggregationProxy::ClientFor(const Aggr
   return found->second;
 }
 
+AggregationProxy::OpenCount AggregationProxy::CountOf(std::map<std::string, OpenCount>& counts,
+                                                      const std::string& key) {
+  if (counts.size() >= kMaxIdleCounts && !counts.contains(key)) {
+    std::erase_if(counts, [](const auto& each) { return *each.second == 0; });
+  }
+  OpenCount& count = counts[key];
+  if (count == nullptr) count = std::make_shared<std::size_t>(0);
+  return count;
+}
+
 void AggregationProxy::Serve(Target target, net::ServerRequest request,
                              std::shared_ptr<net::ResponseWriter> writer) {
   const AggregatedApi& api = *target.api;
@@ -333,20 +374,20 @@ void AggregationProxy::Serve(Target target, net::ServerRequest request,
   if (!hops || *hops < 0 || *hops >= kMaxHops) {
     return Refuse(*writer, Unreachable(api, "it leads back to this server"));
   }
-  if (open_by_api_.size() >= 2 * kMaxClients) {
-    std::erase_if(open_by_api_, [](const auto& each) { return *each.second == 0; });
-  }
-  OpenCount& of_api = open_by_api_[api.name];
-  if (of_api == nullptr) of_api = std::make_shared<std::size_t>(0);
+  const OpenCount of_api = CountOf(open_by_api_, api.name);
+  const OpenCount of_user = CountOf(open_by_user_, target.user.name);
   std::shared_ptr<Client> client;
-  if (*open_ < kMaxOpen && *of_api < kMaxOpenPerApi) client = ClientFor(api);
+  if (*open_ < kMaxOpen && *of_api < kMaxOpenPerApi && *of_user < kMaxOpenPerUser) {
+    client = ClientFor(api);
+  }
   if (client == nullptr) {
     return Refuse(*writer, api::StatusTooManyRequests(
                                StrCat("too many requests wait for the server of APIService ",
                                       api.name, ", please try again later"),
                                /*retry_after_seconds=*/1));
   }
-  auto place = std::make_unique<Place>(open_, of_api, std::move(client));
+  auto place =
+      std::make_unique<Place>(std::vector<OpenCount>{open_, of_api, of_user}, std::move(client));
   net::ClientRequest ask;
   ask.method = request.method;
   ask.url = StrCat("https://", target.host, request.raw_path);
@@ -363,8 +404,9 @@ void AggregationProxy::Serve(Target target, net::ServerRequest request,
   }
   ask.body = std::move(request.body);
   if (!IsLong(request)) ask.timeout = kRequestTimeout;
-  std::make_shared<Copy>(loop_, std::move(target.api), std::move(place),
-                         request.method == net::Method::kHead, std::move(writer))
+  std::make_shared<Copy>(loop_, std::move(target.api), std::move(target.user.name),
+                         std::move(place), request.method == net::Method::kHead, std::move(writer),
+                         copies_)
       ->Start(std::move(ask));
 }
 

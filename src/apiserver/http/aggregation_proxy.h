@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -18,14 +19,15 @@ namespace drakkar::apiserver {
 // certificate. The caller's own credentials do not go along.
 //
 // Bound to an HTTP loop; must outlive its requests. Bounds: kMaxOpen requests at a time, of which
-// kMaxOpenPerApi for one API, so that a server that hangs leaves room for the others (429 beyond);
-// kRequestTimeout for requests that are neither watches nor upgrades; kMaxPendingBytes of an answer
-// that the client does not read, beyond which it is aborted; kMaxHops servers that pass a request
-// on to each other.
+// kMaxOpenPerApi for one API, so that a server that hangs leaves room for the others, and
+// kMaxOpenPerUser of one user (429 beyond); kRequestTimeout for requests that are neither watches
+// nor upgrades; kMaxPendingBytes of answers that clients do not read, beyond which the largest of
+// the user who has most of them is aborted; kMaxHops servers that pass a request on to each other.
 class AggregationProxy {
  public:
   static constexpr std::size_t kMaxOpen = 1'000;
   static constexpr std::size_t kMaxOpenPerApi = 250;
+  static constexpr std::size_t kMaxOpenPerUser = 100;
   static constexpr std::size_t kMaxPendingBytes = std::size_t{32} << 20;
   static constexpr std::size_t kMaxClients = 100;
   static constexpr Duration kRequestTimeout = std::chrono::seconds(60);
@@ -43,6 +45,8 @@ class AggregationProxy {
   void Serve(Target target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer);
 
+  std::size_t open_count() const { return *open_; }
+
  private:
   class Copy;
   class Tunnel;
@@ -54,13 +58,19 @@ class AggregationProxy {
 
   std::shared_ptr<Client> ClientFor(const AggregatedApi& api);
   bool DropOldest();
+  // The count of a key, which is kept while it is not 0.
+  static OpenCount CountOf(std::map<std::string, OpenCount>& counts, const std::string& key);
 
   UvLoop& loop_;
   const std::shared_ptr<net::CertificateSource> certificate_;
   std::map<Key, std::shared_ptr<Client>> clients_;
   std::uint64_t uses_ = 0;
   const OpenCount open_ = std::make_shared<std::size_t>(0);
-  std::map<std::string, OpenCount> open_by_api_;  // entries with 0 are dropped when it grows
+  // Entries with 0 are dropped when these grow.
+  std::map<std::string, OpenCount> open_by_api_;
+  std::map<std::string, OpenCount> open_by_user_;
+  // The answers that are being copied. Shared with them.
+  const std::shared_ptr<std::set<Copy*>> copies_ = std::make_shared<std::set<Copy*>>();
 };
 
 }  // namespace drakkar::apiserver

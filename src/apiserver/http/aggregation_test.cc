@@ -212,13 +212,25 @@ TEST_F(AggregationTest, BytesGoBothWaysAfterAnUpgrade) {
 TEST_F(AggregationTest, AServerThatHangsLeavesRoomForOthers) {
   Hold();
   std::vector<std::unique_ptr<net::testing::RecordingSink>> sinks;
-  for (std::size_t i = 0; i < AggregationProxy::kMaxOpenPerApi; ++i) {
-    net::ClientRequest request;
-    request.url = StrCat(access_.server, kNodes, "?watch=true");
-    sinks.push_back(std::make_unique<net::testing::RecordingSink>());
-    streams_.push_back(http_->Stream(std::move(request), *sinks.back()));
-  }
-  RunUntil([&] { return held_.size() == AggregationProxy::kMaxOpenPerApi; });
+  const auto open = [&](std::size_t count, const std::string& user) {
+    for (std::size_t i = 0; i < count; ++i) {
+      net::ClientRequest request;
+      request.url = StrCat(access_.server, kNodes, "?watch=true");
+      request.headers = {{"Impersonate-User", user}};
+      sinks.push_back(std::make_unique<net::testing::RecordingSink>());
+      streams_.push_back(http_->Stream(std::move(request), *sinks.back()));
+    }
+    const std::size_t expected = held_.size() + count;
+    RunUntil([&] { return held_.size() == expected; });
+  };
+  const auto ask = [&](const std::string& user) {
+    return Do(net::Method::kGet, kNodes, "", {{"Impersonate-User", user}}).status;
+  };
+  // One user leaves room for the next.
+  open(AggregationProxy::kMaxOpenPerUser, "a");
+  EXPECT_EQ(ask("a"), 429);
+  open(AggregationProxy::kMaxOpenPerUser, "b");
+  open(AggregationProxy::kMaxOpenPerApi - 2 * AggregationProxy::kMaxOpenPerUser, "c");
   const net::Response refused = Do(net::Method::kGet, kNodes);
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(Do(net::Method::kGet, "/api/v1/namespaces/default").status, 200);

@@ -104,8 +104,14 @@ void ConversionWebhooks::Continue(const std::shared_ptr<Job>& job) {
                        {{"kind", job->shown}, {"error", answer.failed.reason}});
           return job->Fail(StrCat("failed: ", answer.failed.reason));
         }
-        Result<std::vector<api::TreePtr>> objects =
-            ReadConversionAnswer(answer.document->root(), version, uid, job->to, *part);
+        Result<std::vector<api::TreePtr>> objects = [&]() -> Result<std::vector<api::TreePtr>> {
+          const WorkBudget budget(kMaxSteps);
+          auto read = ReadConversionAnswer(answer.document->root(), version, uid, job->to, *part);
+          if (!WorkBudget::IsExceeded()) return read;
+          return Error{ErrorCode::kResourceExhausted,
+                       StrCat("conversion webhook for ", job->shown,
+                              " returned objects that take too long to read")};
+        }();
         if (!objects.ok()) {
           Observe(false, "conversion_webhook_malformed_response_failure", took);
           kLog.Warning("conversion webhook gave an invalid answer",

@@ -18,10 +18,11 @@ namespace drakkar::apiserver {
 class ConversionWebhooks final : public RemoteConversion {
  public:
   static constexpr Duration kTimeout = std::chrono::seconds(30);
-  // Limits of one call.
+  // Limits of one call. What it returns is read on the core's loop, in steps of the work budget.
   static constexpr std::size_t kMaxObjects = 500;
-  static constexpr std::size_t kMaxSentBytes = std::size_t{4} << 20;
-  static constexpr std::size_t kMaxAnswerBytes = std::size_t{32} << 20;
+  static constexpr std::size_t kMaxSentBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxAnswerBytes = std::size_t{8} << 20;
+  static constexpr std::int64_t kMaxSteps = 50'000'000;
 
   struct Options {
     Random& random;

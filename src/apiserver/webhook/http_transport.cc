@@ -13,6 +13,7 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr std::size_t kMaxShownBytes = 1024;  // of an answer that is quoted in an error
+constexpr std::size_t kMaxTreeBytes = std::size_t{32} << 20;  // of a parsed answer
 
 WebhookTransport::Answer FailedCall(int code, std::string_view url, std::string_view why) {
   return {.document = nullptr,
@@ -49,6 +50,9 @@ WebhookTransport::Answer Read(const std::string& url, Result<net::Response> resp
   if (!document.ok()) {
     return FailedCall(503, url, StrCat("the answer is not JSON: ", document.error().message));
   }
+  if ((*document)->size_bytes() > kMaxTreeBytes) {
+    return FailedCall(503, url, "the answer has too many values");
+  }
   return {.document = *std::move(document), .failed = {}};
 }
 
@@ -59,15 +63,16 @@ class HttpWebhookTransport::Clients {
  public:
   explicit Clients(UvLoop& loop) : loop_(loop) {}
   // Open calls hold their entry.
-  ~Clients() {
-    for (const auto& [key, entry] : clients_) entry->client.reset();
-  }
+  ~Clients();
 
   struct Entry {
     std::unique_ptr<net::HttpClient> client;
     std::uint64_t used = 0;
     std::size_t open = 0;  // calls without an answer
   };
+
+  std::map<Exchange*, std::shared_ptr<Exchange>> exchanges;  // the open calls
+  std::size_t answer_bytes = 0;                              // of all calls, received so far
 
   // Null: all are in use.
   std::shared_ptr<Entry> For(const WebhookTarget& target) {
@@ -106,6 +111,74 @@ class HttpWebhookTransport::Clients {
   std::uint64_t clock_ = 0;
 };
 
+// One call, on the transport's thread. Clients own it until its answer is complete.
+class HttpWebhookTransport::Exchange final : public net::StreamSink,
+                                             public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(UvLoop& loop, Clients& clients, std::shared_ptr<Clients::Entry> entry,
+           std::size_t max_bytes, std::function<void(Result<net::Response>)> done)
+      : loop_(loop),
+        clients_(clients),
+        entry_(std::move(entry)),
+        max_bytes_(max_bytes),
+        done_(std::move(done)) {
+    ++entry_->open;
+  }
+
+  void Start(net::ClientRequest request) {
+    clients_.exchanges.emplace(this, shared_from_this());
+    handle_ = entry_->client->Stream(std::move(request), *this);
+  }
+
+ private:
+  void OnResponse(int status, const net::Headers&) override { response_.status = status; }
+  void OnData(std::string_view bytes) override {
+    if (is_over_) return;
+    if (response_.body.size() + bytes.size() > max_bytes_) {
+      return End(Error{ErrorCode::kResourceExhausted,
+                       StrCat("the response is larger than ", max_bytes_, " bytes")});
+    }
+    if (clients_.answer_bytes + bytes.size() > kMaxAnswersBytes) {
+      return End(Error{ErrorCode::kResourceExhausted,
+                       "the answers of all webhooks together are too large"});
+    }
+    clients_.answer_bytes += bytes.size();
+    response_.body.append(bytes);
+  }
+  void OnEnd(Result<void> result) override {
+    if (is_over_) return;
+    if (!result.ok()) return End(std::move(result).error());
+    End(Ok());
+  }
+
+  void End(Result<void> result) {
+    clients_.answer_bytes -= response_.body.size();
+    --entry_->open;
+    if (result.ok()) {
+      done_(std::move(response_));
+    } else {
+      done_(std::move(result).error());
+    }
+    is_over_ = true;
+    // Posted, because this may be inside a call of the request that it destroys.
+    loop_.Post([self = shared_from_this()] { self->handle_.reset(); });
+    clients_.exchanges.erase(this);
+  }
+
+  UvLoop& loop_;
+  Clients& clients_;
+  const std::shared_ptr<Clients::Entry> entry_;
+  const std::size_t max_bytes_;
+  const std::function<void(Result<net::Response>)> done_;
+  net::Response response_;
+  bool is_over_ = false;
+  std::unique_ptr<net::RequestHandle> handle_;
+};
+
+HttpWebhookTransport::Clients::~Clients() {
+  for (const auto& [key, entry] : clients_) entry->client.reset();
+}
+
 HttpWebhookTransport::HttpWebhookTransport(EventLoop& core_loop) : core_loop_(core_loop) {}
 
 HttpWebhookTransport::~HttpWebhookTransport() {
@@ -139,15 +212,14 @@ void HttpWebhookTransport::Post(Call call, std::function<void(Answer)> done) {
         request.headers.Add("User-Agent", "kube-apiserver-admission");
         request.body = std::move(call.body);
         request.timeout = call.timeout;
-        request.max_response_bytes = call.max_answer_bytes;
-        ++entry->open;
-        entry->client->Do(
-            std::move(request), [this, entry, url = call.target.shown_url,
-                                 done = std::move(done)](Result<net::Response> response) mutable {
-              --entry->open;
-              core_loop_.Post([answer = Read(url, std::move(response)),
-                               done = std::move(done)]() mutable { done(std::move(answer)); });
-            });
+        const auto answer = [this, url = call.target.shown_url,
+                             done = std::move(done)](Result<net::Response> response) {
+          core_loop_.Post([answer = Read(url, std::move(response)), done]() mutable {
+            done(std::move(answer));
+          });
+        };
+        std::make_shared<Exchange>(thread_->loop(), *clients_, entry, call.max_answer_bytes, answer)
+            ->Start(std::move(request));
       });
 }
 

@@ -13,11 +13,13 @@ namespace drakkar::apiserver {
 //
 // Owned by the core's loop. Keeps at most kMaxClients sets of connections, one per certificate
 // authority and server name; beyond that the one that was not used for the longest time is closed.
+// All answers that are being received have at most kMaxAnswersBytes; those beyond fail.
 class HttpWebhookTransport final : public WebhookTransport {
  public:
   static constexpr std::size_t kMaxClients = 200;
   static constexpr std::size_t kMaxConnectionsPerHost = 64;
   static constexpr std::size_t kMaxQueuedPerHost = 2'000;  // further calls fail
+  static constexpr std::size_t kMaxAnswersBytes = std::size_t{64} << 20;
 
   explicit HttpWebhookTransport(EventLoop& core_loop);
   ~HttpWebhookTransport() override;
@@ -26,6 +28,7 @@ class HttpWebhookTransport final : public WebhookTransport {
 
  private:
   class Clients;
+  class Exchange;
 
   EventLoop& core_loop_;
   std::unique_ptr<LoopThread> thread_;

@@ -184,8 +184,8 @@ void WebhookAdmission::Call(const WebhookPtr& webhook, const RemoteQuestion& que
                 "AdmissionReview versions (v1, v1beta1)");
   }
   const auto busy = in_flight_.find(webhook->id);
-  if (busy != in_flight_.end() && busy->second >= kMaxCallsPerWebhook) {
-    return fail(503, StrCat("failed to call webhook: ", busy->second,
+  if (busy != in_flight_.end() && busy->second.calls >= kMaxCallsPerWebhook) {
+    return fail(503, StrCat("failed to call webhook: ", busy->second.calls,
                             " calls are already waiting for its answer"));
   }
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(webhook->timeout).count();
@@ -194,18 +194,29 @@ void WebhookAdmission::Call(const WebhookPtr& webhook, const RemoteQuestion& que
   if (!located.error.empty()) {
     return fail(503, StrCat("failed to call webhook: ", located.error));
   }
-  ++in_flight_[webhook->id];
   const std::string uid = NewUuid(options_.random);
+  std::string body = WriteAdmissionReview(*webhook->version, uid, question, shown, RootOf(object));
+  const std::size_t bytes = body.size();
+  if ((busy != in_flight_.end() && busy->second.bytes + bytes > kMaxBytesPerWebhook) ||
+      bytes_in_flight_ + bytes > kMaxBytes) {
+    return fail(503, "failed to call webhook: too many large objects wait for webhooks");
+  }
+  InFlight& counting = in_flight_[webhook->id];
+  ++counting.calls;
+  counting.bytes += bytes;
+  bytes_in_flight_ += bytes;
   const MonotonicTime begun = core_->loop().clock().Monotonic();
   options_.transport.Post(
       {.target = std::move(located.target),
-       .body = WriteAdmissionReview(*webhook->version, uid, question, shown, RootOf(object)),
+       .body = std::move(body),
        .timeout = webhook->timeout,
        .max_answer_bytes = kMaxAnswerBytes},
-      lifetime_.Guard([this, webhook, uid, may_mutate, begun,
+      lifetime_.Guard([this, webhook, uid, may_mutate, begun, bytes,
                        done = std::move(done)](WebhookTransport::Answer answer) {
         const auto counted = in_flight_.find(webhook->id);
-        if (--counted->second == 0) in_flight_.erase(counted);
+        counted->second.bytes -= bytes;
+        bytes_in_flight_ -= bytes;
+        if (--counted->second.calls == 0) in_flight_.erase(counted);
         if (core_ == nullptr) return;
         Outcome outcome;
         outcome.took = core_->loop().clock().Monotonic() - begun;

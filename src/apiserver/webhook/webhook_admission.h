@@ -17,11 +17,14 @@ class RbacAuthorizer;
 // before it returned, and those of ValidatingWebhookConfigurations all at once.
 //
 // Bound to the core's loop. A webhook that does not answer holds up at most kMaxCallsPerWebhook
-// requests, each for its timeout (30 seconds at most); further calls fail at once and are subject
-// to its failurePolicy.
+// requests, each for its timeout (30 seconds at most), with at most kMaxBytesPerWebhook of reviews;
+// those of all webhooks have at most kMaxBytes. Further calls fail at once and are subject to the
+// webhook's failurePolicy.
 class WebhookAdmission final : public RemoteAdmission {
  public:
   static constexpr std::size_t kMaxCallsPerWebhook = 500;
+  static constexpr std::size_t kMaxBytesPerWebhook = std::size_t{32} << 20;
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
   // Longer answers are errors. An object and its patch in base64 have room.
   static constexpr std::size_t kMaxAnswerBytes = std::size_t{6} << 20;
 
@@ -37,6 +40,9 @@ class WebhookAdmission final : public RemoteAdmission {
   // `core` must outlive this, or Detach must come first. Before Attach there are no webhooks.
   void Attach(Core& core);
   void Detach();
+
+  // Reviews that wait for their answers.
+  std::size_t bytes_in_flight() const { return bytes_in_flight_; }
 
   bool Concerns(Phase phase, const api::KindSchema& kind) override;
   bool Matches(Phase phase, const AdmissionSubject& subject) override;
@@ -74,7 +80,12 @@ class WebhookAdmission final : public RemoteAdmission {
   Core* core_ = nullptr;
   WebhookSet mutating_{"mutatingwebhookconfigurations"};
   WebhookSet validating_{"validatingwebhookconfigurations"};
-  std::unordered_map<std::string, std::size_t> in_flight_;  // by webhook; none with 0
+  struct InFlight {
+    std::size_t calls = 0;
+    std::size_t bytes = 0;
+  };
+  std::unordered_map<std::string, InFlight> in_flight_;  // by webhook; none without calls
+  std::size_t bytes_in_flight_ = 0;
   Lifetime lifetime_;
 };
 

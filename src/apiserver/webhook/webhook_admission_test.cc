@@ -523,5 +523,30 @@ TEST_F(WebhookAdmissionTest, ADryRunSaysSo) {
   EXPECT_TRUE(is_dry);
 }
 
+TEST_F(WebhookAdmissionTest, LargeObjectsForAWebhookThatHangsFailAtOnce) {
+  transport_.hooks["v"] = [](api::Value) { return Allowed(); };
+  transport_.hangs = {"v"};
+  Configure("Validating", "c", {Hook("v", "")});
+  const std::string data = StrCat(R"(,"data":{"k":")", std::string(1'000'000, 'x'), R"("})");
+  std::vector<Response> answers;
+  constexpr int kCount = 40;
+  for (int i = 0; i < kCount; ++i) {
+    Request request = RequestFor(Verb::kCreate, ConfigMap(StrCat("m", i), data), AdminUser());
+    core_->Handle(std::move(request), [&](Response response) { answers.push_back(response); });
+  }
+  loop_.RunUntilIdle();
+  EXPECT_LE(webhooks_.bytes_in_flight(), WebhookAdmission::kMaxBytesPerWebhook);
+  ASSERT_GT(answers.size(), 5u);
+  for (const Response& each : answers) {
+    EXPECT_THAT(Message(each), HasSubstr("too many large objects wait for webhooks"));
+  }
+  transport_.hangs.clear();
+  transport_.Release();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(answers.size(), static_cast<std::size_t>(kCount));
+  EXPECT_EQ(webhooks_.bytes_in_flight(), 0u);
+  EXPECT_EQ(Message(TryCreate(ConfigMap("later", data))), "accepted");
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

@@ -101,6 +101,43 @@ TEST(UnsupportedFields, AreNamedByTheirPath) {
   }
 }
 
+TEST(UnsupportedFields, ListsThatTakeTooLongToCompareAreRejected) {
+  const auto many = [](std::size_t count, std::string_view entry) {
+    std::string list(entry);
+    for (std::size_t i = 1; i < count; ++i) list += StrCat(",", entry);
+    return list;
+  };
+  const auto found = [](const std::string& spec) {
+    return FindOversizedField(
+        *MakePodInfo(Parse(StrCat(R"({"metadata":{"name":"p"},"spec":)", spec, "}"))));
+  };
+  const auto tolerations = [&](std::size_t count) {
+    return StrCat(R"({"tolerations":[)", many(count, R"({"key":"k"})"), "]}");
+  };
+  EXPECT_EQ(found(tolerations(1'000)), "");
+  EXPECT_EQ(found(tolerations(1'001)),
+            "spec.tolerations with more than 1000 entries (it has 1001)");
+  const auto constraints = [&](std::size_t count) {
+    return StrCat(R"({"topologySpreadConstraints":[)", many(count, R"({"topologyKey":"z"})"), "]}");
+  };
+  EXPECT_EQ(found(constraints(64)), "");
+  EXPECT_EQ(found(constraints(65)),
+            "spec.topologySpreadConstraints with more than 64 entries (it has 65)");
+  const auto terms = [&](std::size_t count, const std::string& values) {
+    return StrCat(
+        R"({"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{)",
+        R"("nodeSelectorTerms":[)",
+        many(count, StrCat(R"({"matchExpressions":[{"key":"k","operator":"In","values":[)", values,
+                           "]}]}")),
+        "]}}}}");
+  };
+  EXPECT_EQ(found(terms(500, R"("v")")), "");
+  EXPECT_EQ(found(terms(501, R"("v")")),
+            "spec.affinity.nodeAffinity with more than 1000 entries (it has 1002)");
+  EXPECT_EQ(found(terms(2, many(5'001, R"("v")"))),
+            "spec.affinity.nodeAffinity with more than 10000 entries (it has 10002)");
+}
+
 TEST(NodeAffinity, CachesMatchesAndReevaluatesOnlyChangedNodes) {
   TestContext world;
   NodeTable& nodes = world.nodes;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/exec/work_budget.h"
+
 namespace drakkar::scheduler {
 namespace {
 
@@ -63,7 +65,9 @@ std::optional<PreemptionPlan> VictimSearch::Find(const PodInfo& pod, const NodeS
   NodeIndex node = among.NextFrom(start);
   if (node == kNoNode) node = among.NextFrom(0);
   const NodeIndex first = node;
-  while (node != kNoNode && compared < enough && trials_ < kMaxTrials) {
+  // Only counts: selectors must not give up in the middle of a trial.
+  const WorkBudget work(WorkBudget::kUnlimited);
+  while (node != kNoNode && compared < enough && trials_ < kMaxTrials && work.used() < kMaxSteps) {
     if (std::optional<PreemptionPlan> plan = Try(pod, node, fits)) {
       ++compared;
       if (!best || IsBetter(*plan, *best)) best = std::move(plan);

@@ -34,10 +34,12 @@ struct PreemptionPlan {
 // violate few disruption budgets, remove pods of low priority, few of them, and young ones.
 //
 // Takes pods off the placements for trials and puts them back; keeps nothing. Tries at most
-// kMaxTrials placements and compares at most Candidates() nodes.
+// kMaxTrials placements and compares at most Candidates() nodes. Looks at no further node after
+// kMaxSteps of the work budget: thousands of pods may have terms that each trial is matched with.
 class VictimSearch {
  public:
   static constexpr std::size_t kMaxTrials = 2'000;
+  static constexpr std::int64_t kMaxSteps = 20'000'000;
   // How many nodes are compared: a tenth of them, at least 100.
   static std::size_t Candidates(std::size_t node_count);
 

@@ -58,6 +58,14 @@ Result<AffinityTerms> ReadAffinityTerms(const PodInfo& pod) {
   AffinityTerms terms;
   if (!pod.has_pod_affinity) return terms;
   const Value affinity = pod.spec()["affinity"];
+  std::size_t count = 0;
+  for (const api::FieldName group : api::FieldNames{"podAffinity", "podAntiAffinity"}) {
+    count += affinity[group][kRequired].size() + affinity[group][kPreferred].size();
+  }
+  if (count > kMaxAffinityTerms) {
+    return InvalidArgument(StrCat("the pod has ", count, " terms; at most ", kMaxAffinityTerms,
+                                  " are supported by this scheduler"));
+  }
   RETURN_IF_ERROR(ReadGroup(affinity["podAffinity"], pod.ns(), 1, terms.affinity, terms.preferred));
   RETURN_IF_ERROR(
       ReadGroup(affinity["podAntiAffinity"], pod.ns(), -1, terms.anti_affinity, terms.preferred));

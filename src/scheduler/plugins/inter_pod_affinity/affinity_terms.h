@@ -36,7 +36,9 @@ struct AffinityTerms {
   std::vector<Preferred> preferred;
 };
 
-// The terms of a pod. A term without namespaces is about the pod's own namespace.
+// The terms of a pod. A term without namespaces is about the pod's own namespace. An error for pods
+// with more than kMaxAffinityTerms: all other pods are matched with each of them.
+inline constexpr std::size_t kMaxAffinityTerms = 64;
 Result<AffinityTerms> ReadAffinityTerms(const PodInfo& pod);
 
 }  // namespace drakkar::scheduler

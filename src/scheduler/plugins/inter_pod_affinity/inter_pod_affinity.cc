@@ -84,20 +84,38 @@ InterPodAffinity::Domains InterPodAffinity::CountByDomain(const std::string& top
   return domains;
 }
 
+// Calls `visit` for each node with the topology key of an entry that has pods of it. Users choose
+// topology keys, so one that no such node has costs nothing else.
+void InterPodAffinity::ForEachHolder(const PlacedTerms::Entry& entry,
+                                     const std::function<void(NodeIndex, int)>& visit) const {
+  for (const auto& [node, count] : entry.pods) {
+    if (!nodes_.known().Contains(node)) continue;
+    const api::Value labels = nodes_.object(node)->root()["metadata"]["labels"];
+    if (labels.Entry(entry.term.topology_key).is_string()) visit(node, count);
+  }
+}
+
 NodeSet InterPodAffinity::FindBlocked(const PodInfo& pod) {
   NodeSet blocked;
   blocked.Resize(nodes_.size());
+  // Many pods may have terms with one topology key.
+  std::map<std::string_view, NodeSet> holders;
   placed_.ForEachMatching(*pod.pod, namespaces_, [&](const PlacedTerms::Entry& entry) {
     if (entry.kind != PlacedTerms::Kind::kAntiAffinity) return;
-    const TopologyDomains& topology = counts_.DomainsOf(entry.term.topology_key);
+    ForEachHolder(entry, [&](NodeIndex node, int) {
+      NodeSet& nodes = holders[entry.term.topology_key];
+      nodes.Resize(nodes_.size());
+      nodes.Add(node);
+    });
+  });
+  for (const auto& [topology_key, nodes] : holders) {
+    const TopologyDomains& topology = counts_.DomainsOf(std::string(topology_key));
     std::vector<bool> taken(topology.count, false);
-    for (const auto& [node, count] : entry.pods) {
-      if (topology.nodes.Contains(node)) taken[topology.of_node[node]] = true;
-    }
+    nodes.ForEach([&](NodeIndex node) { taken[topology.of_node[node]] = true; });
     topology.nodes.ForEach([&](NodeIndex node) {
       if (taken[topology.of_node[node]]) blocked.Add(node);
     });
-  });
+  }
   return blocked;
 }
 
@@ -106,7 +124,7 @@ Status InterPodAffinity::PreFilter(Cycle& cycle) {
   placed_.Update();
   if (!pod.has_pod_affinity && placed_.empty()) return Status::Skip();
   const Result<AffinityTerms> terms = ReadAffinityTerms(pod);
-  if (!terms.ok()) return Status::Error(terms.error().Prefixed("pod affinity").message);
+  if (!terms.ok()) return Status::Unresolvable(terms.error().Prefixed("pod affinity").message);
   auto needs = std::make_unique<Needs>();
   needs->blocked = FindBlocked(pod);
   if (terms->affinity.empty() && terms->anti_affinity.empty() && needs->blocked.IsEmpty()) {
@@ -172,16 +190,22 @@ bool InterPodAffinity::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
   for (const AffinityTerms::Preferred& each : terms->preferred) {
     add(CountByDomain(each.term.topology_key, {&each.term, 1}), each.weight);
   }
+  // By topology key and node.
+  std::map<std::string_view, std::map<NodeIndex, std::int64_t>> points;
   placed_.ForEachMatching(*pod.pod, namespaces_, [&](const PlacedTerms::Entry& entry) {
     if (entry.kind == PlacedTerms::Kind::kAntiAffinity) return;
-    const TopologyDomains& topology = counts_.DomainsOf(entry.term.topology_key);
-    Domains domains{topology.of_node, std::vector<std::int64_t>(topology.count, 0)};
-    for (const auto& [node, count] : entry.pods) {
-      if (topology.nodes.Contains(node)) domains.pods[topology.of_node[node]] += count;
-    }
-    add(domains,
-        entry.kind == PlacedTerms::Kind::kPreferred ? entry.weight : kHardPodAffinityWeight);
+    const std::int64_t weight =
+        entry.kind == PlacedTerms::Kind::kPreferred ? entry.weight : kHardPodAffinityWeight;
+    ForEachHolder(entry, [&](NodeIndex node, int count) {
+      points[entry.term.topology_key][node] += weight * count;
+    });
   });
+  for (const auto& [topology_key, of_nodes] : points) {
+    const TopologyDomains& topology = counts_.DomainsOf(std::string(topology_key));
+    Domains domains{topology.of_node, std::vector<std::int64_t>(topology.count, 0)};
+    for (const auto& [node, sum] : of_nodes) domains.pods[topology.of_node[node]] += sum;
+    add(domains, 1);
+  }
   const auto [least, most] = std::minmax_element(scores.begin(), scores.end());
   const std::int64_t low = *least;
   const std::int64_t range = *most - low;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "scheduler/cache/topology_counts.h"
@@ -43,6 +45,8 @@ class InterPodAffinity final : public Plugin {
 
   // How many pods that all of `terms` match are in each domain of `topology_key`.
   Domains CountByDomain(const std::string& topology_key, std::span<const AffinityTerm> terms);
+  void ForEachHolder(const PlacedTerms::Entry& entry,
+                     const std::function<void(NodeIndex, int)>& visit) const;
   // The nodes that share a domain with a placed pod whose anti-affinity matches the pod.
   NodeSet FindBlocked(const PodInfo& pod);
   Verdict Judge(const Needs& needs, NodeIndex node) const;

@@ -371,5 +371,18 @@ TEST(InterPodAffinityScheduling, ALabelOnANamespaceWakesAPodWhoseTermSelectsIt) 
   EXPECT_EQ(cluster.NodeOf("wanted"), "n1");
 }
 
+TEST(AffinityTerms, APodCannotHaveAnyNumberOfThem) {
+  const auto pod = [](std::size_t count) {
+    return MakePodInfo(
+        Parse(StrCat(R"({"metadata":{"namespace":"ns","name":"p","uid":"u"},"spec":{"affinity":{)",
+                     AntiAffinity(std::vector<std::string>(count, Term("web"))), "}}}")));
+  };
+  EXPECT_TRUE(ReadAffinityTerms(*pod(kMaxAffinityTerms)).ok());
+  const auto terms = ReadAffinityTerms(*pod(kMaxAffinityTerms + 1));
+  ASSERT_FALSE(terms.ok());
+  EXPECT_EQ(terms.error().message,
+            "the pod has 65 terms; at most 64 are supported by this scheduler");
+}
+
 }  // namespace
 }  // namespace drakkar::scheduler

@@ -6,6 +6,65 @@ namespace drakkar::scheduler {
 
 using api::Value;
 
+namespace {
+
+// Limits for what is compared with every node, or with every other pod. A manifest has room for
+// hundreds of thousands, which would stop the scheduler for minutes.
+constexpr std::size_t kMaxEntries = 1'000;           // of a list
+constexpr std::size_t kMaxNodeRequirements = 1'000;  // of node affinity
+constexpr std::size_t kMaxNodeValues = 10'000;       // of all of them
+constexpr std::size_t kMaxSpreadConstraints = 64;
+
+struct NodeAffinitySize {
+  std::size_t requirements = 0;
+  std::size_t values = 0;
+
+  void Add(Value term) {
+    ++requirements;
+    for (const api::FieldName list : api::FieldNames{"matchExpressions", "matchFields"}) {
+      for (const Value each : term[list].elements()) {
+        ++requirements;
+        values += each["values"].size();
+      }
+    }
+  }
+};
+
+std::string TooMany(std::string_view path, std::size_t count, std::size_t limit) {
+  return StrCat(path, " with more than ", limit, " entries (it has ", count, ")");
+}
+
+}  // namespace
+
+std::string FindOversizedField(const PodInfo& pod) {
+  const Value spec = pod.spec();
+  if (const std::size_t count = spec["tolerations"].size(); count > kMaxEntries) {
+    return TooMany("spec.tolerations", count, kMaxEntries);
+  }
+  if (const std::size_t count = spec["nodeSelector"].size(); count > kMaxEntries) {
+    return TooMany("spec.nodeSelector", count, kMaxEntries);
+  }
+  if (const std::size_t count = spec["topologySpreadConstraints"].size();
+      count > kMaxSpreadConstraints) {
+    return TooMany("spec.topologySpreadConstraints", count, kMaxSpreadConstraints);
+  }
+  const Value affinity = spec["affinity"]["nodeAffinity"];
+  if (!affinity.has_value()) return {};
+  NodeAffinitySize size;
+  const Value required = affinity["requiredDuringSchedulingIgnoredDuringExecution"];
+  for (const Value each : required["nodeSelectorTerms"].elements()) size.Add(each);
+  for (const Value each : affinity["preferredDuringSchedulingIgnoredDuringExecution"].elements()) {
+    size.Add(each["preference"]);
+  }
+  if (size.requirements > kMaxNodeRequirements) {
+    return TooMany("spec.affinity.nodeAffinity", size.requirements, kMaxNodeRequirements);
+  }
+  if (size.values > kMaxNodeValues) {
+    return TooMany("spec.affinity.nodeAffinity", size.values, kMaxNodeValues);
+  }
+  return {};
+}
+
 std::string FindUnsupportedField(const PodInfo& pod) {
   const Value spec = pod.spec();
   std::size_t index = 0;
@@ -31,7 +90,8 @@ std::string FindUnsupportedField(const PodInfo& pod) {
 }
 
 Status UnsupportedFields::PreFilter(Cycle& cycle) {
-  const std::string field = FindUnsupportedField(*cycle.pod);
+  std::string field = FindUnsupportedField(*cycle.pod);
+  if (field.empty()) field = FindOversizedField(*cycle.pod);
   if (field.empty()) return Status::Skip();
   return Status::Unresolvable(StrCat(field, " is not supported by this scheduler"));
 }

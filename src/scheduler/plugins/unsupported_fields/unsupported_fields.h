@@ -16,5 +16,8 @@ class UnsupportedFields final : public Plugin {
 
 // The path of the first unsupported field, or empty.
 std::string FindUnsupportedField(const PodInfo& pod);
+// The path of a list that is too long to be compared with every node, and why; or empty. Terms of
+// pod affinity have a limit of their own.
+std::string FindOversizedField(const PodInfo& pod);
 
 }  // namespace drakkar::scheduler
