@@ -279,10 +279,11 @@ def requests(cluster, uids, node_uid, node_uid_a):
         add(f"create a {kind} webhook", "POST", f"{hooks}/{kind}webhookconfigurations",
             {"metadata": {"name": "evil"}, "webhooks": [client]})
         add(f"create a {kind} policy", "POST", f"{hooks}/{kind}admissionpolicies", {"metadata": {"name": "evil"}, "spec": {
-            "matchConstraints": {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"],
+            "matchConstraints": {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"],
                                                     "resources": ["*"]}]},
             **({"validations": [{"expression": "true"}]} if kind == "validating" else {
-                "reinvocationPolicy": "Never", "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]})}})
+                "reinvocationPolicy": "Never", "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
+                    "expression": "[JSONPatch{op: 'remove', path: '/spec'}]"}}]})}})
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     add("get a definition", "GET", f"{definitions}/boats.example.com")
     add("define a kind", "POST", definitions, boats("ships"))

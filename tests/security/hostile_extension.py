@@ -98,10 +98,9 @@ class HostileServer:
                     "split": lambda: self.answer({}, 200, [("X-One", "a\r\nX-Two: b"), ("Connection", "close, X-Three")]),
                     "doubling": lambda: self.patch(DOUBLING),
                     "operations": lambda: self.patch([{"op": "test", "path": "", "value": {}}] * 100_000),
-                    "renames": lambda: self.patch([{"op": "replace", "path": "/metadata/name", "value": "other"}]),
                     "moves": lambda: self.patch([{"op": "replace", "path": "/metadata/namespace", "value": "kube-system"}]),
                     "not-a-patch": lambda: self.patch(b"{"),
-                    "warnings": lambda: self.review(allowed=True, warnings=["w" * 5_000] * 5_000),
+                    "warnings": lambda: self.review(allowed=True, warnings=["w" * 5_000] * 1_000),
                     "denies": lambda: self.review(allowed=False, status={"message": "m" * 1_000_000, "code": 200}),
                     "steals": lambda: self.converted(lambda objects: [
                         dict(each, metadata=dict(each["metadata"], namespace="kube-system", uid="u")) for each in objects]),
