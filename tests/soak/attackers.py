@@ -101,6 +101,31 @@ def worst_bodies():
     environment += [{"name": f"V{i}", "value": f"$(V{i - 1})$(V{i - 1})"} for i in range(1, 40)]
     yield "POST", "/api/v1/namespaces/default/pods", {
         "metadata": {"name": "bomb"}, "spec": {"containers": [{"name": "c", "image": "x", "env": environment}]}}
+    term = {"topologyKey": "made-up", "namespaceSelector": {}, "labelSelector": {
+        "matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        dict(term, topologyKey=f"made-up-{i}") for i in range(5_000)]}}
+    yield "POST", "/api/v1/namespaces/default/pods", {"metadata": {"generateName": "lonely-"}, "spec": {
+        "affinity": affinity, "containers": [{"name": "c", "image": "x"}]}}
+    few = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": affinity["podAntiAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"][:64]}}
+    yield "POST", "/api/v1/namespaces/default/pods", {"metadata": {"generateName": "alone-"}, "spec": {
+        "affinity": few, "containers": [{"name": "c", "image": "x"}]}}
+    yield "POST", "/api/v1/namespaces/default/pods", {"metadata": {"generateName": "tolerant-"}, "spec": {
+        "tolerations": [{"key": f"k{i}", "operator": "Exists"} for i in range(20_000)],
+        "containers": [{"name": "c", "image": "x"}]}}
+    pattern = "device.driver.matches('" + "(a|b)*a(a|b){900}c" + "')"
+    yield "POST", "/apis/resource.k8s.io/v1/deviceclasses", {
+        "metadata": {"generateName": "c-"}, "spec": {"selectors": [{"cel": {"expression": pattern}}] * 30}}
+    yield "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+        "metadata": {"name": "ships.example.com"}, "spec": {
+            "group": "example.com", "scope": "Cluster", "names": {"plural": "ships", "kind": "Ship"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": {"crew": {
+                    "type": "array", "items": {"type": "object", "properties": {
+                        "text": {"type": "string", "default": "x" * 20_000}}}}}}}}}}]}}
+    yield "POST", "/apis/example.com/v1/ships", {
+        "apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"generateName": "s-"}, "spec": {"crew": [{}] * 100_000}}
     selector = "&&".join(["device.driver == 'a'"] * 5000)
     yield "POST", "/apis/resource.k8s.io/v1/deviceclasses", {
         "metadata": {"name": "c"}, "spec": {"selectors": [{"cel": {"expression": selector}}]}}

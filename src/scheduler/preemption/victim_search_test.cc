@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "scheduler/testing/test_context.h"
 
@@ -161,6 +162,25 @@ TEST_F(VictimSearchTest, TheWorkIsBounded) {
   trials_ = 0;
   EXPECT_EQ(Find({.cpu = 5, .priority = 1}), "");
   EXPECT_EQ(trials_, 400);
+}
+
+TEST_F(VictimSearchTest, ExpensiveTrialsEndTheSearchWithTheBestPlanSoFar) {
+  constexpr int kNodes = 90;
+  for (int i = 0; i < kNodes; ++i) {
+    AddNode(StrCat("n", i));
+    Place(StrCat("p", i), StrCat("n", i), {.cpu = 4, .priority = 1});
+  }
+  const PodInfoPtr pod = Pod("wanted", "", {.cpu = 4, .priority = 2});
+  VictimSearch search(world_.nodes, world_.placements, {});
+  int trials = 0;
+  const auto plan = search.Find(*pod, world_.nodes.known(), 0, [&](NodeIndex node) {
+    ++trials;
+    WorkBudget::Charge(1'000'000);
+    return world_.nodes.free_cpu()[node] >= 4'000;
+  });
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->victims.size(), 1u);
+  EXPECT_LE(trials, 22);
 }
 
 }  // namespace

@@ -371,6 +371,18 @@ TEST(InterPodAffinityScheduling, ALabelOnANamespaceWakesAPodWhoseTermSelectsIt) 
   EXPECT_EQ(cluster.NodeOf("wanted"), "n1");
 }
 
+TEST_F(InterPodAffinityTest, TopologyKeysThatNoNodeHasBlockNothing) {
+  AddNamespace("ns", "{}");
+  for (int i = 0; i < 300; ++i) {
+    Place("b1", R"({"app":"lonely"})",
+          AntiAffinity({Term("web", StrCat("made-up-", i), R"(,"namespaceSelector":{})")}));
+  }
+  EXPECT_THAT(Fits(Wanted("")), ElementsAre("a1", "a2", "b1", "none"));
+  Place("b1", R"({"app":"lonely"})", AntiAffinity({Term("web", "zone")}));
+  Place("a2", R"({"app":"lonely"})", AntiAffinity({Term("web", "host")}));
+  EXPECT_THAT(Fits(Wanted("")), ElementsAre("a1", "none"));
+}
+
 TEST(AffinityTerms, APodCannotHaveAnyNumberOfThem) {
   const auto pod = [](std::size_t count) {
     return MakePodInfo(
