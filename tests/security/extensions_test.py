@@ -98,7 +98,7 @@ def hook(attack, what, **more):
 def webhooks(attack):
     calls = {"hang": "context deadline exceeded", "endless": "larger than", "nested": "not JSON", "values": "was absent",
              "redirect": "status 302", "upgrade": "", "headers": ""}
-    patches = {"doubling": "", "operations": "maximum operations", "moves": "", "not-a-patch": "",
+    patches = {"doubling": "", "operations": "maximum operations", "long": "larger than 1572864 bytes", "moves": "", "not-a-patch": "",
                "warnings": None, "denies": "denied the request"}
     attack.create(HOOKS + "validatingwebhookconfigurations", {
         "metadata": {"name": "v"}, "webhooks": [hook(attack, each) for each in calls]})

@@ -135,6 +135,10 @@ Result<AdmissionVerdict> ReadAdmissionAnswer(Value review, ReviewVersion version
   if (!text.ok()) {
     return text.error().Prefixed("received undecodable patch in webhook response");
   }
+  if (text->size() > kMaxWebhookPatchBytes) {
+    return InvalidArgument(StrCat("the patch in the webhook response is larger than ",
+                                  kMaxWebhookPatchBytes, " bytes"));
+  }
   Result<api::TreePtr> patch = api::ParseJson(*text, {.refuse_duplicates = false});
   if (!patch.ok()) {
     return patch.error().Prefixed("received undecodable patch in webhook response");

@@ -33,6 +33,8 @@ inline constexpr std::size_t kMaxWebhookWarnings = 50;
 inline constexpr std::size_t kMaxWebhookWarningBytes = 1024;
 inline constexpr std::size_t kMaxWebhookAnnotations = 50;
 inline constexpr std::size_t kMaxWebhookMessageBytes = std::size_t{16} << 10;
+// A patch is parsed on the core's loop. A larger one is an error.
+inline constexpr std::size_t kMaxWebhookPatchBytes = std::size_t{1536} << 10;
 
 // Reads the answer of webhook `name` to the review with `uid`. Errors are those of Kubernetes.
 Result<AdmissionVerdict> ReadAdmissionAnswer(api::Value review, ReviewVersion version,
