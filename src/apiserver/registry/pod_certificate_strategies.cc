@@ -7,6 +7,7 @@
 #include "apiserver/registry/certificate_strategy.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "net/tls/certificates.h"
 
@@ -20,6 +21,8 @@ constexpr std::string_view kBegin = "-----BEGIN ";
 constexpr std::string_view kDashes = "-----";
 constexpr std::string_view kKubernetesDomain = "kubernetes.io/";
 constexpr std::size_t kMaxUidBytes = 128;
+// Of the work budget: a bundle has room for two thousand.
+constexpr std::size_t kStepsPerCertificate = 20'000;
 constexpr Duration kSkew = std::chrono::minutes(5);
 constexpr Duration kRefreshMargin = std::chrono::minutes(10);
 constexpr Duration kMinLifetime = std::chrono::hours(1);
@@ -65,6 +68,8 @@ FieldErrors CheckBundle(std::string_view bundle) {
   std::map<std::string, std::vector<std::string>> seen;  // indices by digest
   std::size_t index = 0;
   for (const Block& block : BlocksOf(bundle)) {
+    WorkBudget::Charge(kStepsPerCertificate);
+    if (WorkBudget::IsExceeded()) return errors;
     const std::string entry = StrCat("entry ", index++);
     if (block.type != "CERTIFICATE") {
       add(StrCat(entry, " has bad block type: ", block.type));

@@ -158,5 +158,15 @@ TEST_F(PodCertificatesTest, AnIssuedCertificateHasTheTimesOfTheStatus) {
   EXPECT_FALSE(accepted.failure.has_value()) << accepted.failure->message;
 }
 
+TEST_F(PodCertificatesTest, ABundleOfThousandsOfCertificatesTakesTooLong) {
+  std::string pem;
+  for (int i = 0; i < 1'500; ++i) {
+    pem += "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  }
+  const Response response = TryCreate(Bundle("many", "", pem));
+  ASSERT_TRUE(response.failure);
+  EXPECT_EQ(response.failure->code, 413);
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver
