@@ -230,6 +230,7 @@ void Aggregator::Put(const api::ObjectPtr& object) {
     return;
   }
   ++service.incarnation;
+  service.asked_at.reset();
   service.is_known = false;
   service.open_api_path.clear();
   service.state = std::move(read);
