@@ -235,8 +235,8 @@ void AddImageCommands(cli::App& app) {
   import.help =
       "PATH is an OCI image layout (a directory or an archive), an archive of `docker save`, or a "
       "root file system. Archives are tar files, plain or compressed with gzip or zstd. Pods refer "
-      "to it by NAME; an image layout may contain names of its own. The node "
-      "agent may be running.";
+      "to it by NAME; without NAME, by every name that the layout or archive gives the image. The "
+      "node agent may be running.";
   import.examples =
       "  drakkar image import busybox.tar localhost/busybox:1\n"
       "  drakkar image import ./oci-layout\n";

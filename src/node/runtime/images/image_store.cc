@@ -56,6 +56,26 @@ Error NotPresent(std::string_view name_or_id) {
              name_or_id));
 }
 
+// The full names of an image to import: the one that was asked for, or else those it came with.
+Result<std::vector<std::string>> NamesToStore(const std::string& wanted,
+                                              const std::vector<std::string>& own) {
+  if (!wanted.empty()) {
+    ASSIGN_OR_RETURN(std::string name, NormalizeImageName(wanted));
+    return std::vector<std::string>{std::move(name)};
+  }
+  if (own.empty()) return InvalidArgument("the image has no name; pass one with --name");
+  if (own.size() > kMaxImageNames) {
+    return InvalidArgument(
+        StrCat("the image has more than ", kMaxImageNames, " names; pass one with --name"));
+  }
+  std::vector<std::string> names;
+  for (const std::string& each : own) {
+    ASSIGN_OR_RETURN(std::string name, NormalizeImageName(each));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 std::string WriteImageFile(const std::string& id, const ImageConfig& config, std::uint64_t size) {
   api::JsonWriter json;
   json.BeginObject();
@@ -423,7 +443,8 @@ Result<Image> ImageStore::ImportRootfs(const std::string& path, const std::strin
   ASSIGN_OR_RETURN(const std::string id, hashed.Finish());
   ImageConfig config;
   config.command = {"/bin/sh"};
-  return Publish(work, id, options.name, config, summary.bytes, options.pulled_digest);
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesToStore(options.name, {}));
+  return Publish(work, id, names, config, summary.bytes, options.pulled_digest);
 }
 
 Result<ImageStore::AppliedLayer> ImageStore::ApplyLayer(const std::string& path,
@@ -457,8 +478,7 @@ Result<ImageStore::AppliedLayer> ImageStore::ApplyLayer(const std::string& path,
 Result<Image> ImageStore::ImportDockerArchive(const std::string& directory, const std::string& work,
                                               const ImportOptions& options) {
   ASSIGN_OR_RETURN(const DockerArchiveImage image, ReadDockerArchive(directory, options.name));
-  const std::string name = options.name.empty() ? image.name : options.name;
-  if (name.empty()) return InvalidArgument("the archive has no name; pass one with --name");
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesToStore(options.name, image.names));
   ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < image.layers.size(); ++i) {
@@ -473,14 +493,13 @@ Result<Image> ImageStore::ImportDockerArchive(const std::string& directory, cons
                                              applied->plain_digest};
     }
   }
-  return Publish(work, image.config_digest, name, config, bytes, options.pulled_digest);
+  return Publish(work, image.config_digest, names, config, bytes, options.pulled_digest);
 }
 
 Result<Image> ImageStore::ImportLayout(const std::string& layout, LayoutOrigin origin,
                                        const std::string& work, const ImportOptions& options) {
   ASSIGN_OR_RETURN(const LayoutImage image, ReadOciLayout(files_, layout, options.name, origin));
-  const std::string name = options.name.empty() ? image.name : options.name;
-  if (name.empty()) return InvalidArgument("the image layout has no name; pass one with --name");
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesToStore(options.name, image.names));
   ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));
   std::uint64_t bytes = 0;
   for (const LayoutLayer& layer : image.layers) {
@@ -493,13 +512,13 @@ Result<Image> ImageStore::ImportLayout(const std::string& layout, LayoutOrigin o
                    "layer " + layer.digest + " is damaged: its content has the digest " + digest};
     }
   }
-  return Publish(work, image.config_digest, name, config, bytes, options.pulled_digest);
+  return Publish(work, image.config_digest, names, config, bytes, options.pulled_digest);
 }
 
 Result<Image> ImageStore::Publish(const std::string& work, const std::string& id,
-                                  const std::string& name, const ImageConfig& config,
-                                  std::uint64_t size_bytes, const std::string& pulled_digest) {
-  ASSIGN_OR_RETURN(const std::string full_name, NormalizeImageName(name));
+                                  const std::vector<std::string>& new_names,
+                                  const ImageConfig& config, std::uint64_t size_bytes,
+                                  const std::string& pulled_digest) {
   RETURN_IF_ERROR(files_.RemoveTree(JoinPath(work, "layout")));
   RETURN_IF_ERROR(
       files_.WriteFile(JoinPath(work, "image.json"), WriteImageFile(id, config, size_bytes), 0600));
@@ -508,8 +527,10 @@ Result<Image> ImageStore::Publish(const std::string& work, const std::string& id
     RETURN_IF_ERROR(files_.Rename(work, final_path));
   }
   ASSIGN_OR_RETURN(auto names, ReadNames());
-  names[full_name] = id;
-  RETURN_IF_ERROR(NotePulled(full_name, pulled_digest));
+  for (const std::string& name : new_names) {
+    names[name] = id;
+    RETURN_IF_ERROR(NotePulled(name, pulled_digest));
+  }
   RETURN_IF_ERROR(WriteNames(names));
   ASSIGN_OR_RETURN(StoredImage stored, Load(id, names));
   return std::move(stored.image);

@@ -35,7 +35,7 @@ struct StoredImage {
 };
 
 struct ImportOptions {
-  std::string name;  // empty: the name in the image layout's index
+  std::string name;  // empty: all names that the archive or layout gives the image
   // The digest of the manifest if the image was pulled; empty if it was imported.
   std::string pulled_digest = {};
   std::function<void(std::uint64_t bytes)> progress = nullptr;
@@ -117,9 +117,9 @@ class ImageStore {
   Result<std::map<std::string, std::string>> ReadMap(const char* file) const;
   Result<Image> ImportRootfs(const std::string& path, const std::string& work,
                              const ImportOptions& options);
-  Result<Image> Publish(const std::string& work, const std::string& id, const std::string& name,
-                        const ImageConfig& config, std::uint64_t size_bytes,
-                        const std::string& pulled_digest);
+  Result<Image> Publish(const std::string& work, const std::string& id,
+                        const std::vector<std::string>& names, const ImageConfig& config,
+                        std::uint64_t size_bytes, const std::string& pulled_digest);
   std::string ImageDirectory(const std::string& id) const;
 
   FileSystem& files_;

@@ -184,6 +184,27 @@ TEST_F(ImageStoreTest, ImportsALayoutPackedAsTar) {
   EXPECT_EQ(Rooted("packed", "x"), "1");
 }
 
+// `docker save` writes one entry of the index per name.
+TEST_F(ImageStoreTest, AnImageUnderSeveralNamesInTheIndexIsOneImage) {
+  const std::string layout = Layout({TarWriter().File("x", "1").Finish()});
+  const std::string index = *files_.ReadFile(layout + "/index.json");
+  const std::string entry =
+      index.substr(index.find('[') + 1, index.rfind(']') - index.find('[') - 1);
+  std::string second = entry;
+  second.replace(second.find("from-index:2"), 12, "from-index:3");
+  Put("layout/index.json", StrCat(R"({"manifests":[)", entry, ",", second, "]}"));
+  const auto image = Import(layout, "");
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  EXPECT_THAT(image->names, ElementsAre("localhost/from-index:2", "localhost/from-index:3"));
+  // A name chooses among different images, and is an error without one.
+  const std::string digest = StrCat("sha256:", std::string(64, '0'));
+  second.replace(second.find("sha256:"), digest.size(), digest);
+  Put("layout/index.json", StrCat(R"({"manifests":[)", entry, ",", second, "]}"));
+  EXPECT_THAT(Import(layout, "").error().message, HasSubstr("several images"));
+  EXPECT_THAT(Import(layout, "localhost/from-index:2")->names,
+              ElementsAre("localhost/from-index:2", "localhost/from-index:3"));
+}
+
 TEST_F(ImageStoreTest, RefusesDamagedBlobsAndLeavesNothingBehind) {
   const std::string layer = TarWriter().File("x", "1").Finish();
   const std::string layout = Layout({layer});
@@ -443,7 +464,8 @@ TEST_F(ImageStoreTest, ReadsFilesInsideARootWithoutFollowingLinksOut) {
 class DockerArchiveTest : public ImageStoreTest {
  protected:
   std::string Archive(const std::string& layer, const std::string& diff_of,
-                      const std::string& layer_path = "l1/layer.tar") {
+                      const std::string& layer_path = "l1/layer.tar",
+                      const std::string& tags = R"("app:1")") {
     const std::string config =
         StrCat(R"({"config":{"Cmd":["/bin/x"]},"rootfs":{"diff_ids":["sha256:)", Sha256Hex(diff_of),
                R"("]}})");
@@ -453,9 +475,8 @@ class DockerArchiveTest : public ImageStoreTest {
     tar.Symlink("l2/layer.tar", "../l1/layer.tar");
     tar.Symlink("l3/layer.tar", "../../../../etc/passwd");
     tar.File(name, config);
-    tar.File("manifest.json",
-             StrCat(R"([{"Config":")", name, R"(","RepoTags":["app:1"],"Layers":[")", layer_path,
-                    R"("]}])"));
+    tar.File("manifest.json", StrCat(R"([{"Config":")", name, R"(","RepoTags":[)", tags,
+                                     R"(],"Layers":[")", layer_path, R"("]}])"));
     return Put("docker.tar", tar.Finish());
   }
   const std::string layer_ = TarWriter().File("etc/motd", "hello").Finish();
@@ -470,6 +491,36 @@ TEST_F(DockerArchiveTest, IsImportedAsAnImage) {
   EXPECT_THAT(stored->config.command, ElementsAre("/bin/x"));
   EXPECT_EQ(*files_.ReadFile(stored->rootfs + "/etc/motd"), "hello");
   EXPECT_TRUE(*store_->IsImported("app:1"));
+}
+
+TEST_F(DockerArchiveTest, AnImageKeepsAllItsNamesUnlessOneIsGiven) {
+  const std::string archive =
+      Archive(layer_, layer_, "l1/layer.tar", R"("app:1","app:latest","example.com/team/app:1")");
+  const auto image = store_->Import(archive, {.name = ""});
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  EXPECT_THAT(image->names, ElementsAre("docker.io/library/app:1", "docker.io/library/app:latest",
+                                        "example.com/team/app:1"));
+  ASSERT_TRUE(store_->Remove("app").ok());
+  EXPECT_THAT(store_->List()->front().names,
+              ElementsAre("docker.io/library/app:1", "example.com/team/app:1"));
+  EXPECT_EQ(Rooted("example.com/team/app:1", "etc/motd"), "hello");
+  ASSERT_TRUE(store_->Remove("app:1").ok());
+  ASSERT_TRUE(store_->Remove("example.com/team/app:1").ok());
+  EXPECT_THAT(*store_->List(), IsEmpty());
+  EXPECT_THAT(store_->Import(archive, {.name = "other:2"})->names,
+              ElementsAre("docker.io/library/other:2"));
+}
+
+TEST_F(DockerArchiveTest, TooManyOrInvalidNamesAreRefused) {
+  std::string tags = "\"a:0\"";
+  for (std::size_t i = 1; i <= kMaxImageNames; ++i) tags += StrCat(",\"a:", i, "\"");
+  const auto many = store_->Import(Archive(layer_, layer_, "l1/layer.tar", tags), {.name = ""});
+  ASSERT_FALSE(many.ok());
+  EXPECT_THAT(many.error().message, HasSubstr("more than 128 names"));
+  const auto bad =
+      store_->Import(Archive(layer_, layer_, "l1/layer.tar", R"("a:1","B")"), {.name = ""});
+  EXPECT_FALSE(bad.ok());
+  EXPECT_THAT(*store_->List(), IsEmpty());
 }
 
 TEST_F(DockerArchiveTest, LayersMayBeLinksToEachOther) {

@@ -101,8 +101,13 @@ bool SameName(const std::string& given, const std::string& wanted) {
   return colon != std::string::npos && wanted.substr(colon + 1) == given;
 }
 
-// The one descriptor to follow in an index.
-Result<Value> Choose(Value index, const std::string& wanted_name) {
+struct Choice {
+  Value descriptor;
+  std::vector<std::string> names;  // of all entries of this image
+};
+
+// The one image to follow in an index.
+Result<Choice> Choose(Value index, const std::string& wanted_name) {
   std::vector<Value> fitting;
   for (const Value descriptor : index["manifests"].elements()) {
     if (FitsMachine(descriptor)) fitting.push_back(descriptor);
@@ -110,13 +115,17 @@ Result<Value> Choose(Value index, const std::string& wanted_name) {
   if (fitting.empty()) {
     return InvalidArgument(StrCat("the index has no image for linux/", kArchitecture));
   }
-  if (fitting.size() == 1) return fitting[0];
+  Choice choice{fitting[0], {}};
   std::vector<std::string> names;
+  bool is_one_image = true;
   for (const Value descriptor : fitting) {
     const std::string name = NameOf(descriptor);
-    if (!wanted_name.empty() && SameName(name, wanted_name)) return descriptor;
+    if (!wanted_name.empty() && SameName(name, wanted_name)) return Choice{descriptor, {name}};
+    is_one_image = is_one_image && descriptor["digest"].str() == fitting[0]["digest"].str();
+    if (!name.empty()) choice.names.push_back(name);
     names.push_back(name.empty() ? "(no name)" : name);
   }
+  if (is_one_image) return choice;
   return InvalidArgument("the index has several images; choose one with --name: " +
                          Join(names, ", "));
 }
@@ -180,24 +189,24 @@ Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
   ASSIGN_OR_RETURN(const std::string text,
                    ReadFileInRoot(directory, "manifest.json", kMaxJsonBytes));
   ASSIGN_OR_RETURN(const api::TreePtr tree, ParseJson(text));
-  std::vector<std::string> names;
+  std::vector<std::string> all_names;
   Value chosen;
   for (const Value entry : tree->root().elements()) {
     const std::vector<std::string> tags = Strings(entry["RepoTags"]);
     for (const std::string& tag : tags) {
-      names.push_back(tag);
+      all_names.push_back(tag);
       if (!wanted_name.empty() && SameName(tag, wanted_name)) chosen = entry;
     }
   }
   if (!chosen.has_value()) {
     if (tree->root().size() != 1) {
       return InvalidArgument("the archive has several images; choose one with --name: " +
-                             Join(names, ", "));
+                             Join(all_names, ", "));
     }
     for (const Value entry : tree->root().elements()) chosen = entry;
   }
   DockerArchiveImage image;
-  if (!names.empty()) image.name = names.front();
+  image.names = Strings(chosen["RepoTags"]);
   const std::string config(chosen["Config"].str());
   ASSIGN_OR_RETURN(image.config_json, ReadFileInRoot(directory, config, kMaxJsonBytes));
   image.config_digest = "sha256:" + Sha256Hex(image.config_json);
@@ -245,9 +254,9 @@ Result<LayoutImage> ReadOciLayout(FileSystem& file_system, const std::string& di
       }
       return image;
     }
-    ASSIGN_OR_RETURN(const Value descriptor, Choose(tree->root(), wanted_name));
-    if (image.name.empty()) image.name = NameOf(descriptor);
-    ASSIGN_OR_RETURN(text, files.ReadBlob(std::string(descriptor["digest"].str())));
+    ASSIGN_OR_RETURN(const Choice choice, Choose(tree->root(), wanted_name));
+    if (image.names.empty()) image.names = choice.names;
+    ASSIGN_OR_RETURN(text, files.ReadBlob(std::string(choice.descriptor["digest"].str())));
   }
 }
 

@@ -16,7 +16,7 @@ struct LayoutLayer {
 };
 
 struct LayoutImage {
-  std::string name;  // from the index's annotations; may be empty
+  std::vector<std::string> names;  // from the index's annotations; may be empty
   std::string config_digest;
   std::string config_json;          // verified
   std::vector<LayoutLayer> layers;  // lowest first
@@ -40,7 +40,7 @@ Result<ImageManifest> ParseManifest(std::string_view text);
 // What `docker save` wrote before version 25: manifest.json, which names a configuration and layers
 // in the directory. Verified: the layers against the configuration by whoever unpacks them.
 struct DockerArchiveImage {
-  std::string name;  // may be empty
+  std::vector<std::string> names;  // RepoTags; may be empty
   std::string config_digest;
   std::string config_json;
   std::vector<std::string> layers;    // paths below the directory, lowest first
@@ -52,6 +52,9 @@ Result<DockerArchiveImage> ReadDockerArchive(const std::string& directory,
 // More layers than this are refused; real images stay below 128.
 constexpr std::size_t kMaxImageLayers = 512;
 
+// An archive that gives its image more names is refused: all of them are read with every lookup.
+constexpr std::size_t kMaxImageNames = 128;
+
 // Where a layout came from decides whether its files may be links. In a directory that the user
 // names they may. In an unpacked archive they may not: a link would lead to files of this machine,
 // and opening a fifo would block.
@@ -59,7 +62,8 @@ enum class LayoutOrigin { kDirectory, kArchive };
 
 // Reads an OCI image layout directory down to its layers: index.json, nested indexes, the manifest
 // for this machine's architecture, the configuration. If there are several images, `wanted_name`
-// (full, or only the tag) chooses; otherwise kInvalidArgument lists them.
+// (full, or only the tag) chooses; otherwise kInvalidArgument lists them. Entries of one image
+// under several names count as one.
 Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
                                   const std::string& wanted_name, LayoutOrigin origin);
 
