@@ -28,6 +28,10 @@ class SizedVolumes final : public VolumeHost {
     return Ok();
   }
   Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }
+  Result<void> ShowFiles(const std::string& directory, const VolumeFiles& content,
+                         std::optional<std::uint32_t> group) override {
+    return plain_->ShowFiles(directory, content, group);
+  }
   Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
                                  const std::string& target) override {
     return plain_->BindInside(volume, sub_path, target);

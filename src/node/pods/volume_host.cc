@@ -113,6 +113,11 @@ class MachineVolumeHost final : public VolumeHost {
     return Ok();
   }
 
+  Result<void> ShowFiles(const std::string& directory, const VolumeFiles& files,
+                         std::optional<std::uint32_t> group) override {
+    return ShowVolumeFiles(RealClock(), directory, files, group);
+  }
+
   Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
                                  const std::string& target) override {
     const Descriptor root(::open(volume.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -148,6 +153,21 @@ class PlainVolumeHost final : public VolumeHost {
     return Ok();
   }
   Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }
+  // One by one, because this file system has no links.
+  Result<void> ShowFiles(const std::string& directory, const VolumeFiles& content,
+                         std::optional<std::uint32_t>) override {
+    RETURN_IF_ERROR(files_.MakeDirectories(directory, 0755));
+    RETURN_IF_ERROR(RemoveOthers(directory, "", content));
+    for (const auto& [path, file] : content) {
+      const std::string full = JoinPath(directory, path);
+      RETURN_IF_ERROR(files_.MakeDirectories(DirectoryName(full), 0755));
+      if (auto old = files_.ReadFile(full); !old.ok() || *old != file.content) {
+        RETURN_IF_ERROR(files_.WriteFileAtomically(full, file.content, file.mode, /*sync=*/false));
+        RETURN_IF_ERROR(files_.SetMode(full, file.mode));
+      }
+    }
+    return Ok();
+  }
   Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
                                  const std::string&) override {
     const std::string path = JoinPath(volume, sub_path);
@@ -158,6 +178,25 @@ class PlainVolumeHost final : public VolumeHost {
   Result<std::uint64_t> Usage(const std::string&) override { return std::uint64_t{0}; }
 
  private:
+  // Removes files that should not exist. `prefix` is the path of `directory` in the volume.
+  Result<void> RemoveOthers(const std::string& directory, const std::string& prefix,
+                            const VolumeFiles& content) {
+    ASSIGN_OR_RETURN(const auto names, files_.ListDirectory(directory));
+    for (const std::string& name : names) {
+      const std::string path = prefix + name;
+      if (content.contains(path)) continue;
+      const std::string full = JoinPath(directory, name);
+      // If any name is below this path, the first one not less than "<path>/" is.
+      const auto below = content.lower_bound(path + "/");
+      if (below != content.end() && below->first.starts_with(path + "/")) {
+        RETURN_IF_ERROR(RemoveOthers(full, path + "/", content));
+      } else {
+        RETURN_IF_ERROR(files_.RemoveTree(full));
+      }
+    }
+    return Ok();
+  }
+
   FileSystem& files_;
 };
 

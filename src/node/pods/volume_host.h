@@ -7,6 +7,7 @@
 
 #include "base/env/file_system.h"
 #include "base/result/result.h"
+#include "node/pods/volume_content.h"
 
 namespace drakkar::node {
 
@@ -21,6 +22,10 @@ class VolumeHost {
   virtual Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
                                    std::optional<std::uint32_t> group) = 0;
   virtual Result<void> SetGroup(const std::string& path, std::uint32_t group) = 0;
+  // Makes the directory show exactly these files, which belong to the group if there is one:
+  // ShowVolumeFiles, or its outcome.
+  virtual Result<void> ShowFiles(const std::string& directory, const VolumeFiles& files,
+                                 std::optional<std::uint32_t> group) = 0;
   // Resolves `sub_path` inside the volume and returns a path to mount. The result is bind-mounted
   // at `target`, where no container can write, so later changes in the volume cannot redirect it.
   // Containers write to the volume, so symlinks are resolved inside it and never lead out. Missing
@@ -35,7 +40,7 @@ class VolumeHost {
 
 // The real machine. Needs root.
 VolumeHost& RealVolumeHost();
-// For simulation: plain directories and files, without mounts or sizes.
+// For simulation: plain directories and files, without mounts, links, groups or sizes.
 std::unique_ptr<VolumeHost> MakePlainVolumeHost(FileSystem& files);
 
 }  // namespace drakkar::node

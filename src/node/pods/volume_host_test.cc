@@ -159,6 +159,23 @@ TEST_F(VolumeHostTest, FilesAndDirectoriesHaveThePodsGroup) {
   EXPECT_EQ(file.st_mode & 07777, 0440u) << "the group reads what only its owner might";
 }
 
+TEST_F(VolumeHostTest, AKeyMountedBySubPathKeepsItsContentWhenTheVolumeSwitches) {
+  auto show = [&](const std::string& content) {
+    return host_.ShowFiles(volume_, {{"k", {.content = content}}, {"d/f", {.content = content}}},
+                           std::nullopt);
+  };
+  ASSERT_TRUE(show("1").ok());
+  ASSERT_EQ(Bind("k"), target_);
+  EXPECT_EQ(*files_.ReadFile(target_), "1");
+  ASSERT_TRUE(show("2").ok());
+  EXPECT_EQ(*files_.ReadFile(volume_ + "/k"), "2");
+  EXPECT_EQ(*files_.ReadFile(target_), "1") << "until the container restarts";
+  ASSERT_EQ(Bind("k"), target_);
+  EXPECT_EQ(*files_.ReadFile(target_), "2");
+  ASSERT_EQ(Bind("d/f"), target_);
+  EXPECT_EQ(*files_.ReadFile(target_), "2");
+}
+
 TEST_F(VolumeHostTest, RemovingVolumesDoesNotTouchWhatIsMountedIntoThem) {
   const std::string bound = root_ + "/pod/volume-subpaths/h/c/0";
   ASSERT_TRUE(host_.BindInside(root_ + "/host", ".", bound).ok());

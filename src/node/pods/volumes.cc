@@ -23,12 +23,6 @@ std::optional<std::uint32_t> FsGroup(Value pod) {
   return static_cast<std::uint32_t>(*group);
 }
 
-struct File {
-  std::string content;
-  std::uint32_t mode = 0644;
-};
-using FileMap = std::map<std::string, File>;  // by path within the volume
-
 // Relative, and inside the volume.
 Result<void> CheckPath(std::string_view path) {
   if (path.empty() || path.starts_with('/')) {
@@ -56,6 +50,9 @@ class Files {
 
   Result<void> Add(std::string_view path, std::string content, std::uint32_t mode) {
     RETURN_IF_ERROR(CheckPath(path));
+    if (path.starts_with("..")) {
+      return InvalidArgument(StrCat("path ", Quote(path), " must not start with '..'"));
+    }
     if (content.size() > budget_bytes_) {
       return Error{ErrorCode::kResourceExhausted,
                    StrCat("the content of the pod's volumes exceeds ", kMaxVolumeContentBytes,
@@ -65,11 +62,11 @@ class Files {
     map_[std::string(path)] = {std::move(content), mode};
     return Ok();
   }
-  const FileMap& map() const { return map_; }
+  VolumeFiles Take() { return std::move(map_); }
 
  private:
   std::size_t& budget_bytes_;
-  FileMap map_;
+  VolumeFiles map_;
 };
 
 Result<void> AddItems(Value source, const std::map<std::string, std::string>& data,
@@ -97,7 +94,7 @@ Result<void> AddItems(Value source, const std::map<std::string, std::string>& da
 Result<void> AddDownward(const VolumeInput& input, Value source, std::uint32_t default_mode,
                          Files& files) {
   for (Value item : source["items"].elements()) {
-    File file{.mode = static_cast<std::uint32_t>(item["mode"].integer(default_mode))};
+    VolumeFile file{.mode = static_cast<std::uint32_t>(item["mode"].integer(default_mode))};
     if (const Value field = item["fieldRef"]; field.has_value()) {
       ASSIGN_OR_RETURN(file.content, ReadFieldRef(input.downward, field["fieldPath"].str()));
     } else {
@@ -155,53 +152,13 @@ Result<void> CollectProjected(const VolumeInput& input, Value projected, Files& 
   return Ok();
 }
 
-// Removes files that should not exist. `prefix` is the path of `directory` in the volume.
-Result<void> RemoveOthers(FileSystem& files, const std::string& directory,
-                          const std::string& prefix, const FileMap& content) {
-  ASSIGN_OR_RETURN(const auto names, files.ListDirectory(directory));
-  for (const std::string& name : names) {
-    const std::string path = prefix + name;
-    if (content.contains(path)) continue;
-    const std::string full = JoinPath(directory, name);
-    // If any name is below this path, the first one not less than "<path>/" is.
-    const auto below = content.lower_bound(path + "/");
-    if (below != content.end() && below->first.starts_with(path + "/")) {
-      RETURN_IF_ERROR(RemoveOthers(files, full, path + "/", content));
-    } else {
-      RETURN_IF_ERROR(files.RemoveTree(full));
-    }
-  }
-  return Ok();
-}
-
-// Makes a read-only volume readable for the pod's group, regardless of the modes in its spec.
-Result<void> GiveToGroup(const VolumeInput& input, const std::string& path, std::uint32_t mode) {
+// With a group, the volume is readable for it regardless of the modes in its spec.
+Result<void> ShowFiles(const VolumeInput& input, const std::string& directory, VolumeFiles files) {
   const auto group = FsGroup(input.downward.pod);
-  if (!group) return Ok();
-  RETURN_IF_ERROR(input.host.SetGroup(path, *group));
-  return input.files.SetMode(path, mode);
-}
-
-Result<void> WriteFiles(const VolumeInput& input, const std::string& directory,
-                        const FileMap& content) {
-  FileSystem& files = input.files;
-  const bool has_group = FsGroup(input.downward.pod).has_value();
-  RETURN_IF_ERROR(files.MakeDirectories(directory, 0755));
-  RETURN_IF_ERROR(GiveToGroup(input, directory, 02755));
-  RETURN_IF_ERROR(RemoveOthers(files, directory, "", content));
-  for (const auto& [path, file] : content) {
-    const std::string full = JoinPath(directory, path);
-    const std::string above = DirectoryName(full);
-    RETURN_IF_ERROR(files.MakeDirectories(above, 0755));
-    if (above != directory) RETURN_IF_ERROR(GiveToGroup(input, above, 02755));
-    const std::uint32_t mode = file.mode | (has_group ? 0440 : 0);
-    if (auto old = files.ReadFile(full); !old.ok() || *old != file.content) {
-      RETURN_IF_ERROR(files.WriteFileAtomically(full, file.content, mode, /*sync=*/false));
-      RETURN_IF_ERROR(files.SetMode(full, mode));
-    }
-    RETURN_IF_ERROR(GiveToGroup(input, full, mode));
+  if (group) {
+    for (auto& [path, file] : files) file.mode |= 0440;
   }
-  return Ok();
+  return input.host.ShowFiles(directory, files, group);
 }
 
 Result<void> CheckHostPath(const VolumeInput& input, const std::string& path,
@@ -327,7 +284,7 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume,
   }
   prepared.host_path = directory(kind);
   prepared.always_read_only = true;
-  RETURN_IF_ERROR(WriteFiles(input, prepared.host_path, files.map()));
+  RETURN_IF_ERROR(ShowFiles(input, prepared.host_path, files.Take()));
   return prepared;
 }
 

@@ -39,8 +39,8 @@ using PreparedVolumes = std::map<std::string, PreparedVolume>;
 inline constexpr std::size_t kMaxVolumeContentBytes = 64 << 20;
 
 // Creates the volumes: emptyDir, hostPath, configMap, secret, downwardAPI, projected, image.
-// Calling it again updates the files one by one and touches nothing else. Unsupported kinds are
-// refused by name.
+// Calling it again switches each of the volumes made of files to its new content and touches
+// nothing else. Unsupported kinds are refused by name.
 Result<PreparedVolumes> PrepareVolumes(const VolumeInput& input);
 
 // The mounts of one container. `environment` is for subPathExpr.
