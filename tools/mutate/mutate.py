@@ -3,11 +3,11 @@
 
   mutate.py PATH... [--count N] [--seed S] [--again] [--tests REGEX] [--all-tests] [--vectors] [--list]
 
-PATH is a folder or a .cc file. Of all places where a bug can be planted, N are drawn. They are
-compiled into one build, in a copy of the tree below build/mutate; each test case then runs once to
-record which mutants it reaches, and each mutant runs the cases that reach it. Mutants that no test
-kills are printed as a diff. equivalent.txt lists those without a visible effect. --again runs the
-survivors of the last run of the same paths, to check the tests that were written against them.
+PATH is a folder or a .cc file. All mutants of its files are compiled into one build, in a copy of the
+tree below build/mutate, and N of them are drawn. Each test case runs once to record which mutants it
+reaches, and each mutant runs the cases that reach it. Mutants that no test kills are printed as a diff.
+equivalent.txt lists those without a visible effect. --again runs the survivors of the last run of the
+same paths, to check the tests that were written against them.
 
 Exit status: 0 if at least 90 % were killed, 1 if not, 2 if the run itself failed.
 """
@@ -39,8 +39,10 @@ import sites as sites_module  # noqa: E402
 GOAL = 0.9
 NOT_CODE = re.compile(r"(_test|_bench|_fuzz|_contract|_main)\.cc$|/testing/|/testdata/")
 FLAGS = ("-I", "-isystem", "-D", "-std")
-COMPILE_ROUNDS = 6
+COMPILE_ROUNDS = 12
+PRECISE_ROUNDS = 6  # afterwards an error drops every mutant of its line
 MUTATED = ".mutated"
+SLOW_CASE_SECONDS = 1.0
 MAX_FILTER_BYTES = 100_000  # the kernel allows 128 KiB per variable
 
 
@@ -68,22 +70,79 @@ def sources(paths):
     return found
 
 
-def copy_tree(target):
+def digest(*parts):
+    return hashlib.sha256(b"\0".join(part.encode() for part in parts)).hexdigest()
+
+
+class Planted:
+    """What is planted into the copy of the tree. A file keeps its mutants and their numbers until it changes, so that
+    another seed or another folder compiles nothing again."""
+
+    def __init__(self, tree):
+        self.tree = tree
+        self.path = tree / "build" / "planted.json"
+        tool = digest(*((HERE / name).read_text() for name in ("sites.py", "mutant.h")))
+        state = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.state = state if state.get("tool") == tool else {"tool": tool, "next": 0, "files": {}}
+        self.files = self.state["files"]
+
+    def holds(self, name):
+        """Whether the copy of `name` is the present file with mutants in it."""
+        return (name in self.files and (self.tree / (name + MUTATED)).exists() and
+                self.files[name]["original"] == digest((ROOT / name).read_text()))
+
+    def number(self, name, text, found):
+        """Numbers all sites of one file; returns those that are not known to fail to compile."""
+        entry = self.files.get(name)
+        if entry is None or entry["original"] != digest(text) or entry["count"] != len(found):
+            entry = self.files[name] = {"original": digest(text), "count": len(found), "first": self.state["next"],
+                                        "broken": []}
+            self.state["next"] += len(found)
+        found.sort(key=lambda site: (site.start, site.operator, site.mutated))
+        for index, site in enumerate(found):
+            site.number = entry["first"] + index
+        broken = set(entry["broken"])
+        return [site for index, site in enumerate(found) if index not in broken]
+
+    def drop(self, site):
+        entry = self.files[site.path]
+        entry["broken"] = sorted({*entry["broken"], site.number - entry["first"]})
+
+    def save(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(self.state))
+
+    def count(self):
+        return self.state["next"]
+
+
+def copy_tree(target, planted):
     """Copies tracked and new files, so that the tree itself is never touched. Unchanged files keep their time, so that
-    the build stays small."""
+    the build stays small. Returns a text that changes when a file changes that is not compiled."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
     wanted = {name for name in listed if name and (ROOT / name).is_file()}
-    for name in wanted:
+    kept = {name for name in planted.files if name in wanted and planted.holds(name)}
+    data = []
+    for name in sorted(wanted):
         source, copy = ROOT / name, target / name
+        if not name.endswith((".cc", ".h", ".md", "CMakeLists.txt")) and not name.startswith("tools/"):
+            data.append(f"{name} {hashlib.sha256(source.read_bytes()).hexdigest()}")
+        if name in kept:
+            continue
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists() or copy.read_bytes() != source.read_bytes():
             shutil.copyfile(source, copy)
             shutil.copymode(source, copy)
-    for path in target.rglob("*"):
-        relative = path.relative_to(target)
-        if path.is_file() and relative.parts[0] != "build" and str(relative) not in wanted:
-            path.unlink()
+    wanted |= {name + MUTATED for name in kept}
+    for folder, folders, names in os.walk(target):
+        if folder == str(target):
+            folders[:] = [name for name in folders if name != "build"]
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.relpath(path, target) not in wanted:
+                os.unlink(path)
+    return digest(*data)
 
 
 def run(command, **options):
@@ -92,7 +151,7 @@ def run(command, **options):
 
 def build_environment(tree):
     return {**os.environ, "CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1", "CCACHE_DEPEND": "1",
-            "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}
+            "CCACHE_INODECACHE": "1", "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}
 
 
 def configure(tree):
@@ -149,24 +208,23 @@ def find_cached(path, text, tree, flags):
     cached = tree / "build" / "sites" / key.hexdigest()
     if cached.exists():
         return pickle.loads(cached.read_bytes())
-    found = sites_module.find_sites(path, text, str(tree / path), flags)
+    found = sites_module.find_sites(path, text, str(ROOT / path), flags)
     cached.parent.mkdir(parents=True, exist_ok=True)
     cached.write_bytes(pickle.dumps(found))
     return found
 
 
 def find_all(files, tree, flags, workers):
-    """(sites, texts): all sites of `files`, and the files' texts."""
-    found, texts = [], {}
+    """(sites, texts): all sites of `files` by path, and the files' texts."""
+    found, texts, jobs = {}, {}, {}
     with concurrent.futures.ProcessPoolExecutor(workers) as pool:
-        jobs = {}
         for path in files:
             if path not in flags:
                 continue
-            texts[path] = (tree / path).read_text()
+            texts[path] = (ROOT / path).read_text()
             jobs[path] = pool.submit(find_cached, path, texts[path], tree, flags[path])
         for path, job in jobs.items():
-            found += job.result()
+            found[path] = job.result()
     return found, texts
 
 
@@ -187,8 +245,6 @@ def draw(found, texts, count, seed, only=None):
     kept.sort(key=lambda site: (site.path, site.start, site.operator, site.mutated))
     chosen = random.Random(seed).sample(kept, min(count, len(kept)))
     chosen.sort(key=lambda site: (site.path, site.start))
-    for number, site in enumerate(chosen):
-        site.number = number
     return chosen, len(kept), listed
 
 
@@ -221,49 +277,56 @@ def tests_of(build, chosen, all_tests):
     return tests
 
 
-def write_mutated(tree, texts, chosen):
-    """Plants `chosen` into the copy. Mutated code raises warnings that would fail the build, so it is
+def write_mutated(tree, texts, planted, by_path):
+    """Plants the mutants into the copy. Mutated code raises warnings that would fail the build, so it is
     included as a system header; all other files are compiled with the usual flags and come from
     the compiler's cache."""
-    by_path = {}
-    for site in chosen:
-        by_path.setdefault(site.path, []).append(site)
     for path, text in texts.items():
-        planted = sites_module.plant(text, by_path.get(path, []))
-        files = {path: planted}
-        if path in by_path:
-            hidden = path + MUTATED
-            files = {hidden: f'#pragma GCC system_header\n#line 1 "{path}"\n' + planted,
-                     path: f'#include "{HERE / "mutant.h"}"\n#include "{os.path.basename(hidden)}"\n'}
+        hidden = path + MUTATED
+        files = {hidden: f'#pragma GCC system_header\n#line 1 "{path}"\n' + sites_module.plant(text, by_path[path]),
+                 path: f'#include "{HERE / "mutant.h"}"\n#include "{os.path.basename(hidden)}"\n'}
         for name, content in files.items():
             target = tree / name
             if not target.exists() or target.read_text() != content:
                 target.write_text(content)
+    planted.save()
 
 
-def compile_mutants(tree, build, texts, chosen, tests, jobs):
-    """Builds, drops mutants that do not compile, and returns the others."""
+def compile_errors(output):
+    """{(path, line, column)} that a compiler complains about, directly or as the place that asked for a template."""
+    places = re.findall(r"^(?:\S*?/)?((?:src|sdk|cmd)/\S+?):(\d+):(\d+): +(?:error|fatal error|required from)", output, re.M)
+    return {(path, int(line), int(column)) for path, line, column in places}
+
+
+def guilty(errors, texts, by_path, precise):
+    """The mutants to drop because of compile errors: the smallest around each error, or all of its lines and those
+    beside it. The text that is compiled has the original's lines."""
+    found = []
+    for path, line, column in sorted(errors):
+        if path not in texts:
+            continue
+        near = [site for site in by_path[path] if abs(line - site.line) <= 1]
+        around = sites_module.around(texts[path], by_path[path], line, column) if precise else None
+        found += [around] if around else near if near else by_path[path]
+    return found
+
+
+def compile_mutants(tree, build, texts, planted, found, tests, jobs):
+    """Builds, drops mutants that do not compile, and returns the others by path."""
+    by_path = {path: planted.number(path, texts[path], sites) for path, sites in found.items()}
     targets = sorted({test.binary for test in tests})
-    for _ in range(COMPILE_ROUNDS):
-        write_mutated(tree, texts, chosen)
+    for attempt in range(COMPILE_ROUNDS):
+        write_mutated(tree, texts, planted, by_path)
         result = run(["ninja", "-C", str(build), "-j", str(jobs), "-k", "0", *targets],
                      env=build_environment(tree))
         if result.returncode == 0:
-            return chosen
-        bad = {(path, int(line)) for path, line in
-               re.findall(r"^(?:\S*?/)?((?:src|sdk|cmd)/\S+?):(\d+):\d+: (?:error|fatal error)",
-                          result.stdout, re.M)}
-        bad |= {(path, int(line)) for path, line in
-                re.findall(r"^(?:\S*?/)?((?:src|sdk|cmd)/\S+?):(\d+):\d+:   required from",
-                           result.stdout, re.M)}
-        left = [site for site in chosen
-                if not any(path == site.path and abs(line - site.line) <= 1 for path, line in bad)]
-        if len(left) == len(chosen):
-            paths = {path for path, _ in bad}
-            left = [site for site in chosen if site.path not in paths]
-        if len(left) == len(chosen):
+            return by_path
+        dropped = guilty(compile_errors(result.stdout), texts, by_path, attempt < PRECISE_ROUNDS)
+        if not dropped:
             fail("the build fails, but not because of a mutant:\n" + result.stdout[-3000:])
-        chosen = left
+        for site in dropped:
+            planted.drop(site)
+            by_path[site.path] = [other for other in by_path[site.path] if other.number != site.number]
     fail(f"mutants still do not compile after {COMPILE_ROUNDS} rounds")
 
 
@@ -309,27 +372,50 @@ def measure_case(build, test, case, count, vectors, scratch):
     except subprocess.TimeoutExpired:
         passed = False
     seconds = time.monotonic() - started
-    reached = {number for number, byte in enumerate(file.read_bytes()) if byte} if passed else None
+    reached = {match.start() for match in re.finditer(b"\1", file.read_bytes())} if passed else None
     file.unlink()
     return reached, seconds
 
 
-def measure(build, tests, wanted, count, vectors, jobs, scratch):
+class Measured:
+    """What the cases of one program reach, kept until the program or a file that tests read changes."""
+
+    def __init__(self, build, test, data):
+        self.path = build.parent / "measured" / test.name
+        status = (build / test.binary).stat()
+        self.stamp = f"{status.st_mtime_ns} {status.st_size} {data}"
+        self.cases = {}
+        if self.path.exists():
+            stamp, cases = pickle.loads(self.path.read_bytes())
+            self.cases = cases if stamp == self.stamp else {}
+
+    def save(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_bytes(pickle.dumps((self.stamp, self.cases)))
+
+
+def measure(build, tests, wanted, count, vectors, data, jobs, scratch):
     """Fills in what the cases reach for which wanted(case) is true, and returns those that fail."""
     broken = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        running = {}
+        running = []
         for test in tests:
+            known = Measured(build, test, data)
             for case in filter(wanted, list_cases(build, test)):
-                running[test.name, case] = (test, pool.submit(
-                    measure_case, build, test, case, count, vectors, scratch))
-        for (_, case), (test, job) in running.items():
-            reached, seconds = job.result()
+                job = None if case in known.cases else pool.submit(
+                    measure_case, build, test, case, count, vectors, scratch)
+                running.append((test, known, case, job))
+        for test, known, case, job in running:
+            reached, seconds = known.cases[case] if job is None else job.result()
             if reached is None:
                 broken.append(f"{test.name} {case}")
-            elif reached:
+                continue
+            known.cases[case] = (reached, seconds)
+            if reached:
                 test.cases[case] = reached
                 test.seconds[case] = seconds
+        for known in {id(known): known for _, known, _, _ in running}.values():
+            known.save()
     return broken
 
 
@@ -363,23 +449,27 @@ def suite_of(case):
 
 
 def try_mutant(build, tests, wanted, site, vectors):
-    """"killed", "survived" or "unreached" by the cases for which wanted(case) is true. Fast programs come first."""
+    """"killed", "survived" or "unreached" by the cases for which wanted(case) is true. Fast cases come first, then fast
+    programs."""
     reached = False
-    for test in sorted(tests, key=lambda t: sum(t.seconds.values())):
+    turns = []
+    for test in tests:
         cases = [case for case, numbers in test.cases.items() if site.number in numbers and wanted(case)]
-        if not cases:
-            continue
+        fast = [case for case in cases if test.seconds[case] < SLOW_CASE_SECONDS]
+        slow = [case for case in cases if test.seconds[case] >= SLOW_CASE_SECONDS]
+        turns += [(sum(test.seconds[case] for case in part), test, part) for part in (fast, slow) if part]
+    for usual, test, cases in sorted(turns, key=lambda turn: turn[0]):
         reached = True
         environment = test_environment(vectors, DRAKKAR_MUTANT=str(site.number))
         chosen = ":".join(cases)
         if len(chosen) < MAX_FILTER_BYTES:
             environment["GTEST_FILTER"] = chosen
-        if not passes(build, test, environment, sum(test.seconds[case] for case in cases)):
+        if not passes(build, test, environment, usual):
             return "killed"
     return "survived" if reached else "unreached"
 
 
-def try_mutants(build, tests, sites, options, jobs, scratch, count):
+def try_mutants(build, tests, sites, options, data, jobs, scratch, count):
     """{number: answer}. The tests next to the code come first, because they usually kill a mutant; only what they let
     pass is worth measuring and running the others."""
     near_suites = set().union(*(suites_below(os.path.dirname(site.path)) for site in sites))
@@ -394,7 +484,7 @@ def try_mutants(build, tests, sites, options, jobs, scratch, count):
         if not left:
             break
         say(f"running every test case {where} once")
-        for name in measure(build, tests, wanted, count, options.vectors, jobs, scratch)[:10]:
+        for name in measure(build, tests, wanted, count, options.vectors, data, jobs, scratch)[:10]:
             say(f"fails even without a mutant; ignored: {name}")
         say(f"running {len(left)} mutants")
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -438,7 +528,8 @@ def main():
     tree = ROOT / "build" / "mutate"
     tree.mkdir(parents=True, exist_ok=True)
     say("copying the tree")
-    copy_tree(tree)
+    planted = Planted(tree)
+    data = copy_tree(tree, planted)
     build = configure(tree)
     run(["ninja", "-C", str(build), "-j", str(jobs), "api_generated"], env=build_environment(tree))
     found, texts = find_all(files, tree, compile_flags(build), jobs)
@@ -446,28 +537,32 @@ def main():
     if options.again and not survivors.exists():
         fail("--again: these paths have not been run yet")
     only = json.loads(survivors.read_text()) if options.again else None
-    count = len(found) if options.again else options.count
-    chosen, total, listed = draw(found, texts, count, seed, only)
-    say(f"{len(chosen)} of {total} mutants in {len(files)} files, seed {seed}, {listed} listed as equivalent")
+    everything = [site for sites in found.values() for site in sites]
+    count = len(everything) if options.again else options.count
     if options.list:
+        chosen, total, listed = draw(everything, texts, count, seed, only)
+        say(f"{len(chosen)} of {total} mutants in {len(files)} files, seed {seed}, {listed} listed as equivalent")
         for site in chosen:
             show(site, texts, "not run")
         return 0
-    if not chosen:
-        fail("nothing to mutate")
-    tests = tests_of(build, chosen, options.all_tests)
+    tests = tests_of(build, everything, options.all_tests)
     if options.tests:
         tests = [test for test in tests if re.search(options.tests, test.name)]
     if not tests:
         fail("no test program covers these files")
-    say(f"building {len(tests)} test programs")
-    left = compile_mutants(tree, build, texts, chosen, tests, jobs)
-    if len(left) < len(chosen):
-        say(f"{len(chosen) - len(left)} mutants do not compile and were dropped")
+    say(f"building {len(tests)} test programs with {len(everything)} mutants")
+    compiled = compile_mutants(tree, build, texts, planted, found, tests, jobs)
+    able = [site for sites in compiled.values() for site in sites]
+    if len(able) < len(everything):
+        say(f"{len(everything) - len(able)} mutants do not compile and were dropped")
+    left, total, listed = draw(able, texts, count, seed, only)
+    say(f"{len(left)} of {total} mutants in {len(files)} files, seed {seed}, {listed} listed as equivalent")
+    if not left:
+        fail("nothing to mutate")
     scratch = tree / "build" / "coverage"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    answers = try_mutants(build, tests, left, options, jobs, scratch, len(chosen))
+    answers = try_mutants(build, tests, left, options, data, jobs, scratch, planted.count())
     for site in left:
         if answers[site.number] != "killed":
             show(site, texts, "no test reaches it" if answers[site.number] == "unreached" else "survived")

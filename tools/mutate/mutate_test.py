@@ -139,6 +139,83 @@ class Mutants(unittest.TestCase):
         with open(path, "rb") as file:
             self.assertEqual(file.read(), b"\1" * len(self.sites))
 
+    def test_a_place_in_the_planted_text_belongs_to_the_smallest_mutant_around_it(self):
+        planted = sites.plant(SAMPLE, self.sites).splitlines()
+        original = SAMPLE.splitlines()
+        for number, (line, before) in enumerate(zip(planted, original), 1):
+            if before != "  if (x >= low && x <= high) return true;":
+                continue
+            site = sites.around(SAMPLE, self.sites, number, line.index("x , low") + 1)
+            self.assertEqual((site.operator, site.mutated), ("compare", "x > low"))
+            site = sites.around(SAMPLE, self.sites, number, line.index("x , high") + 1)
+            self.assertEqual((site.operator, site.mutated), ("compare", "x < high"))
+        self.assertIsNone(sites.around(SAMPLE, self.sites, 2, 1))
+
+    def test_a_compile_error_drops_one_mutant_and_later_all_of_its_line(self):
+        at = SAMPLE.splitlines().index("  if (x >= low && x <= high) return true;") + 1
+        planted = sites.plant(SAMPLE, self.sites).splitlines()[at - 1]
+        output = f"src/a/sample.cc:{at}:{planted.index('x , low') + 1}: error: no\nninja: stopped\n"
+        errors = mutate.compile_errors(output)
+        texts, found = {"src/a/sample.cc": SAMPLE}, {"src/a/sample.cc": self.sites}
+        self.assertEqual([site.mutated for site in mutate.guilty(errors, texts, found, True)], ["x > low"])
+        lines = {site.line for site in mutate.guilty(errors, texts, found, False)}
+        self.assertEqual(lines, {at - 1, at, at + 1} & {site.line for site in self.sites})
+
+
+class PlantedFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = mutate.ROOT
+        self.addCleanup(setattr, mutate, "ROOT", self.root)
+        mutate.ROOT = pathlib.Path(folder.name) / "root"
+        self.tree = mutate.ROOT / "build" / "mutate"
+        self.tree.mkdir(parents=True)
+        (mutate.ROOT / ".gitignore").write_text("build/\n")
+        subprocess.run(["git", "init", "-q", mutate.ROOT], check=True)
+        for name in ("a.cc", "b.cc"):
+            (mutate.ROOT / name).write_text(SAMPLE)
+
+    def plant(self):
+        """Copies and plants a.cc, as a run does, and returns the times of the files in the copy."""
+        planted = mutate.Planted(self.tree)
+        mutate.copy_tree(self.tree, planted)
+        text = (mutate.ROOT / "a.cc").read_text()
+        found = sites.find_sites("a.cc", text, str(mutate.ROOT / "a.cc"), ["-std=c++20", "-xc++"])
+        numbered = {"a.cc": planted.number("a.cc", text, found)}
+        mutate.write_mutated(self.tree, {"a.cc": text}, planted, numbered)
+        self.numbers = [site.number for site in numbered["a.cc"]]
+        return {path.name: path.stat().st_mtime_ns for path in self.tree.iterdir() if path.is_file()}
+
+    def test_a_second_run_writes_nothing(self):
+        times = self.plant()
+        self.assertIn("a.cc.mutated", times)
+        self.assertEqual(times, self.plant())
+
+    def test_a_changed_file_gets_numbers_of_its_own(self):
+        self.plant()
+        before = set(self.numbers)
+        (mutate.ROOT / "a.cc").write_text(SAMPLE + "\n// changed\n")
+        self.plant()
+        self.assertFalse(before & set(self.numbers))
+        self.assertIn("// changed", (self.tree / "a.cc.mutated").read_text())
+
+    def test_a_mutant_that_does_not_compile_is_remembered(self):
+        self.plant()
+        planted = mutate.Planted(self.tree)
+        text = (mutate.ROOT / "a.cc").read_text()
+        found = sites.find_sites("a.cc", text, str(mutate.ROOT / "a.cc"), ["-std=c++20", "-xc++"])
+        planted.drop(planted.number("a.cc", text, found)[0])
+        planted.save()
+        first = self.numbers[0]
+        self.plant()
+        self.assertNotIn(first, self.numbers)
+
+    def test_files_that_are_gone_disappear_from_the_copy(self):
+        self.plant()
+        (mutate.ROOT / "b.cc").unlink()
+        self.assertNotIn("b.cc", self.plant())
+
 
 if __name__ == "__main__":
     unittest.main()

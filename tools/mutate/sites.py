@@ -351,12 +351,9 @@ def in_macro(source, site):
             re.search(macro + r"[^;]*$", before) is not None or before.lstrip().startswith("#"))
 
 
-def plant(source, sites):
-    """The text with all `sites` (numbered) in it."""
-    edits = []
-    for site in sites:
-        for edit in site.edits:
-            edits.append((edit, edit.text.format(n=site.number)))
+def ordered_edits(sites):
+    """[(edit, its text, site)] in the order of the text."""
+    edits = [(edit, edit.text.format(n=site.number), site) for site in sites for edit in site.edits]
 
     def order(item):
         edit = item[0]
@@ -367,10 +364,37 @@ def plant(source, sites):
         return (edit.start, 0, -edit.depth) if edit.closes else (edit.start, 1, edit.depth)
 
     edits.sort(key=order)
+    return edits
+
+
+def plant(source, sites):
+    """The text with all `sites` (numbered) in it."""
     pieces, at = [], 0
-    for edit, text in edits:
+    for edit, text, _ in ordered_edits(sites):
         if edit.start < at:
             raise ValueError("edits overlap")
         pieces += [source[at:edit.start], text]
         at = edit.end
     return "".join(pieces) + source[at:]
+
+
+def around(source, sites, line, column):
+    """The site with the smallest extent around a place in the planted text, or None."""
+    extents, length, at = {}, 0, 0
+    for edit, text, site in ordered_edits(sites):
+        length += edit.start - at
+        first, _ = extents.get(site.number, (length, 0))
+        length += len(text)
+        extents[site.number] = (first, length)
+        at = edit.end
+    planted = plant(source, sites)
+    place = 0
+    for _ in range(line - 1):
+        place = planted.find("\n", place) + 1
+    place += column - 1
+    inside = [(last - first, site.number) for site in sites
+              for first, last in [extents[site.number]] if first <= place < last]
+    if not inside:
+        return None
+    smallest = min(inside)[1]
+    return next(site for site in sites if site.number == smallest)
