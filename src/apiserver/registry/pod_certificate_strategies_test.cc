@@ -160,7 +160,7 @@ TEST_F(PodCertificatesTest, AnIssuedCertificateHasTheTimesOfTheStatus) {
 
 TEST_F(PodCertificatesTest, ABundleOfThousandsOfCertificatesTakesTooLong) {
   std::string pem;
-  for (int i = 0; i < 1'500; ++i) {
+  for (int i = 0; i < 3'000; ++i) {
     pem += "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   }
   const Response response = TryCreate(Bundle("many", "", pem));
