@@ -171,6 +171,8 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
       arguments.Has("container-runtime-endpoint") ? arguments.Text("container-runtime-endpoint")
                                                   : settings->runtime_endpoint);
   if (!runtime_socket.ok()) return Fail(console, runtime_socket.error());
+  Result<std::map<std::string, std::string>> handlers = ReadRuntimeHandlers(arguments);
+  if (!handlers.ok()) return Fail(console, handlers.error());
   Result<NriOptions> nri =
       ReadNriFlags(arguments, data_dir, RootDirectory(arguments), *runtime_socket);
   if (!nri.ok()) return Fail(console, nri.error());
@@ -185,6 +187,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .data_dir = data_dir,
        .root_dir = RootDirectory(arguments),
        .runtime = arguments.Text("runtime"),
+       .runtime_handlers = std::move(*handlers),
        .runtime_endpoint = *runtime_socket,
        .nri = std::move(*nri),
        .pod_pids_limit = *pids_limit,
@@ -237,6 +240,7 @@ void AddNodeCommand(cli::App& app) {
                                    .help = "Private key of that certificate.",
                                    .placeholder = "FILE"},
                                   RuntimeFlag(),
+                                  RuntimeHandlersFlag(),
                                   RuntimeEndpointFlag(),
                                   PidsLimitFlag(),
                                   SeccompDefaultFlag(),

@@ -1,5 +1,6 @@
 #include "cmd/drakkar/node_flags.h"
 
+#include "api/meta/names.h"
 #include "base/env/absolute_path.h"
 #include "base/text/text.h"
 #include "cmd/drakkar/node_part.h"
@@ -16,6 +17,34 @@ cli::Flag RuntimeFlag() {
   return {.name = "runtime",
           .help = "Container runtime: runc, crun or a path. Defaults to the one that is installed.",
           .placeholder = "NAME"};
+}
+
+cli::Flag RuntimeHandlersFlag() {
+  return {.name = "runtime-handlers",
+          .help =
+              "Container runtimes for pods with a RuntimeClass, by its handler: "
+              "HANDLER=PROGRAM, separated by commas. PROGRAM is used like --runtime.",
+          .placeholder = "LIST"};
+}
+
+Result<std::map<std::string, std::string>> ReadRuntimeHandlers(const cli::Arguments& arguments) {
+  std::map<std::string, std::string> handlers;
+  for (const std::string_view part : Split(arguments.Text("runtime-handlers"), ',')) {
+    if (Trim(part).empty()) continue;
+    const std::size_t sign = part.find('=');
+    std::string name(Trim(part.substr(0, sign)));
+    std::string program(sign == std::string_view::npos ? "" : Trim(part.substr(sign + 1)));
+    if (!api::CheckDnsLabel(name).empty() || program.empty()) {
+      return InvalidArgument(
+          StrCat("--runtime-handlers must be HANDLER=PROGRAM,..., where HANDLER "
+                 "is a DNS label, not ",
+                 Quote(part)));
+    }
+    if (!handlers.emplace(std::move(name), std::move(program)).second) {
+      return InvalidArgument(StrCat("--runtime-handlers has two programs for ", Quote(part)));
+    }
+  }
+  return handlers;
 }
 
 cli::Flag RuntimeEndpointFlag() {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "cmd/drakkar/daemon.h"
 
@@ -8,6 +10,10 @@
 namespace drakkar::cmd {
 
 cli::Flag RuntimeFlag();
+
+cli::Flag RuntimeHandlersFlag();
+// Programs by handler.
+Result<std::map<std::string, std::string>> ReadRuntimeHandlers(const cli::Arguments& arguments);
 
 cli::Flag RuntimeEndpointFlag();
 // The path of the socket; empty if `text` is.

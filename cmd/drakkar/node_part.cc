@@ -235,6 +235,7 @@ class NodeState {
         loop_, workers_, RealFileSystem(), RealRandom(), images_,
         {.root = JoinPath(options_.data_dir, "runtime"),
          .runtime = options_.runtime,
+         .handlers = options_.runtime_handlers,
          .network = network_->network(),
          .log = [](const std::string& line) { kLog.Info(line); },
          .pull =

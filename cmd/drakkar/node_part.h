@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,7 @@ struct NodeOptions {
   std::string data_dir;  // images, containers
   std::string root_dir;  // the kubelet's root directory: plugins, their registry, the checkpoint
   std::string runtime;   // "runc", "crun" or empty
+  std::map<std::string, std::string> runtime_handlers;  // more programs, by handler
   std::string runtime_endpoint;     // socket of a CRI runtime; empty: the embedded one
   NriOptions nri;                   // of the embedded runtime
   std::int64_t pod_pids_limit = 0;  // per pod; 0 means no limit

@@ -129,6 +129,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
     Result<apiserver::Pki::Source> serving = server->pki().ServerSource(
         "system:node:" + node_name, {node_name, "localhost"}, {arguments.Text("address")});
     if (!serving.ok()) return Fail(console, serving.error());
+    Result<std::map<std::string, std::string>> handlers = ReadRuntimeHandlers(arguments);
+    if (!handlers.ok()) return Fail(console, handlers.error());
     Result<NriOptions> nri =
         ReadNriFlags(arguments, data_dir, RootDirectory(arguments), *runtime_socket);
     if (!nri.ok()) return Fail(console, nri.error());
@@ -141,6 +143,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .data_dir = data_dir,
                                   .root_dir = RootDirectory(arguments),
                                   .runtime = arguments.Text("runtime"),
+                                  .runtime_handlers = std::move(*handlers),
                                   .runtime_endpoint = *runtime_socket,
                                   .nri = std::move(*nri),
                                   .pod_pids_limit = *pids_limit,
@@ -226,6 +229,7 @@ void AddUpCommand(cli::App& app) {
                   .help = "KubeSchedulerConfiguration file.",
                   .placeholder = "FILE"},
                  RuntimeFlag(),
+                 RuntimeHandlersFlag(),
                  RuntimeEndpointFlag(),
                  PidsLimitFlag(),
                  SeccompDefaultFlag(),

@@ -176,6 +176,8 @@ struct NodeAgent::Parts {
               .not_ready_reason = [this] { return NotReadyReason(); },
               .runtime_version = [this] { return runtime.RuntimeVersion(); },
               .shared_network_reason = [this] { return SharedNetworkReason(); },
+              .runtime_handlers =
+                  [this] { return runtime.Handlers().value_or(std::vector<RuntimeHandler>()); },
               .reserved = options.reserved,
               .has_pressure =
                   [this](std::string_view condition) { return eviction.HasCondition(condition); }}),

@@ -375,7 +375,7 @@ TEST(NodeAgent, PodsThatNeedUnsupportedIsolationAreRejected) {
   };
   const Case cases[] = {
       {"runtime-class", R"("runtimeClassName":"gvisor",)", "RuntimeClassUnsupported",
-       "no handler for RuntimeClass \"gvisor\""},
+       "no handler \"runsc\", which RuntimeClass \"gvisor\" asks for; it has only the default"},
       {"users", R"("hostUsers":false,)", "UserNamespacesUnsupported", "user namespace"},
       {"apparmor", R"("securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}},)",
        "AppArmor", "Cannot enforce AppArmor"}};

@@ -11,10 +11,6 @@ bool WantsUserNamespace(Value pod) {
   return pod["spec"]["hostUsers"].optional_boolean() == false;
 }
 
-bool NamesRuntimeClass(Value pod) {
-  return !pod["spec"]["runtimeClassName"].str().empty();
-}
-
 constexpr std::string_view kStorage = "storage.k8s.io";
 constexpr std::string_view kNetworking = "networking.k8s.io";
 constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
@@ -24,9 +20,6 @@ constexpr std::array kTable = {
     Unattended{"", "Pod", WantsUserNamespace,
                "spec.hostUsers: Drakkar's node agent does not support user namespaces and rejects "
                "pods with hostUsers: false; a kubelet may run the pod"},
-    Unattended{"", "Pod", NamesRuntimeClass,
-               "spec.runtimeClassName: Drakkar's node agent has only one runtime and rejects pods "
-               "that name a class; a kubelet may run the pod"},
     Unattended{
         "", "Service", nullptr,
         "the Service has an address and endpoints, but nothing forwards its traffic; kube-proxy "
@@ -58,9 +51,6 @@ constexpr std::array kTable = {
                "attacher of its CSI driver does"},
     Unattended{kStorage, "VolumeAttributesClass", nullptr,
                "the VolumeAttributesClass is stored, but nothing applies it to volumes"},
-    Unattended{"node.k8s.io", "RuntimeClass", nullptr,
-               "the RuntimeClass is stored, but Drakkar's node agent has only one runtime and "
-               "rejects pods that name a class"},
     Unattended{"autoscaling", "HorizontalPodAutoscaler", nullptr,
                "the HorizontalPodAutoscaler is stored, but nothing scales its target; an attached "
                "kube-controller-manager with a metrics server does"},

@@ -34,14 +34,6 @@ TEST_F(UnattendedTest, CreatingAnAttendedKindDoesNotWarn) {
                   .empty());
 }
 
-TEST_F(UnattendedTest, APodWithARuntimeClassWarns) {
-  const std::vector<std::string> warnings =
-      WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
-      "spec":{"runtimeClassName":"kata","containers":[{"name":"c","image":"i"}]}})");
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_TRUE(warnings[0].starts_with("spec.runtimeClassName: ")) << warnings[0];
-}
-
 TEST_F(UnattendedTest, APodWithAUserNamespaceWarns) {
   const std::vector<std::string> warnings =
       WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},

@@ -168,6 +168,7 @@ rpc::NriPodSandbox DescribeSandbox(const PodSandbox& sandbox) {
   if (!sandbox.network_namespace.empty()) {
     pod.linux_namespaces["network"] = AsPluginsMountIt(sandbox.network_namespace);
   }
+  pod.runtime_handler = sandbox.runtime_handler;
   pod.pod_resources = DescribeResources(sandbox.resources);
   return pod;
 }

@@ -31,6 +31,9 @@ class HookedRuntime final : public Runtime, public HookedObjects {
 
   void Open(RuntimeCallback<void> done) override { beneath_->Open(std::move(done)); }
   features::RuntimeFeatures Features() const override { return beneath_->Features(); }
+  std::optional<std::vector<RuntimeHandler>> Handlers() const override {
+    return beneath_->Handlers();
+  }
   std::vector<std::string> CdiDirectories() const override { return beneath_->CdiDirectories(); }
   bool UsesSystemdCgroups() const override { return beneath_->UsesSystemdCgroups(); }
   std::string WhyNotReady() const override { return beneath_->WhyNotReady(); }

@@ -356,12 +356,6 @@ bool WantsAppArmor(Value context) {
 
 std::optional<IsolationRefusal> CheckIsolation(Value pod) {
   const Value spec = pod["spec"];
-  if (const std::string_view name = spec["runtimeClassName"].str(); !name.empty()) {
-    return IsolationRefusal{
-        "RuntimeClassUnsupported",
-        StrCat("this node has no handler for RuntimeClass ", Quote(name),
-               ": remove spec.runtimeClassName, or run the pod on a node that has one")};
-  }
   if (spec["hostUsers"].optional_boolean() == false) {
     return IsolationRefusal{"UserNamespacesUnsupported",
                             "this node cannot run pods in a user namespace of their own: remove "

@@ -68,6 +68,8 @@ std::string_view Name(PodOperation operation) {
       return "None";
     case PodOperation::kFetchingAdmissionClaims:
       return "FetchingAdmissionClaims";
+    case PodOperation::kFetchingRuntimeClass:
+      return "FetchingRuntimeClass";
     case PodOperation::kFetchingVolumeSources:
       return "FetchingVolumeSources";
     case PodOperation::kPreparingClaims:

@@ -102,6 +102,7 @@ constexpr bool IsReported(PodStage stage) {
 enum class PodOperation : std::uint8_t {
   kNone,
   kFetchingAdmissionClaims,
+  kFetchingRuntimeClass,
   kFetchingVolumeSources,
   kPreparingClaims,
   kCreatingSandbox,
@@ -126,8 +127,9 @@ struct PodOperationRow {
   PodOperation after = PodOperation::kNone;
 };
 
-inline constexpr std::array<PodOperationRow, 14> kPodOperations = {{
+inline constexpr std::array<PodOperationRow, 15> kPodOperations = {{
     {PodOperation::kFetchingAdmissionClaims, PodStage::kAdmitting},
+    {PodOperation::kFetchingRuntimeClass, PodStage::kAdmitting},
     {PodOperation::kFetchingVolumeSources, PodStage::kRunning},
     {PodOperation::kPreparingClaims, PodStage::kRunning},
     {PodOperation::kCreatingSandbox, PodStage::kRunning},

@@ -138,6 +138,7 @@ void PodWorker::Step() {
   const PodPlan plan = PlanPod(facts_, Restart());
   RetryFailedStops();
   if (NeedsAdmissionClaims()) return FetchAdmissionClaims();
+  if (NeedsRuntimeClass()) return FetchRuntimeClass();
   if (!IsStopping()) {
     if (const auto reason = DecideStop(plan)) {
       Advance(PodEvent::kStopRequested, Name(*reason));
@@ -246,7 +247,7 @@ bool PodWorker::NeedsAdmissionClaims() const {
 // Claims state their requirements in the allocation. A claim that does not exist has none:
 // preparing it fails with the reason. On any other error the fetch is retried.
 void PodWorker::FetchAdmissionClaims() {
-  if (fetch_claims_at_ > Tick()) return ArmTimer(fetch_claims_at_);
+  if (fetch_at_ > Tick()) return ArmTimer(fetch_at_);
   Begin(PodOperation::kFetchingAdmissionClaims);
   const auto claims = ListPodClaims(root());
   const auto* kind = api::FindResource("resource.k8s.io", "v1", "resourceclaims");
@@ -269,13 +270,69 @@ void PodWorker::FetchAdmissionClaims() {
           if (answers->failure) {
             kLog.Warning("could not fetch claims for admission",
                          {{"podUID", uid_}, {"err", answers->failure->message}});
-            fetch_claims_at_ = Tick() + fetch_claims_backoff_.Next();
+            fetch_at_ = Tick() + fetch_backoff_.Next();
           } else {
             admission_claims_ = std::move(answers->claims);
           }
           End();
         }));
   }
+}
+
+// A pod that already has a sandbox was admitted by an earlier agent.
+bool PodWorker::NeedsRuntimeClass() const {
+  return stage() == PodStage::kAdmitting && !runtime_class_ && facts_.sandboxes.empty() &&
+         !IsDeleted() && !IsOverInApi() && !root()["spec"]["runtimeClassName"].str().empty();
+}
+
+void PodWorker::GetRuntimeClass(std::function<void(Result<api::ObjectPtr>)> done) {
+  context_.client.Get({api::FindResource("node.k8s.io", "v1", "runtimeclasses"), "",
+                       std::string(root()["spec"]["runtimeClassName"].str()), ""},
+                      lifetime_.Guard([done = std::move(done)](client::Reply reply) {
+                        if (reply.ok()) return done(reply.object);
+                        if (reply.error->code == ErrorCode::kNotFound) return done(nullptr);
+                        done(*reply.error);
+                      }));
+}
+
+void PodWorker::FetchRuntimeClass() {
+  if (fetch_at_ > Tick()) return ArmTimer(fetch_at_);
+  Begin(PodOperation::kFetchingRuntimeClass);
+  GetRuntimeClass([this](Result<api::ObjectPtr> found) {
+    if (found.ok()) {
+      runtime_class_ = *std::move(found);
+    } else {
+      kLog.Warning("could not fetch RuntimeClass",
+                   {{"podUID", uid_}, {"err", found.error().message}});
+      fetch_at_ = Tick() + fetch_backoff_.Next();
+    }
+    End();
+  });
+}
+
+std::optional<PodVerdict> PodWorker::ChooseHandler() {
+  const auto runtime_class = std::exchange(runtime_class_, std::nullopt);
+  if (!runtime_class) return std::nullopt;
+  const std::string_view name = root()["spec"]["runtimeClassName"].str();
+  if (*runtime_class == nullptr) {
+    return PodVerdict{"RuntimeClassNotFound",
+                      StrCat("RuntimeClass ", Quote(name), " does not exist")};
+  }
+  const std::string handler((**runtime_class)["handler"].str());
+  if (const auto handlers = context_.runtime.Handlers()) {
+    std::vector<std::string> names;
+    for (const RuntimeHandler& each : *handlers) {
+      if (!each.name.empty()) names.push_back(each.name);
+    }
+    if (std::ranges::find(names, handler) == names.end()) {
+      return PodVerdict{"RuntimeClassUnsupported",
+                        StrCat("this node's runtime has no handler ", Quote(handler),
+                               ", which RuntimeClass ", Quote(name), " asks for; it has ",
+                               names.empty() ? "only the default one" : Join(names, ", "))};
+    }
+  }
+  handler_ = handler;
+  return std::nullopt;
 }
 
 std::string_view PodWorker::Name(StopReason reason) {
@@ -336,6 +393,7 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
     }
   }
   if (!verdict_) verdict_ = CheckOperatingSystem(root());
+  if (!verdict_) verdict_ = ChooseHandler();
   if (!verdict_) verdict_ = context_.sysctls.Check(root());
   if (!verdict_ && context_.admitted_requests && facts_.sandboxes.empty()) {
     verdict_ = CheckRoom(root(), context_.allocatable, context_.admitted_requests(uid_));

@@ -186,6 +186,12 @@ class PodWorker {
   std::optional<StopReason> CheckDeadline();
   void FetchAdmissionClaims();
   bool NeedsAdmissionClaims() const;
+  bool NeedsRuntimeClass() const;
+  void FetchRuntimeClass();
+  // Reads the pod's RuntimeClass; null: it does not exist.
+  void GetRuntimeClass(std::function<void(Result<api::ObjectPtr>)> done);
+  // Finds the handler for the pod, or returns why it has none.
+  std::optional<PodVerdict> ChooseHandler();
   // What the runtime reports about this pod.
   PodFacts LookAtRuntime() const;
   RestartSettings Restart() const;
@@ -206,6 +212,8 @@ class PodWorker {
   void PrepareClaims();
   void RecoverDevices();
   void RunSandbox();
+  void CreateSandbox();
+  void FailSandbox(const std::string& message);
   MonotonicTime StartTime(const ContainerFacts& container);
   void StartContainer(const ContainerFacts& container);
 
@@ -328,9 +336,12 @@ class PodWorker {
   Backoff retry_backoff_{kRetryBackoff};
 
   // Admission.
-  MonotonicTime fetch_claims_at_{};
-  Backoff fetch_claims_backoff_{kRetryBackoff};
+  MonotonicTime fetch_at_{};
+  Backoff fetch_backoff_{kRetryBackoff};
   std::optional<std::vector<api::ObjectPtr>> admission_claims_;  // set between fetch and admission
+  // Set between fetch and admission; null: it does not exist.
+  std::optional<api::ObjectPtr> runtime_class_;
+  std::optional<std::string> handler_;  // of the RuntimeClass, once known
   std::optional<PodVerdict> verdict_;
 
   // Volumes.

@@ -224,6 +224,7 @@ Result<PodSandboxConfig> PodWorker::SandboxConfig() {
     context_.events.Warning(pod_, "DNSConfigForming", remark);
   }
   config.dns = std::move(dns.config);
+  config.runtime_handler = handler_.value_or("");
   return config;
 }
 
@@ -253,24 +254,35 @@ void PodWorker::RunSandbox() {
       return End();
     }
   }
+  if (handler_ || root()["spec"]["runtimeClassName"].str().empty()) return CreateSandbox();
+  // The pod's first sandbox was made by an earlier agent.
+  GetRuntimeClass([this](Result<api::ObjectPtr> found) {
+    const std::string_view name = root()["spec"]["runtimeClassName"].str();
+    if (!found.ok()) return FailSandbox(found.error().message);
+    if (*found == nullptr) {
+      return FailSandbox(StrCat("RuntimeClass ", Quote(name), " does not exist"));
+    }
+    handler_ = std::string((**found)["handler"].str());
+    CreateSandbox();
+  });
+}
+
+void PodWorker::FailSandbox(const std::string& message) {
+  context_.events.Warning(pod_, "FailedCreatePodSandBox",
+                          StrCat("Failed to create pod sandbox: ", message));
+  BackOff();
+  End();
+}
+
+void PodWorker::CreateSandbox() {
   auto config = SandboxConfig();
-  if (!config.ok()) {
-    context_.events.Warning(pod_, "FailedCreatePodSandBox",
-                            StrCat("Failed to create pod sandbox: ", config.error().message));
-    BackOff();
-    return End();
-  }
-  context_.runtime.RunPodSandbox(
-      *std::move(config), lifetime_.Guard([this](Result<std::string> id) {
-        if (!id.ok()) {
-          context_.events.Warning(pod_, "FailedCreatePodSandBox",
-                                  StrCat("Failed to create pod sandbox: ", id.error().message));
-          BackOff();
-        } else {
-          retry_backoff_.Reset();
-        }
-        End();
-      }));
+  if (!config.ok()) return FailSandbox(config.error().message);
+  context_.runtime.RunPodSandbox(*std::move(config),
+                                 lifetime_.Guard([this](Result<std::string> id) {
+                                   if (!id.ok()) return FailSandbox(id.error().message);
+                                   retry_backoff_.Reset();
+                                   End();
+                                 }));
 }
 
 // When the container may start: now, or after its crash or retry backoff.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,16 @@ struct PodSandbox {
   std::string cgroup_parent;      // of its containers; empty: not known
   std::map<std::string, std::string> namespaces;  // "ipc" -> path, without the network's
   CgroupResources resources;                      // for the whole pod
+  std::string runtime_handler;                    // empty: the default one
+};
+
+// A way to run pods that the runtime offers under a name (RuntimeClass).
+struct RuntimeHandler {
+  std::string name;  // empty: the default one
+  // Not set: the runtime does not say.
+  std::optional<bool> recursive_read_only_mounts = {};
+  std::optional<bool> user_namespaces = {};
+  bool operator==(const RuntimeHandler&) const = default;
 };
 
 enum class ContainerState { kCreated, kRunning, kExited, kUnknown };
@@ -159,6 +170,10 @@ class Runtime {
   virtual void Open(RuntimeCallback<void> done) = 0;
   // Optional features; valid once it is open.
   virtual features::RuntimeFeatures Features() const { return {}; }
+  // Valid once it is open. Not set: it does not say which it has.
+  virtual std::optional<std::vector<RuntimeHandler>> Handlers() const {
+    return std::vector<RuntimeHandler>();
+  }
   // The directories of CDI specs that the runtime reads itself: devices that they define may be
   // passed by name (ContainerConfig::cdi_devices). The caller applies all others.
   virtual std::vector<std::string> CdiDirectories() const { return {}; }

@@ -96,6 +96,7 @@ struct PodSandboxConfig {
   CgroupResources resources;  // for the whole pod
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
+  std::string runtime_handler;  // empty: the default one
   // Not set: the host's resolv.conf.
   std::optional<DnsConfig> dns;
   std::map<std::string, std::string> sysctls;

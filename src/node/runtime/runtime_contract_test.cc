@@ -8,6 +8,8 @@
 namespace drakkar::node {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -161,6 +163,38 @@ TEST_P(RuntimeContract, StopsWithTheStopSignalWithinTheGracePeriod) {
   EXPECT_EQ(Status(id).exit_code, 143);
   EXPECT_TRUE(Stop(id, std::chrono::seconds(30)).ok()) << "stopping what is stopped succeeds";
   ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, RunsPodsWithTheHandlersItHasAndRefusesOthers) {
+  harness_->OnLoop([&](Runtime& runtime) {
+    const auto handlers = runtime.Handlers();
+    ASSERT_TRUE(handlers.has_value());
+    EXPECT_THAT(*handlers, Contains(Field(&RuntimeHandler::name, harness_->handler())));
+  });
+  PodSandboxConfig config = harness_->SandboxConfig("uid-1");
+  const auto run = [&](const std::string& handler) {
+    config.runtime_handler = handler;
+    return Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
+      runtime.RunPodSandbox(config, std::move(done));
+    });
+  };
+  const auto unknown = run("nobody-has-this");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message, HasSubstr("nobody-has-this"));
+  const auto sandbox = run(harness_->handler());
+  ASSERT_TRUE(sandbox.ok()) << sandbox.error().message;
+  const std::string id = Run(*sandbox, Program::kRunsUntilStopped);
+  harness_->KillAgent();
+  harness_->StartAgent();
+  harness_->OnLoop([&](Runtime& runtime) {
+    const auto sandboxes = runtime.ListPodSandboxes();
+    ASSERT_EQ(sandboxes.size(), 1u);
+    EXPECT_EQ(sandboxes[0].runtime_handler, harness_->handler());
+  });
+  Run(*sandbox, Program::kRunsUntilStopped, "second");
+  ASSERT_TRUE(Stop(id, std::chrono::seconds(30)).ok());
+  ASSERT_TRUE(RemoveSandbox(*sandbox).ok());
   EXPECT_THAT(harness_->Leftovers(), IsEmpty());
 }
 

@@ -53,6 +53,18 @@ Draft MakeCondition(Value before, const ConditionText& text, const std::string& 
   return condition;
 }
 
+Draft MakeHandler(const RuntimeHandler& handler) {
+  Draft draft = Draft::Object();
+  draft["name"] = handler.name;
+  if (handler.recursive_read_only_mounts) {
+    draft["features"]["recursiveReadOnlyMounts"] = *handler.recursive_read_only_mounts;
+  }
+  if (handler.user_namespaces) {
+    draft["features"]["userNamespaces"] = *handler.user_namespaces;
+  }
+  return draft;
+}
+
 }  // namespace
 
 NodeRegistrar::NodeRegistrar(Options options) : options_(std::move(options)) {}
@@ -105,6 +117,15 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   info["kubeProxyVersion"] = "";
   info["operatingSystem"] = "linux";
   info["architecture"] = facts.architecture;
+  const std::vector<RuntimeHandler> handlers =
+      options_.runtime_handlers ? options_.runtime_handlers() : std::vector<RuntimeHandler>();
+  if (handlers.empty()) {
+    status.Remove("runtimeHandlers");
+  } else {
+    Draft list = Draft::Array();
+    for (const RuntimeHandler& handler : handlers) list.Append(MakeHandler(handler));
+    status["runtimeHandlers"] = std::move(list);
+  }
   if (declared_features_.empty()) {
     status.Remove("declaredFeatures");
   } else {

@@ -12,6 +12,7 @@
 #include "base/exec/event_loop.h"
 #include "base/exec/lifetime.h"
 #include "client/client.h"
+#include "node/runtime/runtime.h"
 #include "node/status/node_facts.h"
 
 namespace drakkar::node {
@@ -34,6 +35,8 @@ class NodeRegistrar {
     std::function<std::string()> runtime_version;
     // Why pods share the host's network, for a condition; nothing if they do not.
     std::function<std::optional<std::string>()> shared_network_reason;
+    // For status.runtimeHandlers; none: not reported.
+    std::function<std::vector<RuntimeHandler>()> runtime_handlers = nullptr;
     // Kept back from pods: status.allocatable is the rest.
     NodeReservation reserved = {};
     // Whether a condition such as MemoryPressure holds. Null: none does.

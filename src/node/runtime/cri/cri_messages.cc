@@ -215,6 +215,7 @@ Sandbox ReadSandbox(const Wire& from) {
   sandbox.created_at = TimeOf(from.created_at());
   sandbox.labels = ReadMap(from.labels());
   sandbox.annotations = ReadMap(from.annotations());
+  sandbox.runtime_handler = from.runtime_handler();
   if (auto config = sandbox.annotations.find(kConfigAnnotation);
       config != sandbox.annotations.end()) {
     if (auto bytes = Base64Decode(config->second); bytes.ok()) to.config = *std::move(bytes);
@@ -254,9 +255,23 @@ Result<RuntimeStatus> DecodeStatus(const std::string& bytes, const Version& vers
   }
   status.features.user_namespaces_host_network = message.features().user_namespaces_host_network();
   status.features.mount_options = message.features().mount_options();
+  for (const wire::RuntimeHandler& each : message.runtime_handlers()) {
+    if (!status.handlers) status.handlers.emplace();
+    status.handlers->push_back(
+        {.name = each.name(),
+         .recursive_read_only_mounts = each.features().recursive_read_only_mounts(),
+         .user_namespaces = each.features().user_namespaces()});
+  }
   if (const api::TreePtr config = InfoJson(message.info(), "config")) {
     // containerd's own configuration.
     const api::Value root = config->root();
+    if (!status.handlers && root["containerd"]["runtimes"].is_object()) {
+      // Version 1 lists its handlers only here.
+      status.handlers.emplace();
+      for (const api::MemberView member : root["containerd"]["runtimes"].members()) {
+        status.handlers->push_back({.name = std::string(member.name)});
+      }
+    }
     if (root["enableCDI"].boolean()) {
       status.cdi_directories = Strings(root["cdiSpecDirs"]);
     }
@@ -313,6 +328,7 @@ SandboxRequest EncodeRunPodSandbox(const PodSandboxConfig& config) {
   // The pause process has no reason to do anything unusual.
   FillSeccomp(SeccompKind::kRuntimeDefault, "", security->mutable_seccomp());
   Fill(config.resources, linux_config->mutable_resources());
+  request.set_runtime_handler(config.runtime_handler);
   SandboxRequest encoded;
   encoded.config = to->SerializeAsString();
   FillMap(config.annotations, to->mutable_annotations());

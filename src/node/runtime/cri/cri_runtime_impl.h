@@ -20,6 +20,7 @@ class CriRuntimeImpl final : public CriRuntime {
 
   void Open(RuntimeCallback<void> done) override;
   features::RuntimeFeatures Features() const override { return status_.features; }
+  std::optional<std::vector<RuntimeHandler>> Handlers() const override { return status_.handlers; }
   std::vector<std::string> CdiDirectories() const override { return status_.cdi_directories; }
   bool UsesSystemdCgroups() const override;
   std::string WhyNotReady() const override;

@@ -86,6 +86,7 @@ class HollowRuntime final : public Runtime {
   }
 
   features::RuntimeFeatures Features() const override { return machine_.features; }
+  std::optional<std::vector<RuntimeHandler>> Handlers() const override { return machine_.handlers; }
 
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {
     listener_ = std::move(listener);
@@ -94,6 +95,10 @@ class HollowRuntime final : public Runtime {
   void RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) override {
     if (auto error = Refuse("RunPodSandbox"))
       return Answer(std::move(done), Result<std::string>(*error));
+    if (!config.runtime_handler.empty() && !HasHandler(config.runtime_handler)) {
+      return Answer(std::move(done), Result<std::string>(NotFound(StrCat(
+                                         "no runtime handler ", Quote(config.runtime_handler)))));
+    }
     const std::string id = NewId();
     PodSandbox sandbox{id,
                        config.name,
@@ -108,7 +113,8 @@ class HollowRuntime final : public Runtime {
                        {},
                        config.cgroup_parent,
                        {},
-                       config.resources};
+                       config.resources,
+                       config.runtime_handler};
     if (!config.host_network && !machine_.pod_ips.empty()) {
       sandbox.network_namespace = "/run/netns/" + id;
       sandbox.ips = machine_.pod_ips;
@@ -453,6 +459,12 @@ class HollowRuntime final : public Runtime {
     queue.pop_front();
     return error;
   }
+  bool HasHandler(const std::string& name) const {
+    return !machine_.handlers || std::ranges::any_of(*machine_.handlers, [&](const auto& each) {
+      return each.name == name;
+    });
+  }
+
   std::optional<Error> Refuse(const std::string& method) {
     if (!is_open_) return FailedPrecondition("the runtime is not open");
     return Fault(method);

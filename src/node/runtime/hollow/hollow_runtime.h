@@ -48,6 +48,7 @@ struct HollowMachine {
   bool has_every_image = false;           // of any name, without a pull
   std::vector<PullRequest> pulls;         // all that were asked for
   features::RuntimeFeatures features;
+  std::optional<std::vector<RuntimeHandler>> handlers = std::vector<RuntimeHandler>();
   // Empty: every container runs until stopped.
   std::function<HollowProgram(const ContainerConfig&)> program_of;
   // The same by the pod as well; takes precedence.

@@ -46,6 +46,11 @@ Error NotInstalled(const std::string& program, const std::string& advice) {
   return FailedPrecondition(StrCat(program, " not found in PATH; ", advice));
 }
 
+// crun refuses hosts with cgroup v1 or a hybrid setup.
+bool NeedsUnifiedCgroups(const std::string& program) {
+  return BaseName(program) == "crun";
+}
+
 }  // namespace
 
 Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_runtime,
@@ -54,7 +59,6 @@ Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_ru
   if (!conmon) return NotInstalled("conmon", "install it (apt-get install conmon)");
   const std::string wanted = wanted_runtime.empty() ? "runc" : wanted_runtime;
   ASSIGN_OR_RETURN(std::optional<std::string> runtime, FindProgram(files, wanted));
-  // crun refuses hosts with cgroup v1 or a hybrid setup.
   if (!runtime && wanted_runtime.empty() && unified_cgroups) {
     ASSIGN_OR_RETURN(runtime, FindProgram(files, "crun"));
   }
@@ -62,7 +66,7 @@ Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_ru
     return NotInstalled(wanted, wanted == "runc" ? "install it (apt-get install runc)"
                                                  : "install it or use --runtime=runc");
   }
-  if (BaseName(*runtime) == "crun" && !unified_cgroups) {
+  if (NeedsUnifiedCgroups(*runtime) && !unified_cgroups) {
     return FailedPrecondition(
         "crun needs cgroup v2, which this host does not use; use --runtime=runc");
   }
@@ -70,6 +74,20 @@ Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_ru
   programs.conmon = *conmon;
   programs.runtime = *runtime;
   return programs;
+}
+
+Result<std::string> FindRuntimeProgram(FileSystem& files, const std::string& handler,
+                                       const std::string& wanted, bool unified_cgroups) {
+  ASSIGN_OR_RETURN(std::optional<std::string> program, FindProgram(files, wanted));
+  if (!program) {
+    return FailedPrecondition(
+        StrCat(wanted, ", the program of runtime handler ", handler, ", was not found"));
+  }
+  if (NeedsUnifiedCgroups(*program) && !unified_cgroups) {
+    return FailedPrecondition(StrCat("runtime handler ", handler,
+                                     " is crun, which needs cgroup v2; this host does not use it"));
+  }
+  return *std::move(program);
 }
 
 std::vector<std::string> ConmonArguments(const OciPrograms& programs, const OciPaths& paths,

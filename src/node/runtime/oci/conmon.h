@@ -30,6 +30,10 @@ struct OciPrograms {
 Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_runtime,
                                  bool unified_cgroups);
 
+// The program of a runtime handler: a name in PATH, or a path.
+Result<std::string> FindRuntimeProgram(FileSystem& files, const std::string& handler,
+                                       const std::string& wanted, bool unified_cgroups);
+
 // conmon's arguments for a container: it daemonizes, runs `runc create`, holds stdio, writes the
 // log in CRI format and finally the exit code to the exits directory.
 std::vector<std::string> ConmonArguments(const OciPrograms& programs, const OciPaths& paths,

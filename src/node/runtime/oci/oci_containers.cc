@@ -102,7 +102,7 @@ void OciRuntime::StartContainer(const std::string& id, RuntimeCallback<void> don
   container->busy = true;
   auto shared_done = std::make_shared<RuntimeCallback<void>>(std::move(done));
   auto launch = ConmonLaunch::Start(
-      loop_, *spawner_, ConmonArguments(programs_, builder_->paths(), record),
+      loop_, *spawner_, ConmonArguments(ProgramsOf(record.sandbox_id), builder_->paths(), record),
       builder_->paths().Container(record.id), [this, container, shared_done](Result<int> pid) {
         OnLaunched(container, std::move(pid), std::move(*shared_done));
       });
@@ -272,7 +272,7 @@ void OciRuntime::LetGo(const std::shared_ptr<Container>& container, RuntimeCallb
     if (!released.ok()) return StartFailed(container, std::move(released).error(), std::move(done));
     OnStarted(container, std::move(done));
   };
-  if (BaseName(programs_.runtime) == "runc") {
+  if (BaseName(ProgramsOf(container->record.sandbox_id).runtime) == "runc") {
     Blocking<bool>(
         [fifo = builder_->paths().ExecFifo(container->record.id),
          process = container->init]() -> Result<bool> {
@@ -282,7 +282,7 @@ void OciRuntime::LetGo(const std::shared_ptr<Container>& container, RuntimeCallb
         std::move(after));
     return;
   }
-  RunRuntime({"start", container->record.id}, std::move(after));
+  RunRuntime({"start"}, container->record, std::move(after));
 }
 
 void OciRuntime::OnStarted(const std::shared_ptr<Container>& container,
@@ -340,7 +340,7 @@ void OciRuntime::Release(const std::shared_ptr<Container>& container) {
         [this, container](Result<void> released) { Released(container, std::move(released)); });
   };
   if (container->record.has_poststop_hooks) {
-    RunRuntime({"delete", "--force", container->record.id}, std::move(rest));
+    RunRuntime({"delete", "--force"}, container->record, std::move(rest));
   } else {
     rest(true);
   }

@@ -91,7 +91,7 @@ Result<OciRuntime::ExecFiles> OciRuntime::WriteExecFiles(const std::string& id,
   made.number = next_exec_++;
   made.base = StrCat(directory, "/exec-", made.number);
   RETURN_IF_ERROR(files_.WriteFile(made.base + ".json", process_json, 0600));
-  made.arguments = {programs_.runtime,
+  made.arguments = {ProgramsOf(container->record.sandbox_id).runtime,
                     "--root",
                     builder_->paths().runtime_state,
                     "exec",
@@ -164,20 +164,21 @@ void OciRuntime::FinishExec(std::uint64_t number, const std::string& base, Proce
   exec->done(ExecResult{exit.exit_code, std::move(exit.output), std::move(exit.error_output)});
 }
 
-void OciRuntime::RunRuntime(std::vector<std::string> arguments,
+void OciRuntime::RunRuntime(std::vector<std::string> verb, const ContainerRecord& record,
                             absl::AnyInvocable<void(Result<bool>)> then) {
   ProcessOptions options;
-  const std::string verb = arguments.front();
-  options.arguments = {programs_.runtime, "--root", builder_->paths().runtime_state};
-  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  const std::string program = ProgramsOf(record.sandbox_id).runtime;
+  const std::string what = StrCat(BaseName(program), " ", verb.front());
+  options.arguments = {program, "--root", builder_->paths().runtime_state};
+  options.arguments.insert(options.arguments.end(), verb.begin(), verb.end());
+  options.arguments.push_back(record.id);
   auto shared = std::make_shared<absl::AnyInvocable<void(Result<bool>)>>(std::move(then));
   const std::uint64_t number = next_exec_++;
   auto process =
-      spawner_->Spawn(std::move(options), [this, shared, verb, number](ProcessExit exit) {
+      spawner_->Spawn(std::move(options), [this, shared, what, number](ProcessExit exit) {
         commands_.erase(number);
         if (exit.exit_code == 0) return (*shared)(true);
-        (*shared)(FailedPrecondition(StrCat(BaseName(programs_.runtime), " ", verb, ": ",
-                                            MeaningfulLine(exit.error_output))));
+        (*shared)(FailedPrecondition(StrCat(what, ": ", MeaningfulLine(exit.error_output))));
       });
   if (!process.ok()) {
     loop_.Post([shared, error = std::move(process).error()] { (*shared)(error); });

@@ -199,6 +199,10 @@ Result<void> OciRuntime::Prepare() {
     return FailedPrecondition("containers need root; run the node agent as root");
   ASSIGN_OR_RETURN(Cgroups cgroups, Cgroups::Detect(files_));
   ASSIGN_OR_RETURN(programs_, FindPrograms(files_, options_.runtime, cgroups.is_unified()));
+  for (const auto& [name, wanted] : options_.handlers) {
+    ASSIGN_OR_RETURN(handlers_[name],
+                     FindRuntimeProgram(files_, name, wanted, cgroups.is_unified()));
+  }
   OciPaths paths;
   paths.root = options_.root;
   paths.runtime_state =
@@ -212,6 +216,21 @@ Result<void> OciRuntime::Prepare() {
   builder_ = std::make_shared<BundleBuilder>(files_, images_, std::move(paths), std::move(cgroups),
                                              ProbeHostLimits());
   return Ok();
+}
+
+std::optional<std::vector<RuntimeHandler>> OciRuntime::Handlers() const {
+  std::vector<RuntimeHandler> list;
+  for (const auto& [name, program] : handlers_) list.push_back({.name = name});
+  return list;
+}
+
+OciPrograms OciRuntime::ProgramsOf(const std::string& sandbox_id) const {
+  OciPrograms programs = programs_;
+  const auto sandbox = sandboxes_.find(sandbox_id);
+  if (sandbox != sandboxes_.end() && !sandbox->second->record.runtime_program.empty()) {
+    programs.runtime = sandbox->second->record.runtime_program;
+  }
+  return programs;
 }
 
 void OciRuntime::Retrying(std::function<Result<void>()> work, int attempts,

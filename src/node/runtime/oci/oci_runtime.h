@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,10 +28,13 @@ namespace drakkar::node {
 // task of the loop and of the workers: destroy the runtime, then the pool, then the rest.
 // Destroying the runtime leaves every container running.
 struct OciRuntimeOptions {
-  std::string root;               // <data>/runtime; no commas, colons or backslashes
-  std::string runtime;            // "runc", "crun" or a path; empty: the one installed
-  std::string runtime_state;      // empty: <root>/state
-  PodNetwork* network = nullptr;  // null: pods share the host's
+  std::string root;     // <data>/runtime; no commas, colons or backslashes
+  std::string runtime;  // "runc", "crun" or a path; empty: the one installed
+  // Programs for pods with a RuntimeClass, by handler: like `runtime`, which they must resemble in
+  // that the container's process is a process of this machine (runc, crun, youki).
+  std::map<std::string, std::string> handlers = {};
+  std::string runtime_state;                    // empty: <root>/state
+  PodNetwork* network = nullptr;                // null: pods share the host's
   std::function<void(const std::string&)> log;  // one sentence each; may be empty
   // Fetches an image into the store; empty: images can only be imported.
   std::function<void(PullRequest, RuntimeCallback<Image>)> pull = nullptr;

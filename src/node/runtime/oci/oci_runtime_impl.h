@@ -37,6 +37,7 @@ class OciRuntime final : public Runtime {
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {
     listener_ = std::move(listener);
   }
+  std::optional<std::vector<RuntimeHandler>> Handlers() const override;
   void RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) override;
   void StopPodSandbox(const std::string& id, RuntimeCallback<void> done) override;
   void RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) override;
@@ -165,8 +166,11 @@ class OciRuntime final : public Runtime {
   void KillExec(const std::shared_ptr<CommandRun>& exec, const std::string& base, int tries);
   void FinishExec(std::uint64_t number, const std::string& base, ProcessExit exit);
 
-  // Helpers. Runs `runc <arguments>` and returns its error message on failure.
-  void RunRuntime(std::vector<std::string> arguments, absl::AnyInvocable<void(Result<bool>)> then);
+  // Helpers. The programs that run the containers of a sandbox.
+  OciPrograms ProgramsOf(const std::string& sandbox_id) const;
+  // Runs `runc <verb...> <id>` and returns its error message on failure.
+  void RunRuntime(std::vector<std::string> verb, const ContainerRecord& record,
+                  absl::AnyInvocable<void(Result<bool>)> then);
   // Runs blocking work on a worker, then `then` on the loop if this object still exists.
   template <typename T>
   void Blocking(absl::AnyInvocable<Result<T>()> work, absl::AnyInvocable<void(Result<T>)> then) {
@@ -213,7 +217,8 @@ class OciRuntime final : public Runtime {
 
   std::unique_ptr<Spawner> spawner_;
   OciPrograms programs_;
-  std::shared_ptr<BundleBuilder> builder_;  // shared with work in flight
+  std::map<std::string, std::string> handlers_;  // by name, their programs
+  std::shared_ptr<BundleBuilder> builder_;       // shared with work in flight
   std::unique_ptr<FileWatcher> watcher_;
   std::unique_ptr<FileWatch> exits_watch_;  // declared after watcher_, so destroyed first
 

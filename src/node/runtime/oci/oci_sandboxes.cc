@@ -49,6 +49,10 @@ void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::str
   record.labels = config.labels;
   record.annotations = config.annotations;
   record.sysctls = config.sysctls;
+  record.runtime_handler = config.runtime_handler;
+  if (!config.runtime_handler.empty()) {
+    record.runtime_program = handlers_.at(config.runtime_handler);
+  }
   record.cpu_shares = config.resources.cpu_shares;
   record.cpu_quota_us = config.resources.cpu_quota_us;
   record.cpu_period_us = config.resources.cpu_period_us;
@@ -242,6 +246,10 @@ std::optional<Error> OciRuntime::Refusal(const PodSandboxConfig& config) const {
   if (config.share_process_namespace) {
     return Error{ErrorCode::kUnimplemented,
                  "shareProcessNamespace is not supported by the embedded runtime"};
+  }
+  if (!config.runtime_handler.empty() && !handlers_.contains(config.runtime_handler)) {
+    return NotFound(StrCat("no runtime handler ", Quote(config.runtime_handler),
+                           " is configured: add it with --runtime-handlers"));
   }
   if (!config.host_network && options_.network != nullptr) {
     const PodNetworkState state = options_.network->State();

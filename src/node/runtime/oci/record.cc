@@ -79,6 +79,8 @@ std::string WriteRecord(const SandboxRecord& record) {
   json.Member("networkNamespace", record.network_namespace);
   json.Array("ips", record.ips);
   json.StringMap("sysctls", record.sysctls);
+  json.Member("handler", record.runtime_handler);
+  json.Member("program", record.runtime_program);
   json.Key("resources").BeginObject();
   json.Key("shares").Integer(record.cpu_shares);
   json.Key("quota").Integer(record.cpu_quota_us);
@@ -130,6 +132,8 @@ Result<SandboxRecord> ParseSandboxRecord(std::string_view text) {
   record.network_namespace = json["networkNamespace"].str();
   record.ips = Strings(json["ips"]);
   record.sysctls = StringMap(json["sysctls"]);
+  record.runtime_handler = json["handler"].str();
+  record.runtime_program = json.Entry("program").str();
   const Value resources = json["resources"];
   record.cpu_shares = resources["shares"].integer();
   record.cpu_quota_us = resources["quota"].integer();
@@ -219,6 +223,7 @@ PodSandbox SandboxOf(const SandboxRecord& record) {
   sandbox.resources.cpu_quota_us = record.cpu_quota_us;
   sandbox.resources.cpu_period_us = record.cpu_period_us;
   sandbox.resources.memory_limit_bytes = record.memory_limit_bytes;
+  sandbox.runtime_handler = record.runtime_handler;
   return sandbox;
 }
 

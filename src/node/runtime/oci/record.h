@@ -37,6 +37,8 @@ struct SandboxRecord {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> sysctls;
+  std::string runtime_handler;  // empty: the default one
+  std::string runtime_program;  // of the handler, so that its containers can always be ended
   // The pod's limits, for those who ask; of CgroupResources, only these four.
   std::int64_t cpu_shares = 0;
   std::int64_t cpu_quota_us = 0;

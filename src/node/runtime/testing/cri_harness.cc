@@ -40,6 +40,7 @@ class CriHarness final : public RuntimeHarness {
     image.id = "sha256:" + std::string(64, 'a');
     image.names = {"docker.io/library/busybox:latest"};
     machine_.images.push_back(image);
+    machine_.handlers = {{.name = "second", .user_namespaces = true}};
     machine_.program_of = HollowProgramFor;
     fake_ = std::make_unique<FakeCri>(FakeCri::Options{.loop = loop_,
                                                        .transport = transport_,
@@ -268,6 +269,7 @@ class ContainerdHarness final : public RuntimeHarness {
     for (std::string& path : LeftCgroups(*groups)) left.push_back("cgroup " + path);
     return left;
   }
+  std::string handler() const override { return "runc"; }
   bool has_real_processes() const override { return true; }
   std::string import_hint() const override { return "import it"; }
   bool names_host_network_pods() const override { return false; }

@@ -63,6 +63,7 @@ void FillSandbox(const PodSandbox& from, Wire* to) {
   to->set_created_at(Nanoseconds(from.created_at));
   FillMap(from.labels, to->mutable_labels());
   FillMap(from.annotations, to->mutable_annotations());
+  to->set_runtime_handler(from.runtime_handler);
 }
 
 // One exec session: SPDY on one side, a hollow container's streams on the other.
@@ -462,6 +463,12 @@ class FakeCri::Service final : public rpc::RpcService {
     network->set_status(options_.not_ready.empty());
     network->set_reason("NetworkPluginNotReady");
     network->set_message(options_.not_ready);
+    for (const RuntimeHandler& each :
+         state_->machine.handlers.value_or(std::vector<RuntimeHandler>())) {
+      wire::RuntimeHandler* handler = response.add_runtime_handlers();
+      handler->set_name(each.name);
+      handler->mutable_features()->set_user_namespaces(each.user_namespaces.value_or(false));
+    }
     std::string directories;
     for (const std::string& each : options_.cdi_directories) {
       directories += StrCat(directories.empty() ? "" : ",", "\"", each, "\"");
@@ -489,6 +496,7 @@ class FakeCri::Service final : public rpc::RpcService {
         from.linux().security_context().namespace_options().network() == wire::NODE;
     config.labels = ReadMap(from.labels());
     config.annotations = ReadMap(from.annotations());
+    config.runtime_handler = request.runtime_handler();
     state_->runtime->RunPodSandbox(config, [answer](Result<std::string> id) {
       if (!id.ok()) return answer(id.error());
       wire::RunPodSandboxResponse response;

@@ -97,6 +97,7 @@ class HollowHarness final : public RuntimeHarness {
     image.id = "sha256:" + std::string(64, 'a');
     image.names = {"docker.io/library/busybox:latest"};
     machine_.images.push_back(image);
+    machine_.handlers = {{.name = "second"}};
     machine_.program_of = HollowProgramFor;
     StartAgent();
   }
@@ -291,6 +292,11 @@ class OciHarness final : public RuntimeHarness {
       exits_.clear();
       OciRuntimeOptions options;
       options.root = directory_ + "/runtime";
+      const std::string second = directory_ + "/second-runtime";
+      if (auto written = RealFileSystem().WriteFile(second, "#!/bin/sh\nexec runc \"$@\"\n", 0755);
+          written.ok()) {
+        options.handlers = {{"second", second}};
+      }
       options.log = [](const std::string& text) {
         std::fprintf(stderr, "runtime: %s\n", text.c_str());
       };

@@ -47,6 +47,8 @@ class RuntimeHarness {
   }
   // Whether a pod on the host's network can have a hostname of its own.
   virtual bool names_host_network_pods() const { return true; }
+  // A runtime handler besides the default one.
+  virtual std::string handler() const { return "second"; }
   virtual std::size_t image_count() const { return 1; }
   // How the error for a missing image says what to do.
   virtual std::string import_hint() const { return "drakkar image import"; }
