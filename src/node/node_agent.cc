@@ -45,6 +45,7 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
 LimitRules LimitsOf(const NodeAgent::Options& options) {
   LimitRules limits = options.resources.limits;
   limits.machine_memory_bytes = options.facts.memory_bytes;
+  for (const auto& [size, bytes] : options.facts.huge_pages) limits.page_sizes.push_back(size);
   limits.is_unified = options.resources.cgroups && options.resources.cgroups->is_unified();
   return limits;
 }
@@ -55,8 +56,11 @@ NodeAmounts AllocatableOf(const NodeAgent::Options& options) {
   };
   const NodeFacts& facts = options.facts;
   const NodeReservation& reserved = options.reserved;
+  std::int64_t in_huge_pages = 0;
+  for (const auto& [size, bytes] : facts.huge_pages) in_huge_pages += bytes;
   return {.cpu_milli = rest(facts.cpu_count * 1000, reserved.cpu_milli),
-          .memory_bytes = rest(facts.memory_bytes, reserved.memory_bytes),
+          .memory_bytes = rest(facts.memory_bytes, reserved.memory_bytes + in_huge_pages),
+          .huge_pages = facts.huge_pages,
           .ephemeral_storage_bytes =
               rest(facts.ephemeral_storage_bytes, reserved.ephemeral_storage_bytes),
           .pods = facts.max_pods};

@@ -108,22 +108,35 @@ std::optional<PodVerdict> CheckOperatingSystem(Value pod) {
 
 std::optional<PodVerdict> CheckRoom(Value pod, const NodeAmounts& allocatable,
                                     const NodeAmounts& used) {
-  const struct {
-    const char* name;
-    const char* reason;
+  struct Row {
+    std::string name;
     std::int64_t wanted, used, capacity;
-  } rows[] = {
-      {"pods", "OutOfpods", 1, used.pods, allocatable.pods},
-      {"cpu", "OutOfcpu", RequestOf(pod, "cpu"), used.cpu_milli, allocatable.cpu_milli},
-      {"memory", "OutOfmemory", RequestOf(pod, "memory"), used.memory_bytes,
-       allocatable.memory_bytes},
-      {"ephemeral-storage", "OutOfephemeral-storage", RequestOf(pod, "ephemeral-storage"),
-       used.ephemeral_storage_bytes, allocatable.ephemeral_storage_bytes},
+    bool is_known = true;
   };
-  for (const auto& row : rows) {
-    if (row.capacity <= 0 || row.wanted <= 0) continue;
+  std::vector<Row> rows = {
+      {"pods", 1, used.pods, allocatable.pods, allocatable.pods > 0},
+      {"cpu", RequestOf(pod, "cpu"), used.cpu_milli, allocatable.cpu_milli,
+       allocatable.cpu_milli > 0},
+      {"memory", RequestOf(pod, "memory"), used.memory_bytes, allocatable.memory_bytes,
+       allocatable.memory_bytes > 0},
+      {"ephemeral-storage", RequestOf(pod, "ephemeral-storage"), used.ephemeral_storage_bytes,
+       allocatable.ephemeral_storage_bytes, allocatable.ephemeral_storage_bytes > 0},
+  };
+  const auto of_size = [](const std::map<std::string, std::int64_t>& pages,
+                          const std::string& size) {
+    const auto found = pages.find(size);
+    return found == pages.end() ? 0 : found->second;
+  };
+  for (const std::string& size : PageSizesOf(pod)) {
+    std::string name = StrCat(kHugePages, size);
+    const std::int64_t wanted = RequestOf(pod, name);
+    rows.push_back({std::move(name), wanted, of_size(used.huge_pages, size),
+                    of_size(allocatable.huge_pages, size)});
+  }
+  for (const Row& row : rows) {
+    if (!row.is_known || row.wanted <= 0) continue;
     if (api::SaturatedAdd(row.wanted, row.used) <= row.capacity) continue;
-    return PodVerdict{.reason = row.reason,
+    return PodVerdict{.reason = StrCat("OutOf", row.name),
                       .message = StrCat("Node didn't have enough resource: ", row.name,
                                         ", requested: ", row.wanted, ", used: ", row.used,
                                         ", capacity: ", row.capacity)};

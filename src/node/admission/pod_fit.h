@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,11 +33,13 @@ std::optional<PodVerdict> CheckOperatingSystem(api::Value pod);
 struct NodeAmounts {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
+  std::map<std::string, std::int64_t> huge_pages;  // bytes by page size, "2Mi"
   std::int64_t ephemeral_storage_bytes = 0;
   std::int64_t pods = 0;
 };
 // Whether the pod fits beside what is `used`. The scheduler has seen to that; a pod that somebody
-// bound to the node by hand may exceed it. Amounts of 0 are not known and limit nothing.
+// bound to the node by hand may exceed it. Amounts of 0 are not known and limit nothing, except of
+// huge pages.
 std::optional<PodVerdict> CheckRoom(api::Value pod, const NodeAmounts& allocatable,
                                     const NodeAmounts& used);
 

@@ -70,6 +70,9 @@ NodeAmounts PodManager::AdmittedRequests(const std::string& uid) const {
     add(sum.cpu_milli, "cpu");
     add(sum.memory_bytes, "memory");
     add(sum.ephemeral_storage_bytes, "ephemeral-storage");
+    for (const std::string& size : PageSizesOf(pod)) {
+      add(sum.huge_pages[size], StrCat(kHugePages, size));
+    }
   }
   return sum;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "api/meta/quantity.h"
 #include "base/testing/memory_file_system.h"
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
@@ -27,6 +28,11 @@ class SizedVolumes final : public VolumeHost {
     memory[path] = size_bytes;
     return Ok();
   }
+  Result<void> MountHugePages(const std::string& path, const std::string& page_size,
+                              std::optional<std::uint32_t>) override {
+    huge[path] = page_size;
+    return Ok();
+  }
   Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }
   Result<void> ShowFiles(const std::string& directory, const VolumeFiles& content,
                          std::optional<std::uint32_t> group) override {
@@ -44,6 +50,7 @@ class SizedVolumes final : public VolumeHost {
 
   std::uint64_t used_bytes = 0;
   std::map<std::string, std::uint64_t> memory;  // by path, its size
+  std::map<std::string, std::string> huge;      // by path, the size of its pages
   std::vector<std::string> unmounted;
 
  private:
@@ -127,6 +134,61 @@ TEST(PodVolumes, APodIsEvictedWhenAVolumeExceedsItsLimit) {
   EXPECT_EQ((*pod)["status"]["message"].str(),
             "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
   EXPECT_EQ(node.Events("Evicted").size(), 1u);
+}
+
+TEST(PodVolumes, HugePagesAreMountedInTheSizeThatThePodAsksFor) {
+  NodeHarness node;
+  SizedVolumes volumes(node.files);
+  node.volume_host = &volumes;
+  node.huge_pages = {{"2Mi", 64 << 20}, {"1Gi", 1l << 30}};
+  node.StartAgent();
+  const auto pod = [](const char* medium, const char* resources) {
+    return StrCat(R"("volumes":[{"name":"h","emptyDir":{"medium":")", medium, R"("}}],
+      "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"h","mountPath":"/h"}],
+      "resources":{"limits":{"memory":"1Mi",)",
+                  resources, "}}}]");
+  };
+  const auto size = [&](const char* name) {
+    return volumes.huge[StrCat("/var/lib/kubelet/pods/", node.Pod(name)->uid(),
+                               "/volumes/kubernetes.io~empty-dir/h")];
+  };
+  node.CreatePod("one", pod("HugePages", R"("hugepages-2Mi":"4Mi")"));
+  EXPECT_EQ(node.Phase("one"), "Running");
+  EXPECT_EQ(size("one"), "2M");
+  node.CreatePod("two", pod("HugePages-1Gi", R"("hugepages-1Gi":"1Gi","hugepages-2Mi":"2Mi")"));
+  EXPECT_EQ(size("two"), "1G");
+  node.CreatePod("both", pod("HugePages", R"("hugepages-64Ki":"0","hugepages-2Mi":"2Mi")"));
+  EXPECT_THAT(node.Events("FailedMount").at(0), HasSubstr("asks for 2 sizes"));
+  node.CreatePod("other", pod("HugePages-1Gi", R"("hugepages-2Mi":"2Mi")"));
+  EXPECT_THAT(node.Events("FailedMount").back(), HasSubstr("asks for hugepages-1Gi"));
+  const CgroupResources limits = node.Containers("one", "a").at(0)->config.resources;
+  EXPECT_EQ(limits.hugepage_limits_bytes,
+            (std::map<std::string, std::int64_t>{{"1GB", 0}, {"2MB", 4 << 20}}));
+}
+
+TEST(PodVolumes, TheNodeReportsItsHugePagesAndRejectsPodsThatNeedMore) {
+  NodeHarness node;
+  node.huge_pages = {{"2Mi", 64 << 20}};
+  node.StartAgent();
+  const api::ObjectPtr object = node.api.Get("Node", "node-1");
+  const api::Value status = (*object)["status"];
+  EXPECT_EQ(status["capacity"].Entry("hugepages-2Mi").str(), "64Mi");
+  EXPECT_EQ(status["allocatable"].Entry("hugepages-2Mi").str(), "64Mi");
+  const auto memory = [&](api::FieldName list) {
+    return api::Quantity::Parse(status[list]["memory"].str())->Value();
+  };
+  EXPECT_EQ(memory("capacity") - memory("allocatable"), 64 << 20);
+  const auto create = [&](const char* name, const char* limit) {
+    node.CreatePod(name, StrCat(R"("containers":[{"name":"a","image":"busybox:1","resources":
+        {"limits":{"memory":"1Mi",)",
+                                limit, R"(},"requests":{"memory":"1Mi",)", limit, "}}}]"));
+  };
+  create("p", R"("hugepages-2Mi":"40Mi")");
+  EXPECT_EQ(node.Phase("p"), "Running");
+  create("q", R"("hugepages-2Mi":"26Mi")");
+  EXPECT_EQ((*node.Pod("q"))["status"]["reason"].str(), "OutOfhugepages-2Mi");
+  create("r", R"("hugepages-1Gi":"1Gi")");
+  EXPECT_EQ((*node.Pod("r"))["status"]["reason"].str(), "OutOfhugepages-1Gi");
 }
 
 TEST(PodVolumes, InMemoryVolumesAreBoundedByThePodAndRemovedWhenItEnds) {

@@ -91,18 +91,20 @@ class MachineVolumeHost final : public VolumeHost {
  public:
   Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
                            std::optional<std::uint32_t> group) override {
-    struct stat own {
-    }, above{};
-    if (::lstat(path.c_str(), &own) != 0) return ErrnoError(errno, "stat " + path);
-    if (::lstat(DirectoryName(path).c_str(), &above) != 0) {
-      return ErrnoError(errno, "stat " + DirectoryName(path));
-    }
-    if (own.st_dev != above.st_dev) return Ok();  // already mounted
-    std::string options = group ? StrCat("mode=2777,gid=", *group) : "mode=0777";
+    std::string options = Access(group);
     if (size_bytes > 0) options += StrCat(",size=", size_bytes);
-    if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0) {
-      return ErrnoError(errno, "mount tmpfs on " + path);
-    }
+    ASSIGN_OR_RETURN(const bool mounted, MountOnce("tmpfs", path, options));
+    static_cast<void>(mounted);
+    return Ok();
+  }
+
+  Result<void> MountHugePages(const std::string& path, const std::string& page_size,
+                              std::optional<std::uint32_t> group) override {
+    const auto mounted =
+        MountOnce("hugetlbfs", path, StrCat(Access(group), ",pagesize=", page_size));
+    if (!mounted.ok()) return mounted.error().Prefixed(StrCat("huge pages of ", page_size));
+    // hugetlbfs drops the bit that lets files inherit the group.
+    if (*mounted && group) return RealFileSystem().SetMode(path, 02777);
     return Ok();
   }
 
@@ -142,6 +144,27 @@ class MachineVolumeHost final : public VolumeHost {
   Result<void> UnmountBelow(const std::string& path) override { return UnmountAll(path); }
 
   Result<std::uint64_t> Usage(const std::string& path) override { return TreeUsage(path); }
+
+ private:
+  static std::string Access(std::optional<std::uint32_t> group) {
+    return group ? StrCat("mode=2777,gid=", *group) : "mode=0777";
+  }
+
+  // False if something is mounted there already.
+  static Result<bool> MountOnce(const char* type, const std::string& path,
+                                const std::string& options) {
+    struct stat own {
+    }, above{};
+    if (::lstat(path.c_str(), &own) != 0) return ErrnoError(errno, "stat " + path);
+    if (::lstat(DirectoryName(path).c_str(), &above) != 0) {
+      return ErrnoError(errno, "stat " + DirectoryName(path));
+    }
+    if (own.st_dev != above.st_dev) return false;
+    if (::mount(type, path.c_str(), type, MS_NOSUID | MS_NODEV, options.c_str()) != 0) {
+      return ErrnoError(errno, StrCat("mount ", type, " on ", path));
+    }
+    return true;
+  }
 };
 
 class PlainVolumeHost final : public VolumeHost {
@@ -150,6 +173,10 @@ class PlainVolumeHost final : public VolumeHost {
 
   Result<void> MountMemory(const std::string&, std::uint64_t,
                            std::optional<std::uint32_t>) override {
+    return Ok();
+  }
+  Result<void> MountHugePages(const std::string&, const std::string&,
+                              std::optional<std::uint32_t>) override {
     return Ok();
   }
   Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }

@@ -21,6 +21,9 @@ class VolumeHost {
   // default.
   virtual Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
                                    std::optional<std::uint32_t> group) = 0;
+  // Mounts huge pages of one size, "2M", on a directory; no-op if something is mounted there.
+  virtual Result<void> MountHugePages(const std::string& path, const std::string& page_size,
+                                      std::optional<std::uint32_t> group) = 0;
   virtual Result<void> SetGroup(const std::string& path, std::uint32_t group) = 0;
   // Makes the directory show exactly these files, which belong to the group if there is one:
   // ShowVolumeFiles, or its outcome.

@@ -20,6 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr long kTmpfs = 0x01021994;
+constexpr long kHugetlbfs = 0x958458f6;
 
 class VolumeHostTest : public ::testing::Test {
  protected:
@@ -136,6 +137,23 @@ TEST_F(VolumeHostTest, AMemoryVolumeIsOneTmpfsOfItsSizeEvenIfMountedAgain) {
   EXPECT_TRUE(files_.Exists(path + "/kept"));
   ASSERT_TRUE(RemoveVolumes(files_, host_, root_ + "/pod").ok());
   EXPECT_FALSE(files_.Exists(path));
+}
+
+TEST_F(VolumeHostTest, AHugePagesVolumeIsMountedOnceWithTheSizeOfItsPages) {
+  if (!files_.Exists("/sys/kernel/mm/hugepages/hugepages-2048kB")) {
+    GTEST_SKIP() << "no huge pages of 2 MB";
+  }
+  ASSERT_TRUE(host_.MountHugePages(volume_, "2M", 77).ok());
+  ASSERT_TRUE(host_.MountHugePages(volume_, "2M", 77).ok());
+  struct statfs about {};
+  ASSERT_EQ(::statfs(volume_.c_str(), &about), 0);
+  EXPECT_EQ(about.f_type, kHugetlbfs);
+  EXPECT_EQ(about.f_bsize, 2 << 20);
+  EXPECT_EQ(StatOf(volume_).st_mode & 07777, 02777u);
+  EXPECT_EQ(StatOf(volume_).st_gid, 77u);
+  const auto other = host_.MountHugePages(root_ + "/host", "3M", std::nullopt);
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().message, HasSubstr("huge pages of 3M"));
 }
 
 TEST_F(VolumeHostTest, FilesAndDirectoriesHaveThePodsGroup) {

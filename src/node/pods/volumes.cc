@@ -1,12 +1,14 @@
 #include "node/pods/volumes.h"
 
 #include <algorithm>
+#include <set>
 
 #include "api/meta/quantity.h"
 #include "api/meta/saturated.h"
 #include "base/text/text.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
+#include "node/resources/pod_amounts.h"
 #include "node/resources/pod_limits.h"
 
 namespace drakkar::node {
@@ -203,12 +205,37 @@ std::uint64_t MemoryVolumeBytes(const VolumeInput& input, std::int64_t size_limi
   return static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
 }
 
+// The size of the pages for a medium, as mount options have it: "2M". The pod must have asked for
+// them, and "HugePages" alone means the only size it asked for.
+Result<std::string> PageSizeOf(const VolumeInput& input, std::string_view medium) {
+  const std::set<std::string> sizes = PageSizesOf(input.downward.pod);
+  std::string size;
+  if (medium == "HugePages") {
+    if (sizes.size() != 1) {
+      return InvalidArgument(
+          StrCat("emptyDir medium HugePages needs a pod with huge pages of one "
+                 "size; this one asks for ",
+                 sizes.size(), " sizes"));
+    }
+    size = *sizes.begin();
+  } else {
+    size = std::string(medium.substr(std::string_view("HugePages-").size()));
+    if (!sizes.contains(size)) {
+      return InvalidArgument(
+          StrCat("emptyDir medium ", medium, " needs a pod that asks for ", kHugePages, size));
+    }
+  }
+  std::erase(size, 'i');
+  return size;
+}
+
 // A new volume is complete before containers can see it. An existing one is left alone, because its
 // content belongs to the containers.
 Result<PreparedVolume> PrepareEmptyDir(const VolumeInput& input, Value source,
                                        const std::string& path) {
   const std::string_view medium = source["medium"].str();
-  if (!medium.empty() && medium != "Memory") {
+  const bool huge = medium == "HugePages" || medium.starts_with("HugePages-");
+  if (!medium.empty() && medium != "Memory" && !huge) {
     return Error{ErrorCode::kUnimplemented,
                  StrCat("emptyDir medium ", medium, " is not supported by this node")};
   }
@@ -222,6 +249,12 @@ Result<PreparedVolume> PrepareEmptyDir(const VolumeInput& input, Value source,
   if (medium == "Memory") {
     RETURN_IF_ERROR(input.files.MakeDirectories(path, 0777));
     RETURN_IF_ERROR(input.host.MountMemory(path, MemoryVolumeBytes(input, limit), group));
+    return prepared;
+  }
+  if (huge) {
+    ASSIGN_OR_RETURN(const std::string size, PageSizeOf(input, medium));
+    RETURN_IF_ERROR(input.files.MakeDirectories(path, 0777));
+    RETURN_IF_ERROR(input.host.MountHugePages(path, size, group));
     return prepared;
   }
   if (limit > 0) prepared.size_limit_bytes = static_cast<std::uint64_t>(limit);

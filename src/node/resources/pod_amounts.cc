@@ -63,6 +63,22 @@ std::int64_t MemoryBytes(Value list) {
   return AmountIn(list, "memory");
 }
 
+std::set<std::string> PageSizesOf(Value pod) {
+  std::set<std::string> sizes;
+  const auto add = [&](Value resources) {
+    for (const api::FieldName part : api::FieldNames{"requests", "limits"}) {
+      for (const api::MemberView each : resources[part].members()) {
+        if (each.name.starts_with(kHugePages)) sizes.emplace(each.name.substr(kHugePages.size()));
+      }
+    }
+  };
+  add(pod["spec"]["resources"]);
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
+    for (Value container : pod["spec"][list].elements()) add(container["resources"]);
+  }
+  return sizes;
+}
+
 std::int64_t RequestOf(Value pod, std::string_view resource) {
   return api::SaturatedAdd(Together(pod, "requests", resource),
                            AmountIn(pod["spec"]["overhead"], resource));

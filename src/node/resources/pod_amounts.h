@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "api/tree/value.h"
@@ -22,6 +24,11 @@ bool IsSidecar(api::Value init_container);
 // Quantities that are missing, or no quantities, count as 0; sums saturate.
 std::int64_t CpuMilli(api::Value list);
 std::int64_t MemoryBytes(api::Value list);
+
+// Resources of this name and a page size, "hugepages-2Mi".
+inline constexpr std::string_view kHugePages = "hugepages-";
+// The sizes of huge pages that the pod asks for: "2Mi".
+std::set<std::string> PageSizesOf(api::Value pod);
 
 // What a pod takes of its node, as the scheduler computes it: its containers together, or its
 // largest init container with the sidecars before it if that is more. A request of the pod itself

@@ -4,6 +4,7 @@
 
 #include "api/meta/quantity.h"
 #include "api/meta/saturated.h"
+#include "base/text/text.h"
 #include "node/resources/pod_amounts.h"
 
 namespace drakkar::node {
@@ -24,6 +25,13 @@ void LimitCpu(const LimitRules& rules, std::int64_t milli, CgroupResources& reso
   resources.cpu_period_us = rules.cpu_period_us;
   resources.cpu_quota_us = std::clamp(api::SaturatedMultiply(milli, rules.cpu_period_us) / 1000,
                                       kMinCpuQuotaUs, kMaxCpuQuotaUs);
+}
+
+// The kernel's name for pages of "2Mi": "2MB".
+std::string KernelPageSize(std::string_view size) {
+  std::string name(size);
+  std::erase(name, 'i');
+  return name + "B";
 }
 
 template <typename Visit>
@@ -117,13 +125,18 @@ CgroupResources ContainerLimits(const LimitRules& rules, Value pod, Value contai
   if (!exclusive_cpus) LimitCpu(rules, cpu, resources);
   resources.memory_limit_bytes = MemoryBytes(limits);
   if (resources.memory_limit_bytes == 0) resources.memory_limit_bytes = MemoryBytes(of_pod);
-  for (const api::MemberView limit : limits.members()) {
-    if (!limit.name.starts_with("hugepages-")) continue;
-    auto amount = api::Quantity::Parse(limit.value.str());
-    if (!amount.ok()) continue;
-    std::string size(limit.name.substr(10));
-    std::erase(size, 'i');
-    resources.hugepage_limits_bytes[size + "B"] = api::SaturatedValue(*amount);
+  for (const std::string& size : rules.page_sizes) {
+    resources.hugepage_limits_bytes[KernelPageSize(size)] = 0;
+  }
+  // Without a limit of its own, a container shares the pod's.
+  for (const Value list : {of_pod, limits}) {
+    for (const api::MemberView limit : list.members()) {
+      if (!limit.name.starts_with(kHugePages)) continue;
+      auto amount = api::Quantity::Parse(limit.value.str());
+      if (!amount.ok()) continue;
+      resources.hugepage_limits_bytes[KernelPageSize(limit.name.substr(kHugePages.size()))] =
+          api::SaturatedValue(*amount);
+    }
   }
   resources.oom_score_adjust = OomScoreAdjust(pod, container, rules.machine_memory_bytes);
   LimitSwap(rules, pod, container, resources);
@@ -134,6 +147,9 @@ CgroupResources ContainerLimits(const LimitRules& rules, Value pod, Value contai
 CgroupResources PodLimits(const LimitRules& rules, Value pod, bool exclusive_cpus) {
   CgroupResources resources;
   resources.pids_limit = rules.pids_per_pod;
+  for (const std::string& size : rules.page_sizes) {
+    resources.hugepage_limits_bytes[KernelPageSize(size)] = LimitOf(pod, StrCat(kHugePages, size));
+  }
   const QosClass qos = QosOf(pod);
   if (qos == QosClass::kBestEffort) {
     resources.cpu_shares = kMinShares;

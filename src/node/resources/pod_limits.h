@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "api/tree/value.h"
 #include "node/runtime/runtime_config.h"
@@ -18,6 +20,8 @@ struct LimitRules {
   std::int64_t cpu_period_us = 100'000;
   bool kill_all_on_oom = true;    // all processes of a container; only with cgroup v2
   std::int64_t pids_per_pod = 0;  // 0: no limit
+  // Sizes of this machine's huge pages, "2Mi". Who has no limit for them cannot use them.
+  std::vector<std::string> page_sizes = {};
 };
 
 // The kernel kills processes with higher scores first.

@@ -11,6 +11,7 @@
 #include "node/resources/pod_cgroups.h"
 #include "node/resources/pod_limits.h"
 #include "node/runtime/cri/systemd_slice.h"
+#include "node/status/node_facts.h"
 
 namespace drakkar::node {
 namespace {
@@ -112,6 +113,62 @@ TEST(PodLimits, ALimitOfThePodHoldsForItAndForContainersWithoutOne) {
   limits = ContainerLimits({}, pod->root(), containers.at(1));
   EXPECT_EQ(limits.cpu_quota_us, 30'000);
   EXPECT_EQ(limits.memory_limit_bytes, 64 * kMi);
+}
+
+TEST(PodLimits, HugePagesAreLimitedToWhatWasAskedForAndOthersHaveNone) {
+  const LimitRules rules{.page_sizes = {"1Gi", "2Mi"}};
+  const auto pod =
+      Pod({.containers = Container("a", "", R"("memory":"1Gi","hugepages-2Mi":"6Mi")") + "," +
+                         Container("b", "", R"("memory":"1Gi")")});
+  const api::Value containers = pod->root()["spec"]["containers"];
+  using Limits = std::map<std::string, std::int64_t>;
+  EXPECT_EQ(ContainerLimits(rules, pod->root(), containers.at(0)).hugepage_limits_bytes,
+            (Limits{{"1GB", 0}, {"2MB", 6 * kMi}}));
+  EXPECT_EQ(ContainerLimits(rules, pod->root(), containers.at(1)).hugepage_limits_bytes,
+            (Limits{{"1GB", 0}, {"2MB", 0}}));
+  EXPECT_EQ(PodLimits(rules, pod->root()).hugepage_limits_bytes,
+            (Limits{{"1GB", 0}, {"2MB", 6 * kMi}}));
+  const auto best_effort = Pod({.containers = Container("a", "", ""), .qos = "BestEffort"});
+  EXPECT_EQ(PodLimits(rules, best_effort->root()).hugepage_limits_bytes,
+            (Limits{{"1GB", 0}, {"2MB", 0}}));
+}
+
+TEST(NodeFacts, HugePagesAreReadBySize) {
+  MemoryFileSystem files;
+  const auto put = [&](const std::string& name, const std::string& count) {
+    const std::string directory = "/sys/kernel/mm/hugepages/" + name;
+    ASSERT_TRUE(files.MakeDirectories(directory, 0755).ok());
+    ASSERT_TRUE(files.WriteFile(directory + "/nr_hugepages", count, 0644).ok());
+  };
+  put("hugepages-2048kB", "16\n");
+  put("hugepages-1048576kB", "0\n");
+  put("hugepages-64kB", "x");
+  put("other", "1");
+  EXPECT_EQ(ReadNodeFacts(files).huge_pages,
+            (std::map<std::string, std::int64_t>{{"1Gi", 0}, {"2Mi", 32 * kMi}, {"64Ki", 0}}));
+}
+
+TEST(PodCgroup, HugePagesAreLimitedWhereTheMachineHasACgroupForThem) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.MakeDirectories("/sys/fs/cgroup", 0755).ok());
+  const auto text = [&](const std::string& path) {
+    const auto found = files.ReadFile("/sys/fs/cgroup/" + path);
+    return found.ok() ? *found : "(none)";
+  };
+  constexpr char kUnified[] = "1 1 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+  const CgroupResources resources{.hugepage_limits_bytes = {{"2MB", 4096}}};
+  ASSERT_TRUE(files.WriteFile("/sys/fs/cgroup/cgroup.controllers", "cpu pids", 0644).ok());
+  ASSERT_TRUE(Cgroups::Parse(files, kUnified).Create("/p", resources).ok());
+  EXPECT_EQ(text("p/hugetlb.2MB.max"), "(none)");
+  ASSERT_TRUE(files.WriteFile("/sys/fs/cgroup/cgroup.controllers", "cpu hugetlb", 0644).ok());
+  ASSERT_TRUE(Cgroups::Parse(files, kUnified).Create("/p", resources).ok());
+  EXPECT_EQ(text("p/hugetlb.2MB.max"), "4096");
+  EXPECT_EQ(text("cgroup.subtree_control"), "+hugetlb");
+  ASSERT_TRUE(
+      Cgroups::Parse(files, "1 1 0:1 / /sys/fs/cgroup/hugetlb rw - cgroup cgroup rw,hugetlb\n")
+          .Create("/q", resources)
+          .ok());
+  EXPECT_EQ(text("hugetlb/q/hugetlb.2MB.limit_in_bytes"), "4096");
 }
 
 TEST(PodLimits, QuotasFollowTheSettingsAndExclusiveCpusHaveNone) {

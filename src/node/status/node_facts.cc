@@ -1,5 +1,6 @@
 #include "node/status/node_facts.h"
 
+#include "api/meta/quantity.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
@@ -20,6 +21,26 @@ std::string Architecture() {
 #else
   return "unknown";
 #endif
+}
+
+// Sizes of pages are directories, "hugepages-2048kB".
+std::map<std::string, std::int64_t> ReadHugePages(FileSystem& files) {
+  constexpr std::string_view kPrefix = "hugepages-", kUnit = "kB";
+  constexpr char kDirectory[] = "/sys/kernel/mm/hugepages";
+  std::map<std::string, std::int64_t> pages;
+  const auto names = files.ListDirectory(kDirectory);
+  if (!names.ok()) return pages;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kPrefix) || !name.ends_with(kUnit)) continue;
+    const auto kilobytes = ParseInt64(
+        std::string_view(name).substr(kPrefix.size(), name.size() - kPrefix.size() - kUnit.size()));
+    if (!kilobytes || *kilobytes <= 0) continue;
+    const std::int64_t bytes = *kilobytes * 1024;
+    const auto count = ParseInt64(ReadLine(files, StrCat(kDirectory, "/", name, "/nr_hugepages")));
+    pages[api::Quantity(bytes, api::Quantity::Format::kBinarySI).ToString()] =
+        bytes * count.value_or(0);
+  }
+  return pages;
 }
 
 }  // namespace
@@ -44,6 +65,7 @@ NodeFacts ReadNodeFacts(FileSystem& files) {
       }
     }
   }
+  facts.huge_pages = ReadHugePages(files);
   if (auto content = files.ReadFile("/proc/cpuinfo"); content.ok()) {
     std::int64_t count = 0;
     for (std::string_view line : Split(*content, '\n')) {

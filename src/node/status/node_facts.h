@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct NodeFacts {
   std::int64_t cpu_count = 1;
   std::int64_t memory_bytes = 0;
   std::int64_t swap_bytes = 0;
-  std::int64_t ephemeral_storage_bytes = 0;  // 0: not known
+  std::int64_t ephemeral_storage_bytes = 0;        // 0: not known
+  std::map<std::string, std::int64_t> huge_pages;  // by page size, "2Mi": bytes of all its pages
   std::int64_t max_pods = 110;
   std::string architecture;  // "amd64"
   std::string kernel_version;

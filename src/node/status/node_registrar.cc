@@ -83,21 +83,29 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   Draft status(before);
   if (!status.is_object()) status = Draft::Object();
   const NodeFacts& facts = options_.facts;
-  auto list_resources = [&](Draft& resources, const NodeReservation& reserved) {
+  std::int64_t in_huge_pages = 0;
+  for (const auto& [size, bytes] : facts.huge_pages) in_huge_pages += bytes;
+  auto list_resources = [&](Draft& resources, const NodeReservation& reserved,
+                            std::int64_t huge_pages) {
     auto rest = [](std::int64_t all, std::int64_t kept) {
       return std::max<std::int64_t>(all - kept, 0);
     };
     resources.Entry("cpu") =
         api::Quantity::FromMilli(rest(facts.cpu_count * 1000, reserved.cpu_milli)).ToString();
-    resources.Entry("memory") = Kibibytes(rest(facts.memory_bytes, reserved.memory_bytes));
+    resources.Entry("memory") =
+        Kibibytes(rest(facts.memory_bytes, reserved.memory_bytes + huge_pages));
+    for (const auto& [size, bytes] : facts.huge_pages) {
+      resources.Entry(StrCat("hugepages-", size)) = Kibibytes(bytes);
+    }
     resources.Entry("pods") = std::to_string(facts.max_pods);
     if (facts.ephemeral_storage_bytes > 0) {
       resources.Entry("ephemeral-storage") =
           Kibibytes(rest(facts.ephemeral_storage_bytes, reserved.ephemeral_storage_bytes));
     }
   };
-  list_resources(status["capacity"], {});
-  list_resources(status["allocatable"], options_.reserved);
+  list_resources(status["capacity"], {}, 0);
+  // Memory in huge pages is of no use to pods that ask for memory.
+  list_resources(status["allocatable"], options_.reserved, in_huge_pages);
   std::vector<Draft> addresses;
   for (const std::string& address : facts.addresses) {
     addresses.push_back({{"type", Draft("InternalIP")}, {"address", Draft(address)}});

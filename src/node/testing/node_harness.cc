@@ -76,6 +76,8 @@ void NodeHarness::StartAgent() {
   };
   work = MakeLoopWork(loop);
   runtime = MakeHollowRuntime(loop, machine);
+  NodeFacts facts = HollowHost::Facts("node-1", 4, 8);
+  facts.huge_pages = huge_pages;
   agent =
       std::make_unique<NodeAgent>(NodeAgent::Options{.loop = loop,
                                                      .random = loop.random(),
@@ -91,7 +93,7 @@ void NodeHarness::StartAgent() {
                                                      .metrics = &metrics,
                                                      .wakefulness = wakefulness,
                                                      .node_name = "node-1",
-                                                     .facts = HollowHost::Facts("node-1", 4, 8),
+                                                     .facts = facts,
                                                      .features = features,
                                                      .service_variables = service_variables,
                                                      .pod_network_variables = pod_network_variables,

@@ -92,6 +92,7 @@ class NodeHarness {
   PodNetwork* network = nullptr;                             // of agents started later
   std::map<std::string, std::string> pod_network_variables;  // of agents started later
   DnsSettings dns;                                           // of agents started later
+  std::map<std::string, std::int64_t> huge_pages;            // of agents started later
   std::optional<CpuManager> cpu_manager;                     // of agents started later
   std::vector<ShutdownPeriod> shutdown_periods;              // of agents started later
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".

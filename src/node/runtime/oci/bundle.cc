@@ -368,11 +368,15 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
     ContainerConfig possible = config;
     RETURN_IF_ERROR(ResolveImageMounts(record.id, possible.mounts));
     ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, possible, image));
-    if (!cgroups_.HasController("hugetlb") &&
-        !(config.resources.hugepage_limits_bytes.empty() &&
-          config.cgroup_changes.hugepage_limits_bytes.empty())) {
+    if (!cgroups_.HasController("hugetlb")) {
       // As other runtimes do it: the pod still cannot use more pages than the machine has.
-      warnings.push_back("huge page limits not applied: this machine has no cgroup for them");
+      const bool has_limit =
+          std::ranges::any_of(config.resources.hugepage_limits_bytes,
+                              [](const auto& each) { return each.second > 0; }) ||
+          !config.cgroup_changes.hugepage_limits_bytes.empty();
+      if (has_limit) {
+        warnings.push_back("huge page limits not applied: this machine has no cgroup for them");
+      }
       possible.resources.hugepage_limits_bytes.clear();
       possible.cgroup_changes.hugepage_limits_bytes.clear();
     }

@@ -88,16 +88,19 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
     if (!written.ok()) return std::move(written).error().Prefixed("limit the pod");
     return Ok();
   };
+  std::map<std::string, std::int64_t> pages;
+  if (HasController("hugetlb")) pages = resources.hugepage_limits_bytes;
   if (unified_) {
     if (resources.memory_limit_bytes <= 0 && resources.cpu_shares <= 0 &&
-        resources.cpu_quota_us <= 0 && resources.pids_limit <= 0) {
+        resources.cpu_quota_us <= 0 && resources.pids_limit <= 0 && pages.empty()) {
       return Ok();  // the runtime creates the parents itself
     }
     // A controller is available in a cgroup only if every ancestor enables it.
     std::string above = roots_.front();
     for (std::string_view part : Split(path, '/')) {
       if (part.empty()) continue;
-      for (std::string_view controller : {"cpu", "memory", "pids"}) {
+      for (std::string_view controller : {"cpu", "memory", "pids", "hugetlb"}) {
+        if (controller == "hugetlb" && pages.empty()) continue;
         static_cast<void>(files_
                               ->WriteFile(JoinPath(above, "cgroup.subtree_control"),
                                           StrCat("+", controller), 0644)
@@ -119,6 +122,9 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
     }
     if (resources.pids_limit > 0) {
       RETURN_IF_ERROR(set(above, "pids.max", std::to_string(resources.pids_limit)));
+    }
+    for (const auto& [size, limit] : pages) {
+      RETURN_IF_ERROR(set(above, StrCat("hugetlb.", size, ".max"), std::to_string(limit)));
     }
     return Ok();
   }
@@ -145,6 +151,10 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
     ASSIGN_OR_RETURN(const std::string group, make("pids"));
     if (!group.empty())
       RETURN_IF_ERROR(set(group, "pids.max", std::to_string(resources.pids_limit)));
+  }
+  for (const auto& [size, limit] : pages) {
+    ASSIGN_OR_RETURN(const std::string group, make("hugetlb"));
+    RETURN_IF_ERROR(set(group, StrCat("hugetlb.", size, ".limit_in_bytes"), std::to_string(limit)));
   }
   return Ok();
 }
