@@ -4,6 +4,7 @@
 #include "apiserver/http/node_proxy.h"
 #include "apiserver/http/pod_stream_proxy.h"
 #include "apiserver/http/scheduler_proxy.h"
+#include "apiserver/http/workload_proxy.h"
 #include "apiserver/pki/cluster_keys.h"
 #include "apiserver/request/node_identity.h"
 #include "base/exec/processors.h"
@@ -117,6 +118,9 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
       });
   server_->AddProxy({"nodes/proxy"}, [tls, is_own](UvLoop& loop) {
     return std::make_unique<apiserver::NodeProxy>(loop, tls, is_own);
+  });
+  server_->AddProxy({"pods/proxy", "services/proxy"}, [is_own](UvLoop& loop) {
+    return std::make_unique<apiserver::WorkloadProxy>(loop, is_own);
   });
   server_->AddProxy({"pods/why", "resourceclaims/why"}, [tls, is_own](UvLoop& loop) {
     return std::make_unique<apiserver::SchedulerProxy>(loop, tls, is_own);

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Pod networks with the real plugins: pods reach each other, the host and the API server; host ports, probes and names
 work; everything survives a kill of the agent and nothing is left behind. Runs in a network namespace of its own."""
+import base64
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 from cluster import Cluster, free_port, skip_without_containers, wait_until
@@ -43,6 +47,15 @@ spec:
   {members}
   containers:
   - {{name: c, image: "localhost/busybox:latest", command: [sleep, "10000"]}}
+"""
+
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: site}
+spec:
+  selector: {app: web}
+  ports: [{name: http, port: 8080, targetPort: 80}]
 """
 
 DUAL_STACK = {
@@ -135,6 +148,20 @@ def reaches_the_api_server(cluster, name):
     assert answer.strip() == "200", answer
 
 
+def through_the_api_server(cluster, path):
+    """GET with the administrator's certificate."""
+    stem, entries = cluster.work / "proxy", (cluster.data / "admin.kubeconfig").read_text()
+    for name in ("certificate-authority", "client-certificate", "client-key"):
+        encoded = re.search(rf"{name}-data: (\S+)", entries).group(1).strip('"')
+        pathlib.Path(f"{stem}-{name}").write_bytes(base64.b64decode(encoded))
+    context = ssl.create_default_context(cafile=f"{stem}-certificate-authority")
+    context.load_cert_chain(f"{stem}-client-certificate", f"{stem}-client-key")
+    try:
+        return get(f"https://127.0.0.1:{cluster.ports[0]}/api/v1/namespaces/default/{path}", context)
+    except urllib.error.HTTPError as refused:
+        return json.loads(refused.read())["message"]
+
+
 def built_in_network(drakkar):
     before = (Machine.links(), Machine.rules(), Machine.namespaces())
     with NetworkCluster(drakkar) as cluster:
@@ -160,6 +187,13 @@ def built_in_network(drakkar):
         assert f"{ip}\tweb.site.default.svc.cluster.local\tweb" in hosts, hosts
         assert "127.0.0.1" in execute(cluster, "client", "ip", "addr", "show", "lo"), "loopback is up"
         reaches_the_api_server(cluster, "client")
+        assert through_the_api_server(cluster, "pods/server/proxy/") == "from-server"
+        assert through_the_api_server(cluster, "pods/http:server:80/proxy/index.html") == "from-server"
+        apply(cluster, SERVICE)
+        wait_until("the service leads to its pod",
+                   lambda: through_the_api_server(cluster, "services/site:http/proxy/") == "from-server")
+        refused = through_the_api_server(cluster, f"pods/on-host:{cluster.ports[1]}/proxy/metrics")
+        assert refused.startswith("address not allowed"), refused
 
         # The agent is killed: pods keep their network, and a deletion afterwards removes it.
         cluster.kill()

@@ -231,6 +231,9 @@ def requests(cluster, uids, node_uid, node_uid_a):
             add(f"{what} of {name}", "PATCH", f"{CORE}/nodes/{name}", change, MERGE)
         add(f"delete {name}", "DELETE", f"{CORE}/nodes/{name}")
         add(f"metrics of {name} by proxy", "GET", f"{CORE}/nodes/{name}/proxy/metrics")
+    for kind in ("pods/running", "services/front"):
+        for method in ("GET", "POST", "OPTIONS"):
+            add(f"{method} {kind} by proxy", method, f"{TEAM}/{kind}/proxy/x")
     add("another port of node-a by proxy", "GET", f"{CORE}/nodes/node-a:{api}/proxy/metrics")
     for name in ("slice-a", "slice-b", "slice-all"):
         node = {"slice-a": "node-a", "slice-b": "node-b"}.get(name)

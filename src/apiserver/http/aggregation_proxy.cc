@@ -4,10 +4,10 @@
 
 #include "api/meta/status.h"
 #include "apiserver/aggregation/identity_headers.h"
-#include "apiserver/http/encode.h"
+#include "apiserver/http/forwarding.h"
 #include "apiserver/http/request_info.h"
+#include "apiserver/http/tunnel.h"
 #include "base/text/text.h"
-#include "net/http/raw_stream.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -15,81 +15,23 @@ namespace {
 // Counts how often a request has been passed on, so that servers that point at each other do not
 // pass it on for ever.
 constexpr char kHops[] = "X-Drakkar-Aggregator-Hops";
-constexpr std::size_t kMaxUnsent = 1u << 20;  // of an upgraded connection, in each direction
 constexpr Duration kUpgradeTimeout = std::chrono::seconds(30);
 // An answer with fewer unread bytes than this is not aborted for them.
 constexpr std::size_t kFreePendingBytes = std::size_t{128} << 10;
-constexpr std::size_t kMaxIdleCounts = 200;
-
-void Refuse(net::ResponseWriter& writer, const Failure& failure) {
-  EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
-  net::Headers headers = {{"Content-Type", encoded.content_type},
-                          {"Cache-Control", "no-cache, private"}};
-  if (failure.retry_after_seconds > 0) {
-    headers.Set("Retry-After", std::to_string(failure.retry_after_seconds));
-  }
-  writer.Send(failure.code, headers, std::move(encoded.body));
-}
 
 Failure Unreachable(const AggregatedApi& api, std::string_view why) {
   return api::StatusServiceUnavailable(
       StrCat("ask the server of APIService ", api.name, ": ", why));
 }
 
-// What goes on to the server behind: everything but what belongs to this connection, the caller's
-// credentials, and what clients say about who they are.
-net::Headers ForwardedHeaders(const net::ServerRequest& request, const AggregatedApi& api,
-                              const UserInfo& user, std::int64_t hops) {
-  net::Headers headers;
-  headers.Add("Host", StrCat(api.ServerName(), ":", api.port));
-  for (const auto& [name, value] : request.headers) {
-    if (net::IsConnectionHeader(name) || IsIdentityHeader(name) ||
-        net::EqualsIgnoreCase(name, "host") || net::EqualsIgnoreCase(name, "authorization") ||
-        net::EqualsIgnoreCase(name, "content-length") || net::EqualsIgnoreCase(name, kHops) ||
-        ToLower(name).starts_with("impersonate-")) {
-      continue;
-    }
-    // The token of a browser.
-    if (net::EqualsIgnoreCase(name, "sec-websocket-protocol")) {
-      std::vector<std::string> kept;
-      for (const std::string_view each : Split(value, ',')) {
-        if (!Trim(each).starts_with("base64url.bearer.authorization.k8s.io.")) {
-          kept.emplace_back(Trim(each));
-        }
-      }
-      headers.Add(name, Join(kept, ", "));
-      continue;
-    }
-    headers.Add(name, value);
-  }
+// Our own words about who asks take the place of the caller's.
+net::Headers HeadersFor(const net::ServerRequest& request, const AggregatedApi& api,
+                        const UserInfo& user, std::int64_t hops) {
+  net::Headers headers = HeadersToForward(request);
+  headers.Set("Host", StrCat(api.ServerName(), ":", api.port));
   AddIdentity(user, headers);
-  headers.Add(kHops, std::to_string(hops + 1));
-  if (request.connection != nullptr) {
-    const std::string& from = request.connection->remote_address;
-    headers.Add("X-Forwarded-For", from.substr(0, from.rfind(':')));
-  }
-  headers.Add("X-Forwarded-Proto", "https");
-  if (const std::string_view host = request.headers.Get("host"); !host.empty()) {
-    headers.Add("X-Forwarded-Host", std::string(host));
-  }
-  headers.Add("X-Forwarded-Uri", request.raw_path);
+  headers.Set(kHops, std::to_string(hops + 1));
   return headers;
-}
-
-net::Headers AnswerHeaders(const net::Headers& answer) {
-  net::Headers headers;
-  for (const auto& [name, value] : answer) {
-    if (net::IsConnectionHeader(name) || net::EqualsIgnoreCase(name, "content-length") ||
-        net::EqualsIgnoreCase(name, "date")) {
-      continue;
-    }
-    headers.Add(name, value);
-  }
-  return headers;
-}
-
-bool HasNoBody(int status) {
-  return status == 204 || status == 304;
 }
 
 // Whether the answer may go on for ever. Only reads: a body is kept in memory as long as its
@@ -101,10 +43,6 @@ bool IsLong(const net::ServerRequest& request) {
   return IsTrueParameter(query->Find("watch")) || IsTrueParameter(query->Find("follow"));
 }
 
-bool IsUpgrade(const net::Headers& headers) {
-  return headers.HasToken("connection", "upgrade") && !headers.Get("upgrade").empty();
-}
-
 }  // namespace
 
 struct AggregationProxy::Client {
@@ -114,19 +52,15 @@ struct AggregationProxy::Client {
 };
 
 struct AggregationProxy::Place {
-  Place(std::vector<OpenCount> all, std::shared_ptr<Client> c)
-      : counts(std::move(all)), client(std::move(c)) {
-    for (const OpenCount& each : counts) ++*each;
+  Place(std::shared_ptr<const void> c, std::shared_ptr<Client> used)
+      : counted(std::move(c)), client(std::move(used)) {
     ++client->open;
   }
-  ~Place() {
-    for (const OpenCount& each : counts) --*each;
-    --client->open;
-  }
+  ~Place() { --client->open; }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  const std::vector<OpenCount> counts;  // of all, of the API, of the user
+  const std::shared_ptr<const void> counted;
   const std::shared_ptr<Client> client;
 };
 
@@ -134,7 +68,7 @@ struct AggregationProxy::Place {
 class AggregationProxy::Copy final : public net::StreamSink,
                                      public std::enable_shared_from_this<Copy> {
  public:
-  Copy(EventLoop& loop, AggregatedApiPtr api, std::string user, std::unique_ptr<Place> place,
+  Copy(EventLoop& loop, AggregatedApiPtr api, std::string user, std::shared_ptr<const Place> place,
        bool is_head, std::shared_ptr<net::ResponseWriter> writer,
        std::shared_ptr<std::set<Copy*>> all)
       : loop_(loop),
@@ -164,7 +98,7 @@ class AggregationProxy::Copy final : public net::StreamSink,
   void OnResponse(int status, const net::Headers& headers) override {
     status_ = status;
     is_redirect_ = status >= 300 && status < 400 && status != 304;
-    headers_ = AnswerHeaders(headers);
+    headers_ = HeadersOfAnswer(headers);
     if (HasStream()) writer_->StartStream(status, headers_);
   }
   void OnData(std::string_view bytes) override {
@@ -232,7 +166,7 @@ class AggregationProxy::Copy final : public net::StreamSink,
   EventLoop& loop_;
   const AggregatedApiPtr api_;
   const std::string user_;
-  std::unique_ptr<Place> place_;
+  std::shared_ptr<const Place> place_;
   const bool is_head_;
   std::shared_ptr<net::ResponseWriter> writer_;
   const std::shared_ptr<std::set<Copy*>> all_;
@@ -241,81 +175,6 @@ class AggregationProxy::Copy final : public net::StreamSink,
   net::Headers headers_;
   std::unique_ptr<net::RequestHandle> handle_;
   std::shared_ptr<Copy> self_;
-};
-
-// An upgraded connection: bytes in both directions, no faster than they are read.
-class AggregationProxy::Tunnel final : public std::enable_shared_from_this<Tunnel> {
- public:
-  Tunnel(EventLoop& loop, AggregatedApiPtr api, std::unique_ptr<Place> place,
-         std::shared_ptr<net::ResponseWriter> writer)
-      : loop_(loop), api_(std::move(api)), place_(std::move(place)), writer_(std::move(writer)) {}
-
-  void Start(net::ClientRequest request) {
-    self_ = shared_from_this();
-    writer_->OnClosed([weak = weak_from_this()](bool) {
-      if (auto self = weak.lock(); self && !self->client_) self->End();
-    });
-    handle_ = place_->client->http->Upgrade(
-        std::move(request),
-        [this](Result<net::UpgradedConnection> upgraded) { OnAnswer(std::move(upgraded)); });
-  }
-
- private:
-  void OnAnswer(Result<net::UpgradedConnection> upgraded) {
-    if (!upgraded.ok()) {
-      Refuse(*writer_, Unreachable(*api_, upgraded.error().message));
-      return End();
-    }
-    const net::Response& answer = upgraded->response;
-    if (!upgraded->stream) {
-      // The server's own refusal: clients know how to handle it.
-      const int status = answer.status >= 400 || answer.status == 200 ? answer.status : 502;
-      writer_->Send(status, AnswerHeaders(answer.headers), answer.body);
-      return End();
-    }
-    net::Headers headers = AnswerHeaders(answer.headers);
-    headers.Set("Upgrade", std::string(answer.headers.Get("upgrade")));
-    Result<std::unique_ptr<net::RawStream>> client = writer_->Upgrade(headers);
-    if (!client.ok()) {
-      Refuse(*writer_, api::StatusBadRequest(client.error().message));
-      return End();
-    }
-    client_ = std::move(*client);
-    server_ = std::move(upgraded->stream);
-    Connect(*client_, *server_);
-    Connect(*server_, *client_);
-  }
-
-  void Connect(net::RawStream& from, net::RawStream& to) {
-    to.OnDrained([&from] { from.SetReading(true); });
-    from.Start(
-        [&from, &to](std::string_view bytes) {
-          to.Write(bytes);
-          if (to.pending_bytes() > kMaxUnsent) from.SetReading(false);
-        },
-        [this] { End(); });
-  }
-
-  void End() {
-    if (self_ == nullptr) return;
-    loop_.Post([self = std::move(self_)] {
-      self->handle_.reset();
-      self->client_.reset();
-      self->server_.reset();
-      self->writer_.reset();
-      self->place_.reset();
-    });
-    self_ = nullptr;
-  }
-
-  EventLoop& loop_;
-  const AggregatedApiPtr api_;
-  std::unique_ptr<Place> place_;
-  std::shared_ptr<net::ResponseWriter> writer_;
-  std::unique_ptr<net::RequestHandle> handle_;
-  std::unique_ptr<net::RawStream> client_;
-  std::unique_ptr<net::RawStream> server_;
-  std::shared_ptr<Tunnel> self_;
 };
 
 AggregationProxy::AggregationProxy(UvLoop& loop,
@@ -356,16 +215,6 @@ std::shared_ptr<AggregationProxy::Client> AggregationProxy::ClientFor(const Aggr
   return found->second;
 }
 
-AggregationProxy::OpenCount AggregationProxy::CountOf(std::map<std::string, OpenCount>& counts,
-                                                      const std::string& key) {
-  if (counts.size() >= kMaxIdleCounts && !counts.contains(key)) {
-    std::erase_if(counts, [](const auto& each) { return *each.second == 0; });
-  }
-  OpenCount& count = counts[key];
-  if (count == nullptr) count = std::make_shared<std::size_t>(0);
-  return count;
-}
-
 void AggregationProxy::Serve(Target target, net::ServerRequest request,
                              std::shared_ptr<net::ResponseWriter> writer) {
   const AggregatedApi& api = *target.api;
@@ -374,32 +223,34 @@ void AggregationProxy::Serve(Target target, net::ServerRequest request,
   if (!hops || *hops < 0 || *hops >= kMaxHops) {
     return Refuse(*writer, Unreachable(api, "it leads back to this server"));
   }
-  const OpenCount of_api = CountOf(open_by_api_, api.name);
-  const OpenCount of_user = CountOf(open_by_user_, target.user.name);
+  std::shared_ptr<const void> counted = open_.Enter(api.name, target.user.name);
   std::shared_ptr<Client> client;
-  if (*open_ < kMaxOpen && *of_api < kMaxOpenPerApi && *of_user < kMaxOpenPerUser) {
-    client = ClientFor(api);
-  }
+  if (counted != nullptr) client = ClientFor(api);
   if (client == nullptr) {
     return Refuse(*writer, api::StatusTooManyRequests(
                                StrCat("too many requests wait for the server of APIService ",
                                       api.name, ", please try again later"),
                                /*retry_after_seconds=*/1));
   }
-  auto place =
-      std::make_unique<Place>(std::vector<OpenCount>{open_, of_api, of_user}, std::move(client));
+  auto place = std::make_shared<const Place>(std::move(counted), std::move(client));
   net::ClientRequest ask;
   ask.method = request.method;
   ask.url = StrCat("https://", target.host, request.raw_path);
   if (!request.raw_query.empty()) ask.url += StrCat("?", request.raw_query);
-  ask.headers = ForwardedHeaders(request, api, target.user, *hops);
+  ask.headers = HeadersFor(request, api, target.user, *hops);
   if (IsUpgrade(request.headers)) {
     ask.headers.Set("Connection", "Upgrade");
     ask.headers.Set("Upgrade", std::string(request.headers.Get("upgrade")));
     if (request.method == net::Method::kPost) ask.headers.Set("Content-Length", "0");
     ask.timeout = kUpgradeTimeout;
-    std::make_shared<Tunnel>(loop_, std::move(target.api), std::move(place), std::move(writer))
-        ->Start(std::move(ask));
+    net::HttpClient& http = *place->client->http;
+    OpenTunnel(
+        {.loop = loop_,
+         .http = http,
+         .request = std::move(ask),
+         .writer = std::move(writer),
+         .unreachable = [api = target.api](std::string_view why) { return Unreachable(*api, why); },
+         .place = std::move(place)});
     return;
   }
   ask.body = std::move(request.body);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "apiserver/aggregation/aggregated_apis.h"
+#include "apiserver/http/open_requests.h"
 #include "apiserver/request/request.h"
 #include "base/exec/uv_loop.h"
 #include "net/client/http_client.h"
@@ -45,30 +46,23 @@ class AggregationProxy {
   void Serve(Target target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer);
 
-  std::size_t open_count() const { return *open_; }
+  std::size_t open_count() const { return open_.count(); }
 
  private:
   class Copy;
-  class Tunnel;
   struct Client;
   using Key = std::tuple<std::string, std::string, bool>;  // server name, CA, insecure
-  using OpenCount = std::shared_ptr<std::size_t>;
   // One request that is open, while it exists.
   struct Place;
 
   std::shared_ptr<Client> ClientFor(const AggregatedApi& api);
   bool DropOldest();
-  // The count of a key, which is kept while it is not 0.
-  static OpenCount CountOf(std::map<std::string, OpenCount>& counts, const std::string& key);
 
   UvLoop& loop_;
   const std::shared_ptr<net::CertificateSource> certificate_;
   std::map<Key, std::shared_ptr<Client>> clients_;
   std::uint64_t uses_ = 0;
-  const OpenCount open_ = std::make_shared<std::size_t>(0);
-  // Entries with 0 are dropped when these grow.
-  std::map<std::string, OpenCount> open_by_api_;
-  std::map<std::string, OpenCount> open_by_user_;
+  OpenRequests open_{{kMaxOpen, kMaxOpenPerApi, kMaxOpenPerUser}};
   // The answers that are being copied. Shared with them.
   const std::shared_ptr<std::set<Copy*>> copies_ = std::make_shared<std::set<Copy*>>();
 };

@@ -63,9 +63,7 @@ std::optional<ConnectOptions> ConnectOptionsOf(const RequestInfo& info, const ne
     }
   } else if (info.subresource == "proxy") {
     connect.kind = &ProxyOptions(info.resource);
-    std::string path;
-    for (const std::string& part : info.rest) path += StrCat("/", part);
-    options["path"] = path.empty() ? "/" : path;
+    if (!info.rest.empty()) options["path"] = info.rest;
   } else {
     return std::nullopt;
   }

@@ -23,7 +23,8 @@ inline constexpr std::string_view kAggregatedDiscoveryType =
 // Subresources that we serve; the schema of a kind may list more.
 inline constexpr std::string_view kServedSubresources[] = {
     "status",   "binding", "log",      "exec",   "attach", "ephemeralcontainers",
-    "finalize", "scale",   "eviction", "resize", "token",  "portforward"};
+    "finalize", "scale",   "eviction", "resize", "token",  "portforward",
+    "proxy",    "approval"};
 inline constexpr std::string_view kServedQuestions[] = {"tokenreviews",
                                                         "selfsubjectreviews",
                                                         "subjectaccessreviews",

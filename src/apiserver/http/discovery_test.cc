@@ -58,6 +58,17 @@ TEST(DiscoveryTest, PodsAreListedWithTheirSubresources) {
   EXPECT_EQ(Texts(Named(resources, "name", "pods/portforward")["verbs"]),
             (std::vector<std::string>{"create", "get"}));
   EXPECT_FALSE(Named(resources, "name", "bindings").exists()) << "nothing to get";
+  for (const auto& [name, kind] : {std::pair("pods/proxy", "PodProxyOptions"),
+                                   std::pair("services/proxy", "ServiceProxyOptions"),
+                                   std::pair("nodes/proxy", "NodeProxyOptions")}) {
+    EXPECT_EQ(Named(resources, "name", name)["kind"].str(), kind);
+    EXPECT_EQ(Texts(Named(resources, "name", name)["verbs"]),
+              (std::vector<std::string>{"create", "delete", "get", "patch", "update"}));
+  }
+  list = Read("/apis/certificates.k8s.io/v1");
+  EXPECT_EQ(Texts(Named(list->root()["resources"], "name",
+                        "certificatesigningrequests/approval")["verbs"]),
+            (std::vector<std::string>{"get", "patch", "update"}));
 }
 
 TEST(DiscoveryTest, SubresourcesOfOtherGroupsNameTheirGroup) {

@@ -116,11 +116,13 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   // Plain text and discovery ignore the Accept header.
   if (std::optional<Failure> failure =
           NegotiateAccept(request.headers.Get("accept"), watch, exchange->negotiated);
-      failure && exchange->info.is_resource && exchange->aggregated == nullptr) {
+      failure && exchange->info.is_resource && exchange->aggregated == nullptr &&
+      !IsProxyPath(exchange->info)) {
     return Fail(*exchange, *failure);
   }
   if (exchange->negotiated.shape == Shape::kTable && exchange->info.is_resource &&
-      exchange->info.kind != nullptr && !HasTable(*exchange->info.kind)) {
+      exchange->info.kind != nullptr && !IsProxyPath(exchange->info) &&
+      !HasTable(*exchange->info.kind)) {
     return Fail(*exchange, api::StatusNotAcceptable(
                                "only the following media types are accepted: application/json, "
                                "application/yaml, application/vnd.kubernetes.protobuf"));
@@ -282,7 +284,8 @@ void Frontend::ReadResource(Exchange& exchange) {
   asked.subresource = info.subresource;
   asked.user_agent = request.headers.Get("user-agent");
   asked.fence = request.headers.Get(client::kFenceHeader);
-  if ((exchange.refusal = ReadOptions(query, asked))) return;
+  // Below a proxy the query is not ours.
+  if (!IsProxyPath(info) && (exchange.refusal = ReadOptions(query, asked))) return;
   exchange.dry_run = asked.dry_run;
   const bool may_decode = !exchange.identify && exchange.user.name != kAnonymousUser;
   if (!exchange.identify) asked.user = std::move(exchange.user);
@@ -356,7 +359,8 @@ bool Frontend::AnswerFromCache(Exchange& exchange) {
 }
 
 SubresourceProxy* Frontend::FindProxy(const RequestInfo& info) const {
-  if (info.subresource.empty()) return nullptr;
+  // Not those of custom resources that happen to have the name of a built-in one.
+  if (info.subresource.empty() || info.kind->family != nullptr) return nullptr;
   const auto found = options_.proxies.find(StrCat(info.resource, "/", info.subresource));
   return found == options_.proxies.end() ? nullptr : found->second;
 }

@@ -5,6 +5,7 @@
 #include "apiserver/http/exchange.h"
 #include "apiserver/http/openapi.h"
 #include "apiserver/http/openapi_protobuf.h"
+#include "apiserver/http/proxy_target.h"
 #include "apiserver/rest/decode.h"
 #include "base/exec/work_budget.h"
 #include "base/exec/worker_pool.h"
@@ -239,6 +240,7 @@ std::optional<Failure> Frontend::FindTarget(Exchange& exchange) {
     exchange.target.scheduler = core.Find("", "configmaps", kSchedulerSettings);
     return std::nullopt;
   }
+  if (IsProxyPath(info)) return FindProxyTarget(core, info, core.random(), exchange.target);
   std::string node = info.name;
   if (info.resource == "pods") {
     exchange.target.pod = core.Find("", "pods", StrCat(info.namespace_, "/", info.name));

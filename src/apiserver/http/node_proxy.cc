@@ -1,8 +1,9 @@
 #include "apiserver/http/node_proxy.h"
 
 #include "api/scheme/scheme.h"
-#include "apiserver/http/encode.h"
+#include "apiserver/http/forwarding.h"
 #include "apiserver/http/pod_containers.h"
+#include "apiserver/http/proxy_target.h"
 #include "base/text/text.h"
 #include "net/http/url.h"
 #include "net/socket/address_kind.h"
@@ -13,11 +14,6 @@ namespace {
 constexpr std::int64_t kDefaultNodePort = 10250;
 // Limit for a client that does not read. Beyond it the stream is dropped rather than buffered.
 constexpr std::size_t kMaxPendingLogBytes = 4u << 20;
-
-void Refuse(net::ResponseWriter& writer, const Failure& failure) {
-  EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
-  writer.Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
-}
 
 // Copies one response. Owns itself until either side is done.
 class LogStream final : public net::StreamSink, public std::enable_shared_from_this<LogStream> {
@@ -181,25 +177,30 @@ void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerReque
 }
 
 NodeProxy::NodeProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own)
-    : loop_(loop), is_own_(std::move(is_own)), http_(loop, ClientOptions(std::move(tls))) {}
+    : is_own_(std::move(is_own)), forwarder_(loop, ClientOptions(std::move(tls)).tls) {}
 NodeProxy::~NodeProxy() = default;
+
+std::optional<Verb> NodeProxy::AlsoNeeds(const net::ServerRequest& request) const {
+  // A WebSocket starts with a GET, but permission to read must not be enough to run commands.
+  if (request.method != net::Method::kGet || !IsUpgrade(request.headers)) return std::nullopt;
+  return Verb::kCreate;
+}
 
 void NodeProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
                       std::shared_ptr<net::ResponseWriter> writer) {
-  if (request.method != net::Method::kGet) {
-    return Refuse(*writer,
-                  MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
-  }
+  const ProxyName asked = ParseProxyName(info.name).value_or(ProxyName{});
   const api::ObjectPtr& node = target.node;
-  if (node == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
+  if (node == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, asked.name));
   Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
-  net::ClientRequest ask;
-  ask.peer = node->name();
-  ask.url = *url;
-  for (const std::string& part : info.rest) ask.url += "/" + net::PercentEncode(part);
-  if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;
-  std::make_shared<LogStream>(std::move(writer), info.name)->Start(http_, loop_, std::move(ask));
+  // Who may use the agent need not be allowed to reach everything on its machine.
+  if (!asked.port.empty() && !url->ends_with(StrCat(":", asked.port))) {
+    return Refuse(*writer, api::StatusBadRequest(StrCat("port ", Quote(asked.port),
+                                                        " is not that of the agent of node ",
+                                                        Quote(node->name()))));
+  }
+  forwarder_.Forward({*std::move(url), std::string(node->name())}, info, target.user.name,
+                     std::move(request), std::move(writer));
 }
 
 }  // namespace drakkar::apiserver

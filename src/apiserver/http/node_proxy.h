@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "apiserver/http/request_forwarder.h"
 #include "apiserver/http/subresource_proxy.h"
 #include "base/exec/uv_loop.h"
 #include "net/client/http_client.h"
@@ -40,21 +41,21 @@ class PodLogProxy final : public SubresourceProxy {
   net::HttpClient http_;
 };
 
-// nodes/proxy, read-only: GET /api/v1/nodes/{name}/proxy/{path} returns what the node's own port
-// returns for GET /{path}. Open to users who may get nodes/proxy, which is equivalent to access to
-// the node.
+// nodes/proxy: /api/v1/nodes/{name}/proxy/{path} is /{path} of the node's agent, which trusts the
+// API server. So these rights are equivalent to access to the node. The name may have the agent's
+// port, but no other.
 class NodeProxy final : public SubresourceProxy {
  public:
   NodeProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own);
   ~NodeProxy() override;
 
+  std::optional<Verb> AlsoNeeds(const net::ServerRequest& request) const override;
   void Serve(const RequestInfo& info, Target target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override;
 
  private:
-  UvLoop& loop_;
   const IsOwnAddress is_own_;
-  net::HttpClient http_;
+  RequestForwarder forwarder_;
 };
 
 // "https://10.0.0.7:10250" from a Node object: its internal address and the port of its agent. The

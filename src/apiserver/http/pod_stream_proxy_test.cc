@@ -189,8 +189,37 @@ TEST_F(PodStreamProxyTest, ANodeCannotRedirectTheServerToItselfOrToAHostName) {
   }
   // NAME:PORT does not select another port of the node.
   EXPECT_EQ(Message(Do(net::Method::kGet, StrCat("/api/v1/nodes/ours:", own, "/proxy/metrics"))),
-            StrCat("nodes \"ours:", own, "\" not found"));
+            StrCat("port \"", own, "\" is not that of the agent of node \"ours\""));
+  EXPECT_EQ(Message(Do(net::Method::kGet, "/api/v1/nodes/http:ours:0/proxy/metrics")),
+            "port \"0\" is not that of the agent of node \"ours\"");
   EXPECT_EQ(asked_, "") << "no request was sent";
+  EXPECT_EQ(Do(net::Method::kGet, StrCat("/api/v1/nodes/ours:", node_->port(), "/proxy/x")).status,
+            200);
+  EXPECT_EQ(asked_, "asked");
+}
+
+TEST_F(PodStreamProxyTest, PassesRequestsOnToANodeWithTheirMethodAndItsAnswer) {
+  node_handler_.function = [this](net::ServerRequest request,
+                                  std::shared_ptr<net::ResponseWriter> writer) {
+    asked_ = StrCat(net::MethodName(request.method), " ", request.raw_path, "?", request.raw_query,
+                    " ", request.body, request.headers.Get("authorization"));
+    writer->Send(404, {{"Content-Type", "text/x"}}, std::string("no such page"));
+  };
+  const net::Response answer = Do(net::Method::kPut, "/api/v1/nodes/ours/proxy/a/b/?limit=many",
+                                  "body", {{"Authorization", "Bearer secret"}});
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_EQ(answer.headers.Get("content-type"), "text/x");
+  EXPECT_EQ(answer.body, "no such page");
+  EXPECT_EQ(asked_, "PUT /a/b/?limit=many body");
+  EXPECT_EQ(Message(Do(net::Method::kGet, "/api/v1/nodes/none/proxy/x")),
+            "nodes \"none\" not found");
+}
+
+TEST_F(PodStreamProxyTest, AnUpgradeOnANodeNeedsTheVerbCreate) {
+  net::ServerRequest request;
+  EXPECT_EQ(node_proxy_->AlsoNeeds(request), std::nullopt);
+  request.headers = net::websocket::RequestHeaders(kKey, "v5.channel.k8s.io");
+  EXPECT_EQ(node_proxy_->AlsoNeeds(request), Verb::kCreate);
 }
 
 TEST_F(PodStreamProxyTest, ACertificateOfAnotherNodeIsRefused) {

@@ -160,6 +160,7 @@ std::optional<Failure> ReadBody(std::string_view content_type_header, std::strin
     case Verb::kGet:
     case Verb::kList:
     case Verb::kWatch:
+    case Verb::kNone:
       break;
   }
   return std::nullopt;

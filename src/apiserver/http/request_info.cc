@@ -9,6 +9,27 @@
 
 namespace drakkar::apiserver {
 
+namespace {
+
+// Never leads above its start.
+std::string WithoutDots(const std::vector<std::string_view>& segments, bool ends_with_slash) {
+  std::vector<std::string_view> kept;
+  for (const std::string_view segment : segments) {
+    if (segment == ".") continue;
+    if (segment != "..") {
+      kept.push_back(segment);
+    } else if (!kept.empty()) {
+      kept.pop_back();
+    }
+  }
+  std::string path;
+  for (const std::string_view segment : kept) path += StrCat("/", segment);
+  if (ends_with_slash) path += "/";
+  return path;
+}
+
+}  // namespace
+
 RequestInfo ParseRequestPath(std::string_view path) {
   RequestInfo info;
   std::vector<std::string_view> parts;
@@ -44,7 +65,8 @@ RequestInfo ParseRequestPath(std::string_view path) {
   info.resource = resource;
   info.name = take();
   info.subresource = take();
-  while (next < parts.size()) info.rest.emplace_back(parts[next++]);
+  info.rest = WithoutDots({parts.begin() + static_cast<std::ptrdiff_t>(next), parts.end()},
+                          path.ends_with('/'));
   info.kind = api::FindResource(info.group, info.version, info.resource);
   return info;
 }
@@ -53,10 +75,15 @@ bool IsTrueParameter(const std::string* value) {
   return value != nullptr && *value != "false" && *value != "0";
 }
 
+bool IsProxyPath(const RequestInfo& info) {
+  return info.is_resource && info.subresource == "proxy";
+}
+
 std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const net::Query& query) {
   switch (method) {
     case net::Method::kGet:
     case net::Method::kHead: {
+      if (IsProxyPath(info)) return Verb::kGet;
       if (IsTrueParameter(query.Find("watch"))) return Verb::kWatch;
       return info.name.empty() ? Verb::kList : Verb::kGet;
     }
@@ -68,6 +95,8 @@ std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const ne
       return Verb::kPatch;
     case net::Method::kDelete:
       return info.name.empty() ? Verb::kDeleteCollection : Verb::kDelete;
+    case net::Method::kOptions:
+      return IsProxyPath(info) ? std::optional(Verb::kNone) : std::nullopt;
     default:
       return std::nullopt;
   }

@@ -21,13 +21,17 @@ struct RequestInfo {
   std::string namespace_;
   std::string name;
   std::string subresource;
-  std::vector<std::string> rest;  // after the subresource (for proxies)
+  // After the subresource, for proxies: "", "/", "/a/b" or "/a/b/", without empty and dot segments.
+  std::string rest;
 };
 
 RequestInfo ParseRequestPath(std::string_view path);
 
 // Reads a boolean query parameter as Kubernetes does: true if given and neither "false" nor "0".
 bool IsTrueParameter(const std::string* value);
+
+// Whether what follows the subresource is for somebody else: query, body and headers, too.
+bool IsProxyPath(const RequestInfo& info);
 
 // The verb for a method on the path; nullopt if there is none.
 std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const net::Query& query);

@@ -20,6 +20,8 @@ std::string_view VerbName(Verb verb) {
       return "delete";
     case Verb::kDeleteCollection:
       return "deletecollection";
+    case Verb::kNone:
+      break;
   }
   return "";
 }

@@ -12,8 +12,19 @@
 
 namespace drakkar::apiserver {
 
-enum class Verb { kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete, kDeleteCollection };
-std::string_view VerbName(Verb verb);  // "get", ... as in authorization and metrics
+enum class Verb {
+  kGet,
+  kList,
+  kWatch,
+  kCreate,
+  kUpdate,
+  kPatch,
+  kDelete,
+  kDeleteCollection,
+  kNone,  // a method without a verb (OPTIONS): only roles with all verbs allow it
+};
+// "get", ... as in authorization and metrics; "" for kNone.
+std::string_view VerbName(Verb verb);
 
 struct UserInfo {
   std::string name;

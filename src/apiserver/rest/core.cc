@@ -306,6 +306,7 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
       }
       break;
     case Verb::kWatch:
+    case Verb::kNone:
       break;
   }
   done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));

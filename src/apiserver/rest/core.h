@@ -217,6 +217,7 @@ class Core {
   storage::Revision revision() const { return reached_; }
   storage::Revision durable_revision() const { return durable_seen_; }
   EventLoop& loop() { return options_.loop; }
+  Random& random() const { return options_.random; }
   const FeatureGates& gates() const { return options_.gates; }
 
   // The current object, for admission, authorization and the node proxies; null if there is none.

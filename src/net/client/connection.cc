@@ -103,6 +103,10 @@ void Connection::Cancel(Call& call) {
   ScheduleFlush();  // sends follow-up data outside of session events
 }
 
+void Connection::SetReading(const Call& call, bool reading) {
+  if (!http2_ && transport_ && calls_.contains(call.stream)) transport_->SetReading(reading);
+}
+
 void Connection::ScheduleFlush() {
   if (flush_scheduled_ || !owner_) return;
   flush_scheduled_ = true;
@@ -194,6 +198,8 @@ void Connection::OnStreamEnd(StreamId stream, const Error* error, bool unprocess
   calls_.erase(found);
   call->connection = nullptr;
   room_ = true;
+  // The next response is read, whatever became of this one.
+  if (!http2_ && transport_) transport_->SetReading(true);
   if (error && unprocessed && !call->response_started && call->attempts < kMaxAttempts && owner_) {
     owner_->OnRetry(*this, call);
   } else if (error) {

@@ -70,6 +70,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   bool CanSubmit() const;
   void Submit(CallPtr call);
   void Cancel(Call& call);
+  void SetReading(const Call& call, bool reading);
   // Closes immediately; open calls fail with `error`, or are retried if that is safe.
   void Close(const Error& error);
   // Closes without notifying anyone.

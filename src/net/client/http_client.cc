@@ -366,6 +366,9 @@ class Handle final : public RequestHandle {
       call_->sink = nullptr;
     }
   }
+  void SetReading(bool reading) override {
+    if (call_->connection != nullptr) call_->connection->SetReading(*call_, reading);
+  }
 
  private:
   std::weak_ptr<Owner> owner_;

@@ -58,6 +58,9 @@ class StreamSink {
 class [[nodiscard]] RequestHandle {
  public:
   virtual ~RequestHandle() = default;
+  // If false, nothing more of the response is read until it is true again, as back-pressure; what
+  // has been read already still arrives. Without effect over HTTP/2, whose connections are shared.
+  virtual void SetReading(bool /*reading*/) {}
 };
 
 struct UpgradedConnection {
