@@ -495,6 +495,16 @@ TEST_P(StoreContract, TheDurableMarkFollowsWhatAWatcherWasTold) {
   EndWatch(watch);
 }
 
+TEST_P(StoreContract, AWatchThatCatchesUpHearsThatWhatItSeesIsDurable) {
+  for (int i = 0; i < 20; ++i) Write({Put("a", std::to_string(i))});
+  const Revision last = Write({Put("b", "x")});
+  auto watch = StartWatch({.after = 1, .mark = Mark::kApplied});
+  EXPECT_EQ(EventsUpTo(watch, last).size(), 21u);
+  // Nothing is written any more that would be a reason to tell it.
+  harness_->WaitUntil([&] { return watch->durable == last; });
+  EndWatch(watch);
+}
+
 TEST_P(StoreContract, WhatAWatcherCommitsIsToldToAllInTheSameOrder) {
   // The first watcher answers every event of "a" with one of "b", inside its callback.
   auto answered = std::make_shared<std::vector<std::string>>();

@@ -241,6 +241,36 @@ TEST_F(EtcdStoreTest, DataThatWasReplacedEndsTheStore) {
   EXPECT_FALSE(Commit({{}, {Put("k", "x")}}).ok());
 }
 
+TEST_F(EtcdStoreTest, AnotherClusterEndsTheStore) {
+  for (const bool by_writing : {false, true}) {
+    watch_.reset();
+    store_.reset();
+    closed_.reset();
+    Open(1);
+    StartWatch("k");
+    ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+    cluster_->etcd().ChangeCluster();
+    const std::string message =
+        by_writing ? Commit({{}, {Put("k", "y")}}).error().message : ReadRevision().error().message;
+    EXPECT_THAT(message, HasSubstr("etcd is a different cluster than before"));
+    ASSERT_TRUE(store_->failure().has_value());
+    EXPECT_EQ(store_->failure()->code, ErrorCode::kDataLoss);
+    EXPECT_TRUE(cluster_->WaitUntil([&] { return closed_.has_value(); }));
+    EXPECT_FALSE(Commit({{}, {Put("k", "z")}}).ok());
+  }
+}
+
+TEST_F(EtcdStoreTest, ReadingDoesNotHoldUpStopping) {
+  Open(1);
+  ASSERT_TRUE(ReadRevision().ok());
+  std::optional<Result<RangeResult>> range;
+  store_->Range({.prefix = "k"}, [&](Result<RangeResult> given) { range = std::move(given); });
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return range.has_value(); }));
+  bool stopped = false;
+  store_->Stop([&] { stopped = true; });
+  EXPECT_TRUE(cluster_->WaitUntil([&] { return stopped; }, seconds(1)));
+}
+
 TEST_F(EtcdStoreTest, ALongRangeIsReadInPagesAtOneRevision) {
   Open(1);
   for (int i = 0; i < 20; ++i) {

@@ -279,6 +279,17 @@ TEST_F(DamageTest, RepairDropsDamagedKeysIfAsked) {
   EXPECT_THAT(Listed(), ElementsAre("/c=fine"));
 }
 
+TEST_F(DamageTest, ACheckCountsRowsAndTheirBytes) {
+  ASSERT_FALSE(Open().has_value());
+  Put("/a", "123");
+  Put("/bcd", "4567");
+  Close();
+  const Result<StoreCheck> check = CheckStoreFile(options_.directory);
+  ASSERT_TRUE(check.ok()) << check.error().message;
+  EXPECT_EQ(check->rows, 2u);
+  EXPECT_EQ(check->bytes, 2u + 3u + 4u + 4u);
+}
+
 TEST_F(DamageTest, RepairOfAnIntactStoreDoesNothing) {
   ASSERT_FALSE(Open().has_value());
   Put("/a", "value");

@@ -42,6 +42,8 @@ class FakeEtcd {
   void RevokeAll();
   // As if it was restored from an empty backup.
   void Wipe();
+  // As if another cluster with the same data took its place.
+  void ChangeCluster() { ++cluster_id_; }
   std::int64_t revision() const { return revision_; }
   std::int64_t compacted() const { return compacted_; }
   std::size_t open_watches() const { return watches_.size(); }
