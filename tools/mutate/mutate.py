@@ -51,8 +51,11 @@ def fail(message):
     sys.exit(2)
 
 
+STARTED = time.monotonic()
+
+
 def say(message):
-    print(f"mutate: {message}", file=sys.stderr, flush=True)
+    print(f"mutate: {time.monotonic() - STARTED:.0f} s: {message}", file=sys.stderr, flush=True)
 
 
 def sources(paths):

@@ -1029,5 +1029,18 @@ TEST_F(MetadataStoreTest, RejectsAListOfOnlyUnknownVersions) {
   EXPECT_TRUE(create({"bogus/v99", std::string(metadata::kV1beta1)}).ok());
 }
 
+TEST_F(MetadataStoreTest, AClaimWithoutANameInThePodIsMountedByItsOwn) {
+  devices_ = {Prepared("gpu", "gpu-0", "x")};
+  ASSERT_TRUE(
+      store_
+          ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}, "u1",
+                              R"(,"annotations":{"resource.kubernetes.io/pod-claim-name":""})"),
+                    devices_)
+          .ok());
+  const auto spec = cdi::ReadSpecJson(Text("/cdi/gpu.example.com_metadata_u1_gpu.json"));
+  EXPECT_EQ(spec->devices[0].container_edits.mounts[1].container_path,
+            "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu");
+}
+
 }  // namespace
 }  // namespace drakkar::driver
