@@ -362,7 +362,8 @@ int RunCreate(const Arguments& arguments, Console& console) {
                                                    .timeout = arguments.Time("timeout")});
   if (!url.ok()) {
     console.Error(url.error().message);
-    console.Err(StrCat("what was started is left as it is: look at ", cluster.Path("logs"),
+    console.Err(StrCat("the processes that were started are still running: see ",
+                       cluster.Path("logs"),
                        ", then run `drakkar cluster delete --dir=", cluster.directory(), "`\n"));
     return cli::kExitFailure;
   }
@@ -456,7 +457,7 @@ void AddClusterLifeCommands(cli::App& app) {
            .run = RunStatus});
   app.Add({.name = "cluster delete",
            .summary = "Delete a cluster on this machine",
-           .help = "Ends its processes and pods and deletes its directory. Nothing is left.",
+           .help = "Stops its processes, removes its pods and deletes its directory.",
            .flags = {directory},
            .max_arguments = 0,
            .section = "Run",

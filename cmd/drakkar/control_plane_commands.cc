@@ -127,9 +127,9 @@ void AddControlPlaneCommands(cli::App& app) {
       {.name = "apiserver",
        .summary = "Run the API server",
        .help = "Serves the API over HTTPS and writes an administrator's kubeconfig to the data "
-               "directory. The objects are in an embedded store in that directory, or with "
-               "--etcd-servers in etcd, where several API servers, kube-apiserver among them, "
-               "may share them.",
+               "directory. Objects are kept in an embedded store in that directory or, with "
+               "--etcd-servers, in etcd, which several API servers, including kube-apiserver, can "
+               "share.",
        .examples = "  # on an etcd cluster with TLS\n"
                    "  drakkar apiserver --etcd-servers https://etcd-0:2379,https://etcd-1:2379 "
                    "\\\n    --etcd-cafile ca.crt --etcd-certfile client.crt --etcd-keyfile "
@@ -147,31 +147,31 @@ void AddControlPlaneCommands(cli::App& app) {
        .run = RunApiServer});
   app.Add({.name = "controllers",
            .summary = "Run the controllers",
-           .help = "Creates claims from templates, releases them, and garbage-collects objects "
-                   "without an owner. If several instances run, the one that holds the Lease "
-                   "is active.",
+           .help = "Runs the controllers of claims, workloads (Deployments, Jobs and others), "
+                   "nodes, quotas and certificates, and the garbage collector. If several "
+                   "instances run, only the one that holds the Lease is active.",
            .flags = DaemonFlags({{KubeconfigFlag(), ControllersFlag()},
                                  SigningFlags(),
                                  ComponentFlags(10257, "kube-controller-manager")}),
            .max_arguments = 0,
            .section = kRunSection,
            .run = RunControllers});
-  app.Add(
-      {.name = "scheduler",
-       .summary = "Run the scheduler",
-       .help = "Assigns nodes and devices to pods. If several instances run, the one that holds "
-               "the Lease is active.",
-       .examples = "  # stop waiting for fabric devices after a minute\n"
-                   "  drakkar scheduler --kubeconfig admin.kubeconfig --config scheduler.yaml\n",
-       .flags = DaemonFlags(
-           {{KubeconfigFlag(),
-             {.name = "config",
-              .help = "KubeSchedulerConfiguration file (kubescheduler.config.k8s.io/v1).",
-              .placeholder = "FILE"}},
-            ComponentFlags(10259, "kube-scheduler")}),
-       .max_arguments = 0,
-       .section = kRunSection,
-       .run = RunScheduler});
+  app.Add({.name = "scheduler",
+           .summary = "Run the scheduler",
+           .help = "Assigns nodes and devices to pods. If several instances run, only the one that "
+                   "holds the Lease is active.",
+           .examples =
+               "  # stop waiting for fabric devices after a minute\n"
+               "  drakkar scheduler --kubeconfig admin.kubeconfig --config scheduler.yaml\n",
+           .flags = DaemonFlags(
+               {{KubeconfigFlag(),
+                 {.name = "config",
+                  .help = "KubeSchedulerConfiguration file (kubescheduler.config.k8s.io/v1).",
+                  .placeholder = "FILE"}},
+                ComponentFlags(10259, "kube-scheduler")}),
+           .max_arguments = 0,
+           .section = kRunSection,
+           .run = RunScheduler});
 }
 
 }  // namespace drakkar::cmd

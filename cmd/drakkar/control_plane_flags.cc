@@ -18,8 +18,8 @@ constexpr Logger kLog("drakkar");
 cli::Flag SkipFormFlag() {
   return {.name = "skip-node-operations-form",
           .help =
-              "How skipNodeOperations is returned: as written, or always as a list, for Go "
-              "clients, which cannot decode a boolean.",
+              "How skipNodeOperations is returned: as written, or always as a list, because Go "
+              "clients cannot decode a boolean.",
           .default_value = "written",
           .placeholder = "written|list"};
 }
@@ -39,11 +39,11 @@ std::vector<cli::Flag> EventFlags() {
            .default_value = "1h0m0s",
            .placeholder = "DURATION"},
           {.name = "max-events",
-           .help = "How many events are kept. Beyond that the oldest are deleted.",
+           .help = "Maximum number of events. Beyond it, the oldest are deleted.",
            .default_value = std::to_string(defaults.count_max),
            .placeholder = "N"},
           {.name = "max-event-bytes",
-           .help = "How many bytes of events are kept. Beyond that the oldest are deleted.",
+           .help = "Maximum total size of events. Beyond it, the oldest are deleted.",
            .default_value = "32Mi",
            .placeholder = "QUANTITY"}};
 }
@@ -78,12 +78,12 @@ std::vector<cli::Flag> InFlightFlags() {
   const apiserver::InFlightLimits defaults;
   return {
       {.name = "max-requests-inflight",
-       .help = "How many reads of users other than administrators are handled at a time. One user "
-               "gets a quarter of them; further ones wait.",
+       .help = "Maximum number of concurrent reads by users other than administrators. One user "
+               "gets at most a quarter; further requests wait.",
        .default_value = std::to_string(defaults.reads),
        .placeholder = "N"},
       {.name = "max-mutating-requests-inflight",
-       .help = "The same for requests that write.",
+       .help = "The same for writes.",
        .default_value = std::to_string(defaults.writes),
        .placeholder = "N"}};
 }
@@ -112,8 +112,8 @@ std::vector<cli::Flag> TokenKeyFlags() {
            .placeholder = "FILE"},
           {.name = "service-account-issuer",
            .type = cli::FlagType::kRepeated,
-           .help = "Issuer of service account tokens, usually a URL. May be repeated: the first is "
-                   "in new tokens, and tokens of all are accepted. Defaults to "
+           .help = "Issuer of service account tokens, usually a URL. May be repeated: the first "
+                   "one issues new tokens, and tokens of all are accepted. Defaults to "
                    "https://kubernetes.default.svc.cluster.local.",
            .placeholder = "URL"},
           {.name = "api-audiences",
@@ -164,12 +164,12 @@ Result<apiserver::TokenNames> ReadTokenNames(const cli::Arguments& arguments) {
 
 std::vector<cli::Flag> ReachFlags() {
   return {{.name = "advertise-address",
-           .help = "Address under which nodes and clients reach the API server, for kubeconfigs, "
+           .help = "Address at which nodes and clients reach the API server; used in kubeconfigs, "
                    "certificates and the Service kubernetes. Default: --address.",
            .placeholder = "IP"},
           {.name = "tls-san",
-           .help = "Further names and addresses for the API server's certificate, separated by "
-                   "commas.",
+           .help = "Additional names and IP addresses for the API server's certificate, separated "
+                   "by commas.",
            .placeholder = "LIST"}};
 }
 
@@ -201,11 +201,13 @@ Result<controllers::Selection> ReadControllers(const cli::Arguments& arguments) 
 std::vector<cli::Flag> SigningFlags() {
   return {
       {.name = "cluster-signing-cert-file",
-       .help = "The cluster's CA, for signing certificates: pki/ca.crt in the API server's data "
-               "directory. Without it approved CertificateSigningRequests wait for another "
-               "signer.",
+       .help = "Certificate of the CA that signs certificates, usually pki/ca.crt in the API "
+               "server's data directory. Without it, approved CertificateSigningRequests wait for "
+               "another signer.",
        .placeholder = "FILE"},
-      {.name = "cluster-signing-key-file", .help = "The key of that CA.", .placeholder = "FILE"},
+      {.name = "cluster-signing-key-file",
+       .help = "Private key of that CA.",
+       .placeholder = "FILE"},
       {.name = "cluster-signing-duration",
        .type = cli::FlagType::kDuration,
        .help = "How long signed certificates are valid, unless their request asks for less.",

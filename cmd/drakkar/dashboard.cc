@@ -112,11 +112,11 @@ void AddDashboardCommand(cli::App& app) {
   app.Add({.name = "dashboard",
            .summary = "Serve a web page with devices, claims and waiting pods",
            .help =
-               "Serves a page on 127.0.0.1 that shows the devices of the cluster, who holds them, "
-               "which pods wait and why, and updates live. It reads the cluster with your "
-               "kubeconfig, changes nothing and has no rights of its own. The URL contains a token "
-               "that is valid until the command ends. From another machine, forward the port: ssh "
-               "-L 8001:127.0.0.1:8001 HOST.",
+               "Serves a page on 127.0.0.1 that shows, live, the devices of the cluster, who "
+               "holds them, and which pods wait and why. It reads the cluster with your "
+               "kubeconfig, changes nothing and has no permissions of its own. The URL contains a "
+               "token that is valid until the command ends. From another machine, forward the "
+               "port: ssh -L 8001:127.0.0.1:8001 HOST.",
            .examples = "  drakkar dashboard\n"
                        "  drakkar dashboard --port 8001 --context production\n",
            .flags = {{.name = "port",

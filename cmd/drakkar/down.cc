@@ -114,7 +114,7 @@ std::vector<cli::Flag> DownFlags() {
        .default_value = kDefaultDataDirectory,
        .placeholder = "DIR"},
       {.name = "root-dir",
-       .help = "Root directory of the node, if it had one of its own.",
+       .help = "Root directory of the node, if it was started with --root-dir.",
        .placeholder = "DIR"},
       {.name = "runtime",
        .help = "Container runtime: runc, crun or a path. Defaults to the one that is installed.",
@@ -125,7 +125,7 @@ std::vector<cli::Flag> DownFlags() {
        .default_value = "false"},
       {.name = "delete-data",
        .type = cli::FlagType::kBool,
-       .help = "Also delete the data directory: objects, images and keys are gone.",
+       .help = "Also delete the data directory with its objects, images and keys.",
        .default_value = "false"}};
   for (cli::Flag& flag : PodNetworkFlags()) flags.push_back(std::move(flag));
   return flags;
@@ -224,11 +224,11 @@ void AddDownCommand(cli::App& app) {
   app.Add({.name = "down",
            .summary = "Remove the pods that a node left running on this machine",
            .help =
-               "Pods keep running when `up` or `node` ends. This command kills their "
-               "containers and removes their network, mounts and cgroups, without asking the "
-               "API server: the objects stay, and a node that starts again runs the pods again. "
-               "The node agent must not be running, unless --stop is given. With --stop and "
-               "--delete-data nothing is left of `drakkar up`.",
+               "Pods keep running when `up` or `node` ends. This command kills their containers "
+               "and removes their network, mounts and cgroups, without contacting the API server: "
+               "the objects stay, and a node that starts later runs the pods again. The node "
+               "agent must not be running, unless --stop is given. With --stop and --delete-data, "
+               "nothing of `drakkar up` remains.",
            .examples = "  drakkar down --data-dir /tmp/demo\n"
                        "  drakkar down --data-dir /tmp/demo --stop --delete-data\n",
            .flags = DownFlags(),

@@ -29,12 +29,11 @@ std::vector<cli::Flag> EtcdFlags() {
   return {
       {.name = "etcd-servers",
        .type = cli::FlagType::kRepeated,
-       .help =
-           "Keep the objects in etcd (3.4 or newer) instead of the embedded store: its members, "
-           "separated by commas, as https://HOST:PORT or http://HOST:PORT.",
+       .help = "Store objects in etcd (3.4 or newer) instead of the embedded store. URLs of its "
+               "members, separated by commas: https://HOST:PORT or http://HOST:PORT.",
        .placeholder = "URLS"},
       {.name = "etcd-cafile",
-       .help = "CA of etcd's certificates. Without it, the system's.",
+       .help = "CA of etcd's server certificates. Defaults to the system's CAs.",
        .placeholder = "FILE"},
       {.name = "etcd-certfile", .help = "Client certificate for etcd.", .placeholder = "FILE"},
       {.name = "etcd-keyfile", .help = "Private key of that certificate.", .placeholder = "FILE"},
@@ -44,13 +43,13 @@ std::vector<cli::Flag> EtcdFlags() {
        .placeholder = "PREFIX"},
       {.name = "etcd-compaction-interval",
        .type = cli::FlagType::kDuration,
-       .help = "How often old versions are removed from etcd, by one of its API servers; 0 if "
-               "something else does that.",
+       .help = "How often one of the API servers removes old revisions from etcd; 0 if something "
+               "else compacts it.",
        .default_value = "5m",
        .placeholder = "DURATION"},
       {.name = "storage-media-type",
-       .help = StrCat("Form of built-in kinds in etcd: ", kProtobuf, " or ", kJson,
-                      ". Both are read, whatever this says."),
+       .help = StrCat("Encoding in which built-in kinds are written to etcd: ", kProtobuf, " or ",
+                      kJson, ". Both are always read."),
        .default_value = std::string(kProtobuf),
        .placeholder = "TYPE"},
   };

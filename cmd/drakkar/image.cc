@@ -257,8 +257,8 @@ void AddImageCommands(cli::App& app) {
   pull.arguments = "NAME";
   pull.summary = "Pull an image from its registry for the pods of this machine";
   pull.help =
-      "Pods pull their images themselves; this is for images that should be there before. An "
-      "interrupted pull continues where it ended. The node agent may be running.";
+      "Pods pull their own images; use this command to have an image on the node beforehand. An "
+      "interrupted pull resumes where it stopped. The node agent may be running.";
   pull.examples =
       "  drakkar image pull busybox:1.36\n"
       "  drakkar image pull --username me registry.example.com/team/app:1 < password\n";
@@ -279,7 +279,9 @@ void AddImageCommands(cli::App& app) {
   Command prune;
   prune.name = "image prune";
   prune.summary = "Remove images that no container of this machine uses";
-  prune.help = "Imported images are kept unless --all is given: nobody could pull them again.";
+  prune.help =
+      "Imported images are kept unless --all is given, because they cannot be pulled "
+      "again.";
   prune.examples = "  drakkar image prune\n";
   prune.section = "This machine";
   prune.max_arguments = 0;

@@ -84,7 +84,7 @@ Result<std::string> ServerUrl(const std::string& given) {
 Result<std::string> CaOf(const net::Response& response, const std::string& hash) {
   if (response.status != 200) {
     return FailedPrecondition(
-        StrCat("the server answers the question for its CA (kube-public/cluster-info) with status ",
+        StrCat("reading the cluster's CA (kube-public/cluster-info) failed with status ",
                response.status));
   }
   ASSIGN_OR_RETURN(const api::TreePtr map, api::ParseJson(response.body));
@@ -298,17 +298,17 @@ Result<net::CertificateAndKey> TemporaryCertificate(const std::string& node_name
 
 std::vector<cli::Flag> JoinFlags() {
   return {{.name = "join",
-           .help = "Join the cluster of this API server, https://HOST:PORT, or of several, "
-                   "separated by commas. The node gets its certificates and the addresses of the "
-                   "other API servers from the cluster and keeps them in its data directory; "
-                   "later starts need neither this flag nor the next two.",
+           .help = "API servers of the cluster to join, as https://HOST:PORT, separated by "
+                   "commas. The node gets its certificates and the addresses of the other API "
+                   "servers from the cluster and keeps them in its data directory; later starts "
+                   "need neither this flag nor the next two.",
            .placeholder = "SERVERS"},
           {.name = "token",
-           .help = "Bootstrap token of `drakkar token create`.",
+           .help = "Bootstrap token from `drakkar token create`.",
            .placeholder = "TOKEN"},
           {.name = "ca-hash",
            .help = "Hash of the cluster's CA, as printed by `drakkar token create "
-                   "--print-join-command`. The token is sent to no other cluster.",
+                   "--print-join-command`. The token is never sent to another cluster.",
            .placeholder = "sha256:HASH"}};
 }
 
@@ -329,8 +329,7 @@ Result<JoinOptions> ReadJoinFlags(const cli::Arguments& arguments, const std::st
   }
   if (!arguments.Text("kubeconfig").empty()) {
     return InvalidArgument(
-        "--join and --kubeconfig exclude each other: a node that joins gets a "
-        "kubeconfig of its own");
+        "--join and --kubeconfig cannot be combined: a node that joins gets its own kubeconfig");
   }
   for (const std::string& each : client::SplitServers(servers)) {
     ASSIGN_OR_RETURN(std::string url, ServerUrl(each));
@@ -359,7 +358,7 @@ Result<void> JoinCluster(const JoinOptions& options) {
       }
     }
     if (access.ok() && !client::WhyExpired(*access, RealClock().Now(), kubeconfig)) return Ok();
-    kLog.Warning("the node's certificate cannot be used any more; joining again",
+    kLog.Warning("the node's certificate is no longer usable; joining again",
                  {{"kubeconfig", kubeconfig}});
   }
   if (!bootstrap::ParseToken(options.token)) {
@@ -370,8 +369,8 @@ Result<void> JoinCluster(const JoinOptions& options) {
   }
   if (options.ca_hash.empty()) {
     return InvalidArgument(
-        "--join needs --ca-hash, by which the cluster is recognized before the token is sent; "
-        "`drakkar token create --print-join-command` prints it");
+        "--join needs --ca-hash, which identifies the cluster before the token is sent; `drakkar "
+        "token create --print-join-command` prints it");
   }
   UvLoop loop;
   Joining joining(loop, options);

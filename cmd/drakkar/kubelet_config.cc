@@ -81,7 +81,9 @@ Result<std::vector<node::ShutdownPeriod>> ReadShutdownPeriods(api::Value root) {
   const api::Value list = root["shutdownGracePeriodByPodPriority"];
   if (list.size() == 0) return node::PeriodsOf(total, critical);
   if (total > Duration::zero()) {
-    return InvalidArgument("shutdownGracePeriodByPodPriority excludes shutdownGracePeriod");
+    return InvalidArgument(
+        "shutdownGracePeriodByPodPriority cannot be combined with "
+        "shutdownGracePeriod");
   }
   std::map<std::int64_t, std::int64_t> seconds;
   for (api::Value each : list.elements()) {

@@ -198,7 +198,7 @@ TEST_F(KubeletConfigTest, RejectsResourceSettingsThatContradictEachOther) {
       {"shutdownGracePeriod: 10ms\n", "at least 1s"},
       {"shutdownGracePeriod: 10s\nshutdownGracePeriodByPodPriority: [{priority: 0, "
        "shutdownGracePeriodSeconds: 1}]\n",
-       "excludes"},
+       "cannot be combined"},
   };
   for (const auto& [settings, why] : cases) {
     EXPECT_THAT(ErrorOf(settings), HasSubstr(why)) << settings;

@@ -29,9 +29,9 @@ constexpr std::int64_t kSecondsBetweenShortages = 60;
 // Runs when memory is exhausted, so it must not allocate.
 [[noreturn]] void OnOutOfMemory() {
   constexpr std::string_view kText =
-      "error: out of memory: give the process more (its cgroup or systemd unit may set MemoryMax), "
-      "or lower --max-events and --max-event-bytes; it ends now, and nothing that was acknowledged "
-      "is lost\n";
+      "error: out of memory: give the process more (its cgroup or systemd unit may set "
+      "MemoryMax), or lower --max-events and --max-event-bytes; exiting, without losing any "
+      "acknowledged write\n";
   (void)!::write(STDERR_FILENO, kText.data(), kText.size());
   std::abort();
 }

@@ -30,13 +30,12 @@ std::vector<cli::Flag> HollowFlags() {
            .default_value = "0",
            .placeholder = "N"},
           {.name = "hollow-prefix",
-           .help = "Start of the names of hollow nodes; a number follows.",
+           .help = "Prefix of the names of hollow nodes; a number is appended.",
            .default_value = "hollow-",
            .placeholder = "TEXT"},
           {.name = "hollow-health-changes-every",
            .type = cli::FlagType::kDuration,
-           .help = "How often a device of some hollow node becomes unhealthy or healthy; 0 for "
-                   "never.",
+           .help = "Interval at which one simulated device changes its health; 0 for never.",
            .default_value = "0s",
            .placeholder = "DURATION"}};
 }
@@ -213,12 +212,12 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
 void AddNodeCommand(cli::App& app) {
   app.Add({.name = "node",
            .summary = "Run a node agent",
-           .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
-                   "pods with runc. Requires root, runc and conmon. With --hollow it runs many "
-                   "nodes with simulated machines, containers and devices instead, to load a "
-                   "control plane; they need nothing but a kubeconfig of an administrator.",
-           .examples = "  # on a new machine, with what `drakkar token create "
-                       "--print-join-command` printed\n"
+           .help = "Registers this machine as a node, prepares claims through DRA drivers and "
+                   "runs pods with runc. Requires root, runc and conmon. With --hollow it runs "
+                   "many nodes with simulated machines, containers and devices instead, to load a "
+                   "control plane; they need only an administrator's kubeconfig.",
+           .examples = "  # on a new machine, as printed by `drakkar token create "
+                       "--print-join-command`\n"
                        "  drakkar node --join https://10.0.0.1:6443 --token "
                        "abcdef.0123456789abcdef \\\n"
                        "    --ca-hash sha256:... --address 10.0.0.7\n"

@@ -50,10 +50,9 @@ Result<std::map<std::string, std::string>> ReadRuntimeHandlers(const cli::Argume
 cli::Flag RuntimeEndpointFlag() {
   return {.name = "container-runtime-endpoint",
           .help =
-              "Socket of a container runtime with CRI, unix:///run/containerd/containerd.sock. "
-              "It then pulls images and connects pods to their network; --runtime and the "
-              "flags of networks and registries have no effect. Defaults to the built-in "
-              "runtime.",
+              "Socket of a CRI runtime, such as unix:///run/containerd/containerd.sock. The "
+              "runtime then pulls images and sets up pod networks, so --runtime and the network "
+              "and registry flags have no effect. Defaults to the built-in runtime.",
           .placeholder = "SOCKET"};
 }
 

@@ -20,8 +20,8 @@ std::vector<cli::Flag> NriFlags() {
                           kKubeletRoot, ", else nri/nri.sock in the data directory."),
            .placeholder = "FILE"},
           {.name = "nri-required-plugins",
-           .help = "Names of NRI plugins, separated by commas, without which no container is "
-                   "created.",
+           .help = "NRI plugins that must be connected before a container is created: names, "
+                   "separated by commas.",
            .placeholder = "NAMES"},
           {.name = "nri-request-timeout",
            .help = "Seconds that an NRI plugin may take to answer before it is disconnected.",

@@ -36,10 +36,11 @@ bool HasPlugin(FileSystem& files, const std::vector<std::string>& directories,
 std::vector<cli::Flag> PodNetworkFlags() {
   return {
       {.name = "pod-network",
-       .help = "Network of pods that do not ask for the host's. cni: the configuration in "
-               "--cni-conf-dir; without one such pods wait. auto: the same, but without a "
-               "configuration they join a bridge network of this node's own, or share the host's "
-               "network if plugins for it are missing. host: they share the host's network.",
+       .help = "Network of pods that do not request the host's. cni: the configuration in "
+               "--cni-conf-dir; pods wait until there is one. auto: the same, but without a "
+               "configuration pods join a bridge network of this node, or share the host's "
+               "network if the plugins for the bridge are not installed. host: pods share the "
+               "host's network.",
        .default_value = "auto",
        .placeholder = "auto|cni|host"},
       {.name = "cni-conf-dir",
@@ -55,12 +56,11 @@ std::vector<cli::Flag> PodNetworkFlags() {
                "dnsPolicy ClusterFirst. Without them these pods use the host's.",
        .placeholder = "IPS"},
       {.name = "cluster-domain",
-       .help = "Domain of the cluster in the names of pods and in their search list.",
+       .help = "Domain of the cluster, for the host names and DNS search lists of pods.",
        .default_value = "cluster.local",
        .placeholder = "DOMAIN"},
       {.name = "resolv-conf",
-       .help = "The resolver configuration that pods with dnsPolicy Default get. Defaults to the "
-               "host's.",
+       .help = "Resolver configuration of pods with dnsPolicy Default. Defaults to the host's.",
        .placeholder = "FILE"},
   };
 }

@@ -47,8 +47,8 @@ Result<void> ReadHost(FileSystem& files, Value config, const std::string& where,
 
 std::vector<cli::Flag> RegistryFlags() {
   return {{.name = "insecure-registry",
-           .help = "Hosts of registries that may be reached over plain HTTP, separated by commas. "
-                   "Registries on the loopback interface always may.",
+           .help = "Registry hosts that may be reached over plain HTTP, separated by commas. "
+                   "Loopback addresses are always allowed.",
            .placeholder = "HOSTS"},
           {.name = "registries-config",
            .help = "YAML file with mirrors, credentials and certificates of registries.",

@@ -369,7 +369,7 @@ void AddSanityCommand(cli::App& app) {
       {.name = "sanity",
        .arguments = "[-- DRIVER ARGUMENT...]",
        .summary = "Check that a DRA driver, in any language, conforms",
-       .help = "Plays the node's part against a driver and checks registration, versions, slices, "
+       .help = "Acts as the driver's node agent and checks registration, versions, slices, "
                "prepare and unprepare (repeated, unknown claims, concurrent calls), CDI specs, "
                "the health stream, restarts and rolling updates. With a command after --, it "
                "starts its own API server and the driver. In the command, {kubeconfig}, {node}, "

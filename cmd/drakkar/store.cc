@@ -386,8 +386,8 @@ void AddStoreCommands(cli::App& app) {
   check.summary = "Check the store for damage";
   check.help =
       "Reads everything in the store and compares it with its checksums. Changes nothing. If a "
-      "server uses the data directory, the server does it, a little at a time. In etcd, which has "
-      "checksums of its own, every object is decoded.";
+      "server is using the data directory, the server does the check, a little at a time. In "
+      "etcd, which has checksums of its own, every object is decoded.";
   check.examples =
       "  drakkar store check\n"
       "  drakkar store check --backup cluster.backup\n"
@@ -406,8 +406,8 @@ void AddStoreCommands(cli::App& app) {
   repair.summary = "Repair a damaged store";
   repair.help =
       "Writes a new store with everything that is intact and keeps the damaged file under another "
-      "name. An object whose newest version is damaged gets the newest intact version back that "
-      "the store still has. Stop the server first.";
+      "name. If the newest version of an object is damaged, the newest intact one that the store "
+      "still has replaces it. Stop the server first.";
   repair.examples = "  drakkar store repair\n";
   repair.section = kSection;
   repair.max_arguments = 0;
@@ -422,9 +422,9 @@ void AddStoreCommands(cli::App& app) {
   backup.arguments = "FILE";
   backup.summary = "Save the contents of the store to a file";
   backup.help =
-      "Saves one consistent state of all objects, while the server runs or not. The file holds "
-      "Secrets and is readable by its owner only. Certificates and keys are in the data "
-      "directory's pki folder, not in the store: save them, too. A backup of either store can be "
+      "Saves a consistent snapshot of all objects; the server may be running. The file contains "
+      "Secrets, so only its owner can read it. Certificates and keys are in the data directory's "
+      "pki folder, not in the store: back them up as well. A backup of either store can be "
       "restored into the other one.";
   backup.examples =
       "  drakkar store backup /backup/cluster-1.backup\n"
@@ -447,9 +447,9 @@ void AddStoreCommands(cli::App& app) {
   restore.summary = "Replace the contents of the store with a backup";
   restore.help =
       "The backup is checked completely before anything is changed. Objects keep their resource "
-      "versions, and new changes continue far beyond them, so that clients notice and list again. "
-      "Stop the server first. In etcd there must be no keys below --etcd-prefix, and objects get "
-      "new resource versions.";
+      "versions, and new ones start far above them, so that clients notice and list again. Stop "
+      "the server first. In etcd there must be no keys below --etcd-prefix, and objects get new "
+      "resource versions.";
   restore.examples =
       "  drakkar store restore --force /backup/cluster-1.backup\n"
       "  drakkar store restore --etcd-servers http://127.0.0.1:2379 /backup/cluster-1.backup\n";
@@ -468,7 +468,7 @@ void AddStoreCommands(cli::App& app) {
   migrate.summary = "Move a cluster between the embedded store and etcd";
   migrate.help =
       "Copies all objects from the store in the data directory to etcd, or back, reads both again "
-      "and compares them. The source is left as it is. Stop all API servers first.";
+      "and compares them. The source is not changed. Stop all API servers first.";
   migrate.examples =
       "  drakkar store migrate --to etcd --etcd-servers http://127.0.0.1:2379\n"
       "  drakkar store migrate --to embedded --etcd-servers http://127.0.0.1:2379 --force\n";

@@ -221,8 +221,8 @@ void AddUpCommand(cli::App& app) {
                  PortFlag("controllers-port",
                           "Port of the same pages of the controllers; 0 disables it.", "10257"),
                  {.name = "dashboard-port",
-                  .help = "Port of the web page (see drakkar dashboard) on 127.0.0.1; 0 "
-                          "chooses a free one. Without this flag there is no page.",
+                  .help = "Port of the web page (see drakkar dashboard) on 127.0.0.1; 0 chooses a "
+                          "free one. Without this flag, the page is not served.",
                   .placeholder = "PORT"},
                  ControllersFlag(),
                  {.name = "scheduler-config",
@@ -240,9 +240,9 @@ void AddUpCommand(cli::App& app) {
                  LowLatencyFlag(),
                  {.name = "separate-processes",
                   .type = cli::FlagType::kBool,
-                  .help = "Run every component in a process of its own. One that crashes or runs "
-                          "out of memory is started again, and the others go on. Costs memory and "
-                          "half of the scheduling rate.",
+                  .help = "Run every component in its own process. One that crashes or runs out "
+                          "of memory is restarted while the others keep running. Uses more memory "
+                          "and halves the scheduling rate.",
                   .default_value = "false"}},
                 PodNetworkFlags(),
                 NriFlags(),

@@ -165,8 +165,7 @@ bool StartsWithout(const Failure& failure) {
 std::shared_ptr<net::CertificateSource> FrontProxy(const Pki& pki) {
   Result<Pki::Source> source = pki.FrontProxySource();
   if (source.ok()) return *std::move(source);
-  kLog.Error("the certificate of the front proxy was not issued",
-             {{"error", source.error().message}});
+  kLog.Error("could not issue the front proxy's certificate", {{"error", source.error().message}});
   return nullptr;
 }
 

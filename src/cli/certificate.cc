@@ -71,8 +71,8 @@ std::vector<Command> CertificateCommands() {
   approve.summary = "Approve certificate requests";
   approve.help =
       "Approves CertificateSigningRequests. Look at the subject first: a certificate is an "
-      "identity, "
-      "and an approval cannot be taken back. Requests of nodes for themselves need no approval.";
+      "identity, and an approval cannot be undone. Requests that nodes make for themselves are "
+      "approved automatically.";
   approve.examples = "  drakkar get csr\n  drakkar certificate approve csr-x7k2p\n";
   approve.min_arguments = 1;
   approve.group = FlagGroup::kCluster;
@@ -83,7 +83,7 @@ std::vector<Command> CertificateCommands() {
   Command deny = approve;
   deny.name = "certificate deny";
   deny.summary = "Deny certificate requests";
-  deny.help = "Denies CertificateSigningRequests. Neither can be taken back.";
+  deny.help = "Denies CertificateSigningRequests. A denial cannot be undone.";
   deny.examples = "  drakkar certificate deny csr-x7k2p\n";
   deny.run = [](const Arguments& arguments, Console& console) {
     return Run(arguments, console, false);

@@ -118,15 +118,16 @@ int Run(const Arguments& arguments, Console& console) {
 Command DoctorCommand() {
   return {.name = "doctor",
           .arguments = "",
-          .summary = "Find problems of the cluster and say what to do",
+          .summary = "Find problems in the cluster and say what to do about them",
           .help =
               "Looks for drivers that are not registered where they should be, device classes "
               "without devices, incomplete pools, slices of deleted nodes, allocated devices that "
               "are gone, claims without pods, objects stuck in deletion, CDI specs that cannot be "
               "read, wrong clocks, feature gates that do not match, certificates that expire, and "
-              "objects that nothing acts on. The most urgent problem comes first, each with what "
-              "to do. Nothing is changed. Checks that need more permissions than you have are "
-              "skipped with a note.\n\n"
+              "objects that nothing acts on. Problems are sorted by urgency, each with what to do "
+              "about it. Nothing is changed. Checks that need more permissions than you have are "
+              "skipped with a note.\n"
+              "\n"
               "The exit code is 0 if there are no problems, 1 if there are, 2 if the cluster "
               "cannot be read.",
           .examples =

@@ -221,11 +221,10 @@ std::vector<Command> TokenCommands() {
   create.arguments = "[TOKEN]";
   create.summary = "Create a token that lets a machine join the cluster";
   create.help =
-      "Creates a bootstrap token and prints it. Whoever has it can register a node, so it should "
-      "expire soon; it can be used any number of times until then. It cannot read Secrets or run "
-      "pods.";
+      "Creates a bootstrap token and prints it. Anyone who has it can register a node, any number "
+      "of times until it expires, so keep its lifetime short. It cannot read Secrets or run pods.";
   create.examples =
-      "  # what to run on a new machine\n"
+      "  # the command to run on a new machine\n"
       "  drakkar token create --print-join-command\n"
       "  # for an hour\n"
       "  drakkar token create --ttl 1h --description 'rack 7'\n";
@@ -245,7 +244,7 @@ std::vector<Command> TokenCommands() {
       {.name = "description", .help = "A note for `token list`.", .placeholder = "TEXT"},
       {.name = "print-join-command",
        .type = FlagType::kBool,
-       .help = "Print the whole command for the new machine instead of the token alone.",
+       .help = "Print the complete command to run on the new machine instead of only the token.",
        .default_value = "false"}};
   create.max_arguments = 1;
   create.group = FlagGroup::kCluster;
@@ -255,7 +254,7 @@ std::vector<Command> TokenCommands() {
   Command list;
   list.name = "token list";
   list.summary = "List the tokens with which machines can join";
-  list.help = "Prints the tokens themselves: whoever can read them can register nodes.";
+  list.help = "Prints the tokens themselves: anyone who sees them can register nodes.";
   list.examples = "  drakkar token list\n";
   list.max_arguments = 0;
   list.group = FlagGroup::kCluster;

@@ -147,8 +147,8 @@ Finding CheckUnattended(const DoctorInput& input, const DeviceTable&) {
     Add(finding, StrCat(each.count, " ", each.kind, ": ", each.warning));
   }
   finding.count = objects;
-  finding.what = StrCat(Count(objects, "object is", "objects are"),
-                        " stored without anybody who acts on ", objects == 1 ? "it" : "them");
+  finding.what = StrCat(Count(objects, "object is", "objects are"), " stored, but nothing acts on ",
+                        objects == 1 ? "it" : "them");
   return finding;
 }
 

@@ -205,7 +205,7 @@ void Aggregator::Put(const api::ObjectPtr& object) {
   }
   if (found == services_.end()) {
     if (services_.size() >= kMaxServices) {
-      kLog.Warning("too many APIServices; one is not served", {{"name", name}});
+      kLog.Warning("ignored an APIService: there are too many", {{"name", name}});
       return;
     }
     auto made = std::make_unique<Service>(options_.random);
@@ -449,7 +449,7 @@ void Aggregator::OnOpenApi(Service& service, const std::string& path, std::strin
   if (before != nullptr && *before == body) return;
   const std::size_t others = open_api_bytes() - (before == nullptr ? 0 : before->size());
   if (others + body.size() > kMaxOpenApiTotalBytes) {
-    kLog.Warning("the OpenAPI documents of APIServices are too large; one is not served",
+    kLog.Warning("ignored an OpenAPI document: those of all APIServices are too large",
                  {{"name", service.state->name}, {"bytes", body.size()}});
     return;
   }
@@ -466,11 +466,10 @@ void Aggregator::Conclude(const std::string& name, const Verdict& verdict) {
   if (first || service.state->is_available != verdict.is_available ||
       (!verdict.is_available && !service.state->is_stale)) {
     if (service.state->is_available != verdict.is_available || first) {
-      kLog.Info("the availability of an APIService was decided",
-                {{"name", name},
-                 {"available", verdict.is_available},
-                 {"reason", verdict.reason},
-                 {"message", verdict.message}});
+      kLog.Info("APIService availability changed", {{"name", name},
+                                                    {"available", verdict.is_available},
+                                                    {"reason", verdict.reason},
+                                                    {"message", verdict.message}});
     }
     auto next = std::make_shared<AggregatedApi>(*service.state);
     next->is_available = verdict.is_available;
@@ -523,7 +522,7 @@ void Aggregator::WriteCondition(const std::string& name, const Verdict& verdict)
   options_.core.Handle(std::move(request), lifetime_.Guard([this, name](const Response& response) {
     // Somebody else changed it; its next state is checked anyway.
     if (response.failure && response.failure->code != 409 && response.failure->code != 404) {
-      kLog.Warning("the condition of an APIService was not written",
+      kLog.Warning("could not write the condition of an APIService",
                    {{"name", name}, {"error", response.failure->message}});
       CheckSoon(name, kFirstRetry);
     }
@@ -595,7 +594,7 @@ void Aggregator::Register(std::vector<Request> requests) {
   options_.core.Handle(std::move(next), lifetime_.Guard([this, requests = std::move(requests)](
                                                             const Response& response) mutable {
     if (response.failure && response.failure->code != 404 && response.failure->code != 409) {
-      kLog.Warning("an APIService was not registered", {{"error", response.failure->message}});
+      kLog.Warning("could not register an APIService", {{"error", response.failure->message}});
       is_reconciling_ = false;
       reconcile_timer_ =
           options_.core.loop().RunAfter(kReconcileRetry, lifetime_.Guard([this] { Reconcile(); }));

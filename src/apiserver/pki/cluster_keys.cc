@@ -44,7 +44,7 @@ Result<void> MakeCa(ClusterKeys& keys, const Clock& clock, std::string_view name
                     const char* certificate_file, const char* key_file) {
   if (keys.contains(certificate_file)) {
     if (keys.contains(key_file)) return Ok();
-    return FailedPrecondition(StrCat(certificate_file, " is there, but ", key_file, " is not"));
+    return FailedPrecondition(StrCat(certificate_file, " exists, but ", key_file, " is not"));
   }
   // The CAs of two clusters have the same name and differ in their random serial numbers.
   ASSIGN_OR_RETURN(net::CertificateAndKey made,

@@ -109,7 +109,7 @@ void LivingServers::OnRead(const storage::RangeResult& records) {
     const Result<api::ObjectPtr> object =
         ReadStored(*record.value, record.mod_revision, Writer::kAnyServer);
     if (!object.ok()) {
-      kLog.Warning("the record of an API server cannot be read",
+      kLog.Warning("could not read the record of an API server",
                    {{"key", record.key}, {"error", object.error().message}});
       continue;
     }

@@ -73,7 +73,7 @@ Result<CpuState> ReadState(Value data) {
     }
   }
   if (data["podEntries"].size() > 0) {
-    return FailedPrecondition("it has CPUs of whole pods, which this node does not manage");
+    return FailedPrecondition("it assigns CPUs to whole pods, which this node does not support");
   }
   return state;
 }

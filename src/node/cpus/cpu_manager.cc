@@ -25,7 +25,7 @@ int ExclusiveCpuCount(Value pod, Value container) {
 
 Result<CpuManager> CpuManager::Make(Options options) {
   const CpuSet all = options.topology.All();
-  if (all.empty()) return FailedPrecondition("the CPUs of this machine are not known");
+  if (all.empty()) return FailedPrecondition("could not determine the CPUs of this machine");
   if (options.reserved.empty()) {
     if (options.reserved_count <= 0) {
       return InvalidArgument(
@@ -63,8 +63,8 @@ Result<void> CpuManager::Restore(CpuState state) {
   for (const auto& [uid, containers] : state.exclusive) {
     for (const auto& [name, cpus] : containers) {
       if (!cpus.And(state.shared).empty()) {
-        return FailedPrecondition(StrCat("container ", name, " of pod ", uid, " has the CPUs ",
-                                         cpus.ToString(), ", which others share"));
+        return FailedPrecondition(StrCat("container ", name, " of pod ", uid, " owns the CPUs ",
+                                         cpus.ToString(), ", which are also shared"));
       }
       known.Add(cpus);
     }

@@ -231,7 +231,7 @@ TEST(CpuManager, ContinuesOnlyFromAStateThatFits) {
               HasSubstr("this machine has the CPUs 0-3, and had 0-1"));
   EXPECT_THAT(why({.shared = Cpus("0-5")}), HasSubstr("and had 0-5"));
   EXPECT_THAT(why({.shared = Cpus("0-3"), .exclusive = {{"u", {{"c", Cpus("3")}}}}}),
-              HasSubstr("container c of pod u has the CPUs 3, which others share"));
+              HasSubstr("container c of pod u owns the CPUs 3, which are also shared"));
   EXPECT_EQ(why({.shared = Cpus("0-2"), .exclusive = {{"u", {{"c", Cpus("3")}}}}}), "(restored)");
   EXPECT_EQ(cpus.CpusOf("u", "c").ToString(), "3");
 }

@@ -97,8 +97,8 @@ void CertificateRequest::OnAnswer(const client::Reply& reply) {
   const Result<net::CertificateInfo> info = net::ParseCertificate(pair.certificate_pem);
   if (!info.ok()) return Finish(info.error());
   if (!net::BelongTogether(pair) || info->subject.common_name != options_.subject.common_name) {
-    return Finish(FailedPrecondition(
-        StrCat("certificate request ", name_, " was answered with another's certificate")));
+    return Finish(FailedPrecondition(StrCat(
+        "certificate request ", name_, " was answered with a certificate that does not match it")));
   }
   Finish(std::move(pair));
 }

@@ -174,7 +174,8 @@ TEST_F(JoinTest, AnothersCertificateIsNotTaken) {
   });
   loop_.Advance(seconds(10));
   ASSERT_TRUE(result && !result->ok());
-  EXPECT_THAT(result->error().message, HasSubstr("was answered with another's certificate"));
+  EXPECT_THAT(result->error().message,
+              HasSubstr("was answered with a certificate that does not match"));
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ void KeptCertificate::OnIssued(Result<net::CertificateAndKey> issued) {
   Result<void> kept =
       issued.ok() ? WriteCertificateFile(options_.files, options_.path, *issued) : issued.error();
   if (!kept.ok()) {
-    kLog.Error("could not get a certificate; it is tried again",
+    kLog.Error("could not get a certificate; retrying",
                {{"signer", options_.signer}, {"error", kept.error().message}});
     timer_ = options_.loop.RunAfter(backoff_.Next(), [this] { Renew(); });
     return;

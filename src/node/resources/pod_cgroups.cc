@@ -89,7 +89,8 @@ void PodCgroups::Write() {
                                     std::pair(QosClass::kBestEffort, SharesOf(0))}) {
     auto written = Apply(options_.settings.layout.OfClass(qos), {.cpu_shares = shares});
     if (!written.ok()) {
-      kLog.Warning("could not limit a class of pods", {{"err", written.error().message}});
+      kLog.Warning("could not set the cgroup limits of a QoS class",
+                   {{"err", written.error().message}});
     }
   }
 }
@@ -98,7 +99,8 @@ void PodCgroups::Report(const Result<void>& written) {
   const std::string problem = written.ok() ? "" : written.error().message;
   if (reported_ == problem) return;
   reported_ = problem;
-  if (!problem.empty()) kLog.Warning("could not limit all pods", {{"err", problem}});
+  if (!problem.empty())
+    kLog.Warning("could not set the cgroup limits of all pods", {{"err", problem}});
   if (!options_.on_enforced) return;
   options_.on_enforced(problem.empty(),
                        problem.empty()

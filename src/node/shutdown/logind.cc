@@ -51,7 +51,7 @@ void Logind::Start() {
 void Logind::Fail(const Error& error) {
   if (logged_ != error.message) {
     logged_ = error.message;
-    kLog.Warning("a shutdown of this machine does not wait for its pods", {{"err", error.message}});
+    kLog.Warning("a shutdown of this machine will not wait for its pods", {{"err", error.message}});
   }
   watch_.reset();
   socket_ = Descriptor();
@@ -215,7 +215,7 @@ void Logind::ReadLimit(int looks_left) {
          if (*limit >= static_cast<std::uint64_t>(wanted)) return Lock();
          if (!raised_) return RaiseLimit();
          if (looks_left == 0) {
-           kLog.Warning("logind delays a shutdown for less time than the pods may take",
+           kLog.Warning("logind's InhibitDelayMaxSec is shorter than the pods' grace period",
                         {{"microseconds", *limit}, {"wanted", wanted}});
            return Lock();
          }
@@ -231,12 +231,12 @@ void Logind::RaiseLimit() {
   if (written.ok()) {
     written = options_.files.WriteFile(
         options_.configuration,
-        StrCat("# Drakkar's pods may take this long to end.\n[Login]\nInhibitDelayMaxSec=", seconds,
+        StrCat("# Time that Drakkar's pods may take to end.\n[Login]\nInhibitDelayMaxSec=", seconds,
                "\n"),
         0644);
   }
   if (!written.ok()) {
-    kLog.Warning("could not raise logind's limit", {{"err", written.error().message}});
+    kLog.Warning("could not raise logind's InhibitDelayMaxSec", {{"err", written.error().message}});
     return Lock();
   }
   // SIGHUP makes logind read its configuration.
@@ -254,14 +254,14 @@ void Logind::Lock() {
         .path = kLoginPath,
         .interface = kManager,
         .member = "Inhibit",
-        .strings = {"shutdown", "drakkar", "The node's pods are ended in order", "delay"}},
+        .strings = {"shutdown", "drakkar", "Pods are being stopped in order of priority", "delay"}},
        [this](const DbusMessage& answer) {
          if (answer.signature != "h" || received_.empty()) {
-           return Fail(Unavailable("logind gave no lock"));
+           return Fail(Unavailable("logind granted no inhibitor lock"));
          }
          lock_ = std::move(received_.front());
          received_.erase(received_.begin());
-         if (!logged_.empty()) kLog.Info("a shutdown of this machine waits for its pods");
+         if (!logged_.empty()) kLog.Info("a shutdown of this machine will wait for its pods");
          logged_.clear();
        });
 }

@@ -136,7 +136,7 @@ void LocalStore::Commit(Transaction transaction,
   if (!refusal.has_value()) refusal = full_;
   if (!refusal.has_value() && log_->queued_bytes() > limits_.queued_bytes_max) {
     refusal = Error{ErrorCode::kResourceExhausted,
-                    "the disk does not keep up with the writes; retry later"};
+                    "the disk cannot keep up with the writes; retry later"};
   }
   if (refusal.has_value()) {
     if (on_applied) on_applied(*refusal);

@@ -57,7 +57,7 @@ void CriImageCollector::Collect() {
         const auto disk = options_.disk(usage->images.path);
         if (!disk.ok())
           return options_.log(
-              StrCat("could not look at the disk of images: ", disk.error().message));
+              StrCat("could not read the usage of the image file system: ", disk.error().message));
         const auto part = [&](int percent) {
           return disk->total_bytes / 100 * static_cast<std::uint64_t>(percent);
         };

@@ -400,7 +400,7 @@ void CriRuntimeImpl::ChangeCgroup(const std::string& id, CgroupChanges changes,
   if (auto error = Refuse()) return Reply<void>(std::move(done), *error);
   const auto found = containers_.find(id);
   if (found == containers_.end() || found->second.status.state == ContainerState::kExited) {
-    return Reply<void>(std::move(done), FailedPrecondition("the container does not run"));
+    return Reply<void>(std::move(done), FailedPrecondition("the container is not running"));
   }
   // What CRI's message cannot express is left to the runtime's own plugins.
   ResourceUpdate update;

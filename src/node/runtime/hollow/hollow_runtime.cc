@@ -298,7 +298,7 @@ class HollowRuntime final : public Runtime {
     if (found == machine_.containers.end() ||
         found->second.status.state == ContainerState::kExited) {
       return Answer(std::move(done),
-                    Result<void>(FailedPrecondition("the container does not run")));
+                    Result<void>(FailedPrecondition("the container is not running")));
     }
     Merge(changes, found->second.config.cgroup_changes);
     Answer(std::move(done), Ok());

@@ -163,8 +163,8 @@ Result<ImageManifest> ParseManifest(std::string_view text) {
   }
   if (root["schemaVersion"].integer() == 1) {
     return Error{ErrorCode::kUnimplemented,
-                 "the image has a manifest of schema version 1, which registries gave up in 2017; "
-                 "push it again with a current tool"};
+                 "the image has a manifest of the obsolete schema version 1; push it again with a "
+                 "current tool"};
   }
   if (!root["config"].is_object() || !root["layers"].is_array()) {
     return InvalidArgument("the manifest lacks its config or its layers");

@@ -158,7 +158,7 @@ void CniNetwork::Load() {
   list_ = std::move(list);
   uses_built_in_ = uses_built_in;
   if (list_ && list_->text != before) {
-    Log(StrCat("pods that start from now on join the network ", list_->name));
+    Log(StrCat("new pods join the network ", list_->name));
   }
   if (state == state_) return;
   state_ = std::move(state);

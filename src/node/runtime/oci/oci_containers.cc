@@ -192,7 +192,7 @@ void OciRuntime::ChangeCgroup(const std::string& id, CgroupChanges changes,
     case Phase::kExited:
     case Phase::kRemoving:
       return Answer(std::move(done),
-                    Result<void>(FailedPrecondition("the container does not run")));
+                    Result<void>(FailedPrecondition("the container is not running")));
     case Phase::kRunning:
       break;
   }

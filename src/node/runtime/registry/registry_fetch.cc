@@ -69,7 +69,7 @@ class RegistryFetcher::Request final : public net::StreamSink {
       return;
     }
     if (received_ > get_.max_bytes) {
-      failure_ = Error{ErrorCode::kDataLoss, "the registry sends more bytes than it announced"};
+      failure_ = Error{ErrorCode::kDataLoss, "the registry sent more bytes than it announced"};
       return Stop();
     }
     failure_ = get_.on_data(bytes);
@@ -199,8 +199,8 @@ void RegistryFetcher::Authenticate(const std::shared_ptr<Request>& request,
   }
   auto realm = net::ParseUrl(challenge.realm);
   if (!realm.ok() || (realm->scheme != "https" && !endpoint_.allows_http)) {
-    return Finish(request, Error{ErrorCode::kForbidden,
-                                 "the registry names a token server that is not reached by HTTPS"});
+    return Finish(request,
+                  Error{ErrorCode::kForbidden, "the registry's token server does not use HTTPS"});
   }
   net::ClientRequest ask;
   ask.url = StrCat(
