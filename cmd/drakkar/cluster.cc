@@ -57,7 +57,7 @@ Result<std::uint16_t> FreePort() {
   return ntohs(address.sin_port);
 }
 
-// When the process started, which tells it from a later one with the same number; "" if it has
+// When the process started, which distinguishes it from a later one with the same pid; "" if it has
 // ended.
 std::string StartOf(std::int64_t pid) {
   const Result<std::string> text = RealFileSystem().ReadFile(StrCat("/proc/", pid, "/stat"));
@@ -69,7 +69,7 @@ std::string StartOf(std::int64_t pid) {
   return std::string(words[20]);
 }
 
-// One process of a cluster, as its file remembers it.
+// One process of a cluster, as recorded in its file.
 struct Member {
   std::string name;
   std::int64_t pid = 0;
@@ -101,7 +101,7 @@ class LocalCluster {
     options.inherited_descriptors = {{log.get(), 1}, {log.get(), 2}};
     ASSIGN_OR_RETURN(const std::unique_ptr<Process> process,
                      BackgroundSpawner().Spawn(std::move(options), [](const ProcessExit&) {}));
-    // Remembered at once: whatever fails next, delete finds it.
+    // Recorded immediately, so that delete finds it whatever fails next.
     return RealFileSystem().AppendFile(
         Path("processes"), StrCat(name, " ", process->pid(), " ", StartOf(process->pid()), "\n"),
         0600);
@@ -175,7 +175,7 @@ Result<void> StartNode(LocalCluster& cluster, const apiserver::Pki& pki, const s
                         StrCat("--devices=", cluster.Path("devices.yaml"))});
 }
 
-// Asks the cluster's API server, blocking.
+// Sends a request to the cluster's API server and blocks until it is answered.
 class Asker {
  public:
   explicit Asker(const client::ClusterAccess& access) : thread_("cluster") {
@@ -321,7 +321,7 @@ Result<std::string> Create(LocalCluster& cluster, const ClusterPlan& plan) {
   return url;
 }
 
-// Everything that belongs to the cluster is gone afterwards, also if only a part of it was there.
+// Removes everything that belongs to the cluster, even if only a part of it exists.
 Result<void> Delete(LocalCluster& cluster) {
   FileSystem& files = RealFileSystem();
   if (cluster.exists()) {

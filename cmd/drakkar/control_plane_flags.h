@@ -2,8 +2,8 @@
 
 #include "cmd/drakkar/control_plane.h"
 
-// Flags of the API server, the controllers and the scheduler, and what is read from them. `up` has
-// most of them too.
+// Flags of the API server, the controllers and the scheduler, and the code that reads them. `up`
+// has most of them too.
 namespace drakkar::cmd {
 
 // --skip-node-operations-form. ReadSkipForm returns true for "list".

@@ -8,8 +8,8 @@
 
 namespace drakkar::cmd {
 
-// Which CRI runtime the node in a data directory uses, so that commands find it: its socket, or
-// nothing for the built-in runtime. The node writes it, in its directory.
+// The CRI runtime that the node in a data directory uses, so that commands find it: its socket, or
+// nothing for the built-in runtime. The node writes this file in its directory.
 Result<void> NoteRuntimeSocket(FileSystem& files, const std::string& data_dir,
                                const std::string& socket);
 std::string RuntimeSocketOf(FileSystem& files, const std::string& data_dir);
@@ -18,8 +18,8 @@ struct RemovedPods {
   std::size_t count = 0;
   std::vector<std::string> errors;
 };
-// Removes the pods that a node agent of this data directory made in the runtime, and no others:
-// theirs log below the directory. Blocking.
+// Removes only the pods that a node agent of this data directory created in the runtime; they are
+// recognized by their logs below the directory. Blocking.
 Result<RemovedPods> RemoveCriPods(const std::string& socket, const std::string& data_dir);
 // Blocking.
 Result<std::vector<node::Image>> ListCriImages(const std::string& socket);

@@ -5,7 +5,7 @@
 #include "client/fence.h"
 #include "cmd/drakkar/daemon.h"
 
-// Flags that several daemon commands have, and what is read from them.
+// Flags shared by several daemon commands, and the code that reads them.
 namespace drakkar::cmd {
 
 // The heading of the daemon commands in the help text.

@@ -131,7 +131,7 @@ std::vector<cli::Flag> DownFlags() {
   return flags;
 }
 
-// The last step, if it was asked for.
+// The last step, if requested.
 int DeleteData(const cli::Arguments& arguments, cli::Console& console,
                const std::string& data_dir) {
   if (!arguments.Bool("delete-data") || !RealFileSystem().Exists(data_dir)) return cli::kExitOk;

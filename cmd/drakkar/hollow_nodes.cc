@@ -20,7 +20,7 @@ namespace {
 
 constexpr Logger kLog("hollow");
 
-// What the pod's annotations say. Values that cannot be read count as not set.
+// The annotations of the pod. Values that cannot be parsed count as absent.
 node::HollowProgram ProgramOf(const node::PodSandboxConfig& pod) {
   node::HollowProgram program;
   auto text = [&](const char* name) {
@@ -42,7 +42,7 @@ node::HollowProgram ProgramOf(const node::PodSandboxConfig& pod) {
   return program;
 }
 
-// Everything answers, and everything is well.
+// Answers every probe with success.
 class HealthyProber final : public node::NetworkProber {
  public:
   explicit HealthyProber(EventLoop& loop) : loop_(loop) {}
@@ -149,7 +149,7 @@ struct HollowNodes::HollowNode {
   std::unique_ptr<node::NodeAgent> agent;
   std::unique_ptr<driver::ReferenceDriver> driver;
   std::vector<std::string> device_names;
-  std::string unhealthy;  // the device that is; empty: none
+  std::string unhealthy;  // the device that is unhealthy; empty: none
 };
 
 HollowNodes::HollowNodes(HollowOptions options) : options_(std::move(options)) {}

@@ -34,7 +34,7 @@ struct HollowOptions {
   int devices = 0;  // of each node; 0: no driver
   std::int64_t cpus = 32;
   std::int64_t memory_gib = 256;
-  // Every so often a device of some node changes between healthy and unhealthy; zero: never.
+  // Interval at which one device of the nodes changes between healthy and unhealthy; zero: never.
   Duration health_changes_every{};
 };
 
@@ -47,7 +47,8 @@ struct HollowOptions {
 // Deterministic: the random numbers and the clock decide everything.
 class HollowNodes {
  public:
-  // All nodes start within a heartbeat's interval, but no two closer or farther apart than this.
+  // All nodes start within kStartInterval, with at least kLeastStartGap and at most kMostStartGap
+  // between two starts.
   static constexpr Duration kStartInterval = std::chrono::seconds(10);
   static constexpr Duration kLeastStartGap = std::chrono::milliseconds(5);
   static constexpr Duration kMostStartGap = std::chrono::milliseconds(50);

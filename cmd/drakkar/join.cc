@@ -22,10 +22,10 @@ namespace {
 
 constexpr Logger kLog("join");
 constexpr char kAgent[] = "drakkar-node";
-// How long a server that cannot be reached is tried for.
+// How long to keep trying a server that cannot be reached.
 constexpr Duration kReachTimeout = std::chrono::minutes(5);
 constexpr Duration kRequestTimeout = std::chrono::seconds(20);
-// How often a node that has joined asks which API servers there are.
+// How often a node that has joined refreshes its list of API servers.
 constexpr Duration kLearnInterval = std::chrono::minutes(5);
 // cluster-info comes from a server that is not verified yet.
 constexpr std::size_t kMaxInfoBytes = 1 << 20;
@@ -49,8 +49,8 @@ Result<void> WriteKubeconfig(const std::string& data_dir, const std::vector<std:
   return RealFileSystem().WriteFileAtomically(JoinedKubeconfigPath(data_dir), text, 0600);
 }
 
-// The API servers that there are, beginning with the first known one. If the cluster does not say:
-// those known.
+// The existing API servers, beginning with the first known one. If the cluster does not list them:
+// the known ones.
 void LearnServers(client::Client& client, std::vector<std::string> known,
                   std::function<void(std::vector<std::string>)> done) {
   client.Get({api::FindKind("", "v1", "Endpoints"), "default", "kubernetes", ""},
@@ -94,7 +94,7 @@ Result<std::string> CaOf(const net::Response& response, const std::string& hash)
   return bootstrap::SelectCa(info.ca_pem, hash);
 }
 
-// Runs on a loop of its own until the CA is verified and the certificate is there.
+// Runs on its own loop until the CA is verified and the certificate has been issued.
 class Joining {
  public:
   Joining(UvLoop& loop, const JoinOptions& options)
@@ -102,13 +102,13 @@ class Joining {
 
   std::optional<Result<void>> result;
 
-  // Step one: whoever answers is not trusted, and gets no credentials.
+  // Step one: the server is not trusted yet and gets no credentials.
   void FetchCa() {
     net::HttpClientOptions http;
     http.tls.insecure = true;
     http_ = std::make_unique<net::HttpClient>(loop_, std::move(http));
     net::ClientRequest request;
-    // With every attempt another one.
+    // Every attempt uses the next server.
     const std::string& server = options_.servers[attempts_++ % options_.servers.size()];
     request.url = StrCat(server, "/api/v1/namespaces/", bootstrap::kInfoNamespace, "/configmaps/",
                          bootstrap::kInfoName);
@@ -133,7 +133,7 @@ class Joining {
     return access;
   }
 
-  // Step two: with the token, over a connection that this CA vouches for.
+  // Step two: with the token, over a connection verified by this CA.
   void RequestCertificate(const std::string& server) {
     client::ClusterAccess access = AccessTo(server);
     access.token = options_.token;
@@ -157,7 +157,7 @@ class Joining {
         });
   }
 
-  // Step three: as the node, which other API servers there are.
+  // Step three: as the node, get the list of other API servers.
   void FindOthers(const std::string& server, const net::CertificateAndKey& issued) {
     client::ClusterAccess access = AccessTo(server);
     access.client_certificate_pem = issued.certificate_pem;
@@ -174,7 +174,7 @@ class Joining {
                     const std::vector<std::string>& servers) const {
     RETURN_IF_ERROR(node::WriteCertificateFile(RealFileSystem(),
                                                ClientCertificatePath(options_.data_dir), issued));
-    // The kubeconfig last: it marks a node that has joined.
+    // The kubeconfig is written last: it marks a node that has joined.
     return WriteKubeconfig(options_.data_dir, servers, ca_pem_);
   }
 
@@ -285,7 +285,7 @@ class KeptCertificatesPart final : public CertificatesPart {
   TimerHandle learn_;
 };
 
-// Signed by nobody that anybody trusts.
+// Self-signed, so no client trusts it.
 Result<net::CertificateAndKey> TemporaryCertificate(const std::string& node_name) {
   const WallTime now = RealClock().Now();
   const net::Validity validity{now, now + std::chrono::hours(24 * 365)};

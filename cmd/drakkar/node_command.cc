@@ -40,7 +40,7 @@ std::vector<cli::Flag> HollowFlags() {
            .placeholder = "DURATION"}};
 }
 
-// Hollow nodes have neither ports nor files, so most flags of a node mean nothing to them.
+// Hollow nodes have neither ports nor files, so most flags of a node do not apply to them.
 class HollowPart final : public Part {
  public:
   HollowPart(UvLoop& loop, const ClientFactory& clients, const FeatureGates& gates,

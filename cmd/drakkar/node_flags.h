@@ -6,7 +6,7 @@
 
 #include "cmd/drakkar/daemon.h"
 
-// Flags of a node agent that `up` has too, and what is read from them.
+// Flags of a node agent that `up` has too, and the code that reads them.
 namespace drakkar::cmd {
 
 cli::Flag RuntimeFlag();

@@ -20,7 +20,7 @@ class NodeNetwork {
   NodeNetwork(UvLoop& loop, FileWatcher& watcher, const PodNetworkOptions& options,
               const std::string& data_dir);
 
-  // Lets pods join. Without it networks can only be torn down.
+  // Enables joining. Without this call, networks can only be torn down.
   void Start();
 
   // Null if pods share the host's network.

@@ -41,7 +41,7 @@ Result<void> ReadEnforcement(api::Value root, ResourceSettings& settings) {
   const api::Value list = root["enforceNodeAllocatable"];
   if (list.has_value()) settings.enforce.clear();
   for (api::Value each : list.elements()) settings.enforce.emplace(each.str());
-  // Without cgroups by class there is none around all pods.
+  // The cgroup around all pods exists only together with the cgroups by class.
   if (!list.has_value() && !settings.layout.per_qos) settings.enforce.clear();
   const auto has = [&](const char* name) { return settings.enforce.contains(name); };
   const auto fail = [](std::string why) {

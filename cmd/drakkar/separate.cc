@@ -30,7 +30,7 @@ constexpr Duration kStopGrace = std::chrono::seconds(20);
 // Gates that `up` turns on, as in RunUp.
 constexpr char kGates[] = "DRAOptionalNodePreparation=true";
 
-// Passes flags of `up` on to a component, if they were given or have another default there.
+// Passes flags of `up` on to a component if they were set, or if the component has another default.
 class FlagList {
  public:
   FlagList(const cli::Arguments& arguments, std::string command) : arguments_(arguments) {
@@ -111,8 +111,8 @@ class Supervisor {
     exit_code_ = cli::kExitFailure;
     Stop();
   }
-  // The API server serves. Until then, its end is the end of everything: a wrong flag or a taken
-  // port does not get better by itself.
+  // The API server serves. If it ends before that, `up` ends: retrying cannot fix a wrong flag or a
+  // taken port.
   void SetServing() { serving_ = true; }
 
  private:
@@ -229,7 +229,7 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   const std::string kubeconfig = JoinPath(data_dir, "admin.kubeconfig");
   FileSystem& files = RealFileSystem();
-  // The file tells when the API server serves, so it must not be that of an earlier start.
+  // The file shows that the API server serves, so remove the one of an earlier start.
   if (files.Exists(kubeconfig)) static_cast<void>(files.Remove(kubeconfig));
   UvLoop loop;
   Supervisor supervisor(loop, console);

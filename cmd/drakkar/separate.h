@@ -4,8 +4,8 @@
 
 namespace drakkar::cmd {
 
-// `up --separate-processes`: every component in a process of its own. One that ends is started
-// again, and the others go on (docs/decisions/processes-of-up.md).
+// `up --separate-processes`: runs every component in its own process and restarts those that end,
+// while the others keep running (docs/decisions/processes-of-up.md).
 int RunSeparately(const cli::Arguments& arguments, cli::Console& console);
 
 }  // namespace drakkar::cmd

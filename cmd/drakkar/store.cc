@@ -18,7 +18,7 @@ using cli::Console;
 using cli::FlagType;
 
 constexpr char kSection[] = "This machine";
-// How many damaged objects are named.
+// Maximum number of damaged objects to list.
 constexpr std::size_t kMaxNamed = 50;
 constexpr Duration kProgressInterval = std::chrono::seconds(2);
 
@@ -32,7 +32,7 @@ const cli::Flag kKubeconfigFlag = {
     "",
     "FILE"};
 
-// Those of --etcd-servers that say where the objects are, not how a server treats them.
+// The etcd flags that locate the data, without those that tune a server.
 std::vector<cli::Flag> LocationFlags() {
   std::vector<cli::Flag> flags;
   for (cli::Flag& flag : EtcdFlags()) {
@@ -279,7 +279,7 @@ int RunBackup(const Arguments& arguments, Console& console) {
 
 int RunRestore(const Arguments& arguments, Console& console) {
   const std::string path = AbsolutePath(arguments.positionals()[0]);
-  // Nothing is touched unless all of it is readable.
+  // Change nothing unless everything is readable.
   const Result<storage::BackupEnd> end = storage::CheckBackup(console.files(), path);
   if (!end.ok()) return Fail(console, end.error());
   const Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments, /*compacts=*/false);

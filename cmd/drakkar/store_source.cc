@@ -165,7 +165,7 @@ Result<storage::Revision> CopyStore(StoreSource& source, const CopyOptions& opti
     if (revision == 0) total.entries_expected = page->entries.size() + page->remaining;
     revision = page->revision;
     for (storage::UnreadableEntry& entry : page->unreadable) {
-      // Those behind a page may be named again by the next one.
+      // The next page may list those behind this page again.
       if (seen.insert(entry.key).second) total.unreadable.push_back(std::move(entry));
     }
     for (const storage::Entry& entry : page->entries) {

@@ -12,8 +12,8 @@
 
 namespace drakkar::cmd {
 
-// Contents of a store, page by page: asked from a running API server, or read from the store
-// itself. Calls block.
+// Contents of a store, page by page, from a running API server or from the store itself. Calls
+// block.
 class StoreSource {
  public:
   virtual ~StoreSource() = default;
@@ -41,7 +41,7 @@ struct CopyProgress {
   std::uint64_t bytes = 0;
   std::vector<storage::UnreadableEntry> unreadable;  // left out
 };
-// Passes on one state of the store, entry by entry. Returns its revision.
+// Passes on a consistent snapshot of the store, entry by entry. Returns its revision.
 Result<storage::Revision> CopyStore(StoreSource& source, const CopyOptions& options,
                                     const std::function<Result<void>(const storage::Entry&)>& each,
                                     const std::function<void(const CopyProgress&)>& progress,

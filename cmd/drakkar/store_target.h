@@ -16,13 +16,13 @@ class StoreTarget {
  public:
   virtual ~StoreTarget() = default;
   virtual Result<void> Add(const storage::Entry& entry) = 0;
-  // `revision` is the one that the entries were read at. Returns where the former contents are now;
-  // empty if there were none.
+  // `revision` is the one that the entries were read at. Returns where the previous contents were
+  // moved; empty if there were none.
   virtual Result<std::string> Finish(storage::Revision revision) = 0;
 };
 
-// The embedded store in this directory, which is replaced when it is complete. With `replace` there
-// may be one, which is kept under another name.
+// The embedded store in this directory, replaced once the new one is complete. With `replace` one
+// may exist; it is kept under another name.
 Result<std::unique_ptr<StoreTarget>> OpenFileTarget(const std::string& directory, bool replace);
 // The keys below the layout's root in etcd. There must be none.
 Result<std::unique_ptr<StoreTarget>> OpenEtcdTarget(const storage::StoreLocation& location,

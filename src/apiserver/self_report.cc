@@ -11,7 +11,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// Objects that the server creates itself are nobody's mistake.
+// Objects that the server creates itself do not count.
 bool IsOwn(const api::Object& object) {
   return object.name().starts_with("system-") || object.qualified_name() == "default/kubernetes";
 }

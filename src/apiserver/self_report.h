@@ -13,8 +13,8 @@ namespace drakkar::apiserver {
 class Core;
 class Pki;
 
-// What the server knows about itself, for `drakkar doctor` (GET /drakkar/status): its time and
-// feature gates, when its certificates expire, and how many stored objects nobody acts on. JSON.
+// The server's report about itself for `drakkar doctor` (GET /drakkar/status): its time and feature
+// gates, when its certificates expire, and how many stored objects nothing acts on. JSON.
 std::string SelfReport(const Core& core, const FeatureGates& gates, const Pki& pki, WallTime now);
 
 }  // namespace drakkar::apiserver

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kIdLength = 6;
 constexpr std::size_t kSecretLength = 16;
 constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
-// How many groups one token may have, and how long they may be together.
+// Maximum number of groups of one token, and their maximum total length.
 constexpr std::size_t kMaxExtraGroups = 64;
 
 // Keys of the Secret.

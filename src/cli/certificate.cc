@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kMostAttempts = 5;
 
-// Adds the condition unless the request has it. The resourceVersion in the patch keeps a decision
-// that somebody else makes meanwhile.
+// Adds the condition unless the request has it. The resourceVersion in the patch prevents
+// overwriting a decision made meanwhile.
 Result<void> Decide(Session& session, const std::string& name, std::string_view type,
                     std::string_view reason, std::string_view message) {
   client::ResourceRef ref = session.Ref(

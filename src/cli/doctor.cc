@@ -1,4 +1,4 @@
-// drakkar doctor: finds and ranks problems of a cluster, and says what to do. Reads only.
+// drakkar doctor: finds and ranks problems in a cluster, and says what to do. Read-only.
 #include "answers/doctor/doctor.h"
 
 #include "answers/render/doctor.h"

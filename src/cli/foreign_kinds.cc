@@ -33,7 +33,7 @@ Result<const api::KindSchema*> FindForeignKind(Session& session, std::string_vie
     for (const api::KindSchema* each : kinds) {
       if (each->kind == kind && each->is_api_version(api_version)) return each;
     }
-    // What we know may be from before the last manifest.
+    // Our information may be older than the last manifest.
     if (again && (!is_new || session.clock().Monotonic() >= deadline)) break;
     if (again) session.Pause(kRetryInterval);
   }

@@ -1,5 +1,5 @@
 // drakkar free: counts devices that are free, held, tainted or unhealthy, and how many more claims
-// of a kind fit. One consistent read; nothing is written.
+// of a given shape fit. One consistent read; nothing is written.
 #include "answers/free/free.h"
 #include "answers/free/fits.h"
 #include "api/scheme/scheme.h"

@@ -1,4 +1,4 @@
-// token create, list and delete: bootstrap tokens, with which machines join the cluster.
+// token create, list and delete: bootstrap tokens for machines that join the cluster.
 #include <algorithm>
 
 #include "api/meta/age.h"
@@ -101,7 +101,8 @@ int RunCreate(const Arguments& arguments, Console& console) {
     console.Error(record.error().message);
     return kExitUsage;
   }
-  // Before the token exists, so that nothing is left behind if it cannot be printed.
+  // Do this before the token is created, so that no token is left behind if the command cannot be
+  // printed.
   std::string text = record->token.ToString();
   if (arguments.Bool("print-join-command")) {
     const Result<std::string> command = JoinCommand(**session, record->token);

@@ -65,15 +65,15 @@ answers::Objects ReadEvents(Session& session, const WhySubject& subject) {
   return list.ok() ? answers::ItemsOf(*list) : answers::Objects();
 }
 
-// Whether this cluster's scheduler is Drakkar's, which then should have answered.
+// Whether this cluster's scheduler is Drakkar's, which should have answered then.
 bool HasOurScheduler(Session& session) {
   std::string note;
   static_cast<void>(ReadSchedulerSettings(session, note));
   return note.empty();
 }
 
-// What the scheduler itself answers, as JSON. With `render`, it has the text too. The scheduler
-// knows what is not in the API yet, and tells users only what they may see.
+// The scheduler's own answer, as JSON. With `render`, it includes the text. The scheduler knows
+// what is not in the API yet, and tells users only what they may see.
 Result<api::TreePtr> AskScheduler(Session& session, const WhySubject& subject,
                                   const std::string& node, bool verbose,
                                   const answers::RenderOptions* render) {

@@ -13,8 +13,8 @@ namespace drakkar::client {
 // the next in the list, and so on in a circle. Pure: events and time in.
 class ServerList {
  public:
-  // A server that says that it cannot serve is left only if it was in use for this long, so that
-  // servers that all say so are not tried in a tight circle.
+  // A server that reports that it cannot serve is left only after it was in use for this long;
+  // otherwise clients would cycle quickly through servers that all say so.
   static constexpr Duration kMinStay = std::chrono::seconds(2);
 
   explicit ServerList(std::vector<std::string> servers) : servers_(std::move(servers)) {}
@@ -27,7 +27,7 @@ class ServerList {
   bool OnNoAnswer(std::string_view server, MonotonicTime now);
   // `server` answered that it cannot serve, for example because it does not reach its store.
   bool OnUnable(std::string_view server, MonotonicTime now);
-  // Takes the present list, which is not empty. The server in use stays if it is in there.
+  // Sets the current list, which must not be empty. The server in use stays if it is in the list.
   void Replace(std::vector<std::string> servers);
 
  private:

@@ -38,7 +38,7 @@ struct SharedWatches::Collection {
     std::map<std::string, api::ObjectPtr, std::less<>> objects;
     std::set<Subscription*> subscriptions;
     // The collection's version when something last left this part. A list that is older does not
-    // know of it.
+    // reflect that.
     std::int64_t left_at = 0;
   };
 
@@ -160,7 +160,7 @@ void SharedWatches::List(ResourceRef ref, ListOptions options,
   Selector rest;
   std::string value;
   Collection* collection = Find(ref, options.label_selector, options.field_selector, rest, value);
-  // A continued list belongs to the server.
+  // A continued list goes to the server.
   if (collection == nullptr || !options.continue_token.empty()) {
     return beneath_.List(std::move(ref), std::move(options), std::move(done));
   }
@@ -191,7 +191,7 @@ std::unique_ptr<WatchHandle> SharedWatches::Watch(ResourceRef ref, WatchOptions 
   }
   auto subscription = std::make_unique<Subscription>(std::move(rest), std::move(callbacks));
   Subscription* const started = subscription.get();
-  // What happened since the list, before anything newer.
+  // First deliver what happened since the list, then anything newer.
   loop_.Post(lifetime_.Guard([collection, value, started, since = options.resource_version] {
     Collection::PartOf& part = collection->parts[value];
     if (!part.subscriptions.contains(started)) return;

@@ -16,11 +16,11 @@
 namespace drakkar::client {
 
 // A client for many components of one kind in one process, such as a thousand simulated nodes. Each
-// of them lists and watches its own part of a few collections ("pods of node 17"). Here one watch
-// of the whole collection serves them all; everything else goes to the client beneath.
+// of them lists and watches its own part of a few collections ("pods of node 17"). One watch of the
+// whole collection serves them all; everything else is passed to the underlying client.
 //
 // To the components it is an ordinary client: a watch continues where the list ended, or ends with
-// kExpired. Loop-bound; holds each shared collection once.
+// kExpired. Loop-bound; keeps each shared collection once.
 class SharedWatches final : public Client {
  public:
   // `beneath` must outlive this object.

@@ -22,7 +22,7 @@ struct ResourceName {
 // "count/deployments.apps", "gpu.deviceclass.resource.k8s.io/devices". Nullopt if no object does.
 std::optional<ResourceName> CountedResource(std::string_view name);
 
-// What an object counts towards, by keys of spec.hard. A pod that has ended counts only towards
+// The keys of spec.hard that an object counts towards. A pod that has ended counts only towards
 // "count/pods".
 Amounts UsageOf(std::string_view group, std::string_view plural, api::Value object, WallTime now);
 

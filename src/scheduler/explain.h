@@ -10,8 +10,8 @@
 
 namespace drakkar::scheduler {
 
-// What the scheduler would do with a pod, node by node: runs its plugins, gates and profile over
-// the objects of a cluster without writing anything. Used by the client as well
+// Predicts, node by node, what the scheduler would do with a pod: runs its plugins, gates and
+// profile over the objects of a cluster without writing anything. Used by the client as well
 // (docs/decisions/explain-in-the-client.md).
 
 // Why one plugin rejects a node.

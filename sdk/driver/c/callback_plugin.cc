@@ -12,7 +12,7 @@ namespace {
 constexpr Logger kLog("driver");
 constexpr char kDropped[] = "the driver freed the call without answering it";
 
-// Posts `deliver`, which carries the answer, unless there was one before.
+// Posts `deliver`, which carries the answer, unless the claim was answered before.
 int AnswerOnce(LateCall* call, const std::string& claim, Task deliver, drakkar_error* error) {
   if (call->is_answered.exchange(true)) {
     const std::string twice = StrCat("claim ", claim, " was answered twice");

@@ -15,8 +15,8 @@
 
 namespace drakkar::driver::c {
 
-// The way from the threads of a C driver to the loop. Outlives the driver, because a program may
-// answer and free its handles after it has stopped the driver. Thread-safe.
+// Passes work from the threads of a C driver to the loop. Outlives the driver, because a program
+// may answer and free its handles after it has stopped the driver. Thread-safe.
 class AnswerPort {
  public:
   explicit AnswerPort(EventLoop& loop) : loop_(&loop) {}
@@ -53,7 +53,7 @@ class CallbackPlugin final : public Plugin {
 
   // The loop that the calls arrive on, before the first one does.
   void Start(EventLoop& loop) { port_ = std::make_shared<AnswerPort>(loop); }
-  // Answers given from now on fail; the node's calls that are open fail too.
+  // Answers given from now on fail, and so do the node's open calls.
   void Stop();
 
   void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) override;

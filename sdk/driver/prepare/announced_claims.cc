@@ -21,7 +21,7 @@ AnnouncedClaims::Answers ToAnswers(std::vector<Result<api::ObjectPtr>> objects) 
   return answers;
 }
 
-// Nothing unless the node sent the object of every claim.
+// Returns nothing unless the node sent the object of every claim.
 std::optional<AnnouncedClaims::Answers> ReadSentObjects(
     const std::vector<rpc::AnnouncedClaim>& announced) {
   std::vector<Result<api::ObjectPtr>> claims;

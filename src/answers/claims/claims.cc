@@ -42,8 +42,8 @@ PodsByClaim IndexPodsByClaim(const Objects& pods) {
   return index;
 }
 
-// The pods that a claim without devices is for. A claim made from a template names its pod, even
-// if the pod does not name the claim yet.
+// The pods for which a claim without devices was created or which name it. A claim made from a
+// template names its pod, even if the pod does not name the claim yet.
 std::vector<std::string> PodsWaitingFor(const api::Object& claim, const PodsByClaim& index) {
   const auto found = index.find(claim.qualified_name());
   if (found != index.end()) return found->second;

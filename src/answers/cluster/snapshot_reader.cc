@@ -68,7 +68,7 @@ bool IsRefused(const Error& error) {
   return error.code == ErrorCode::kForbidden || error.code == ErrorCode::kUnauthenticated;
 }
 
-// A part of a tree that keeps the whole alive.
+// A part of a tree that keeps the whole tree alive.
 struct Part {
   Part(api::TreePtr the_whole, api::Value root)
       : whole(std::move(the_whole)), tree(nullptr, 0, *root.node()) {}
@@ -129,7 +129,7 @@ class Pass {
     if (!IsRefused(error)) return error;
     snapshot.unreadable |= Mask(kind.kind);
     if (kind.kind == SnapshotKind::kNodes) snapshot.has_nodes = false;
-    // Leases only show earlier that a node is gone, and namespaces matter to few pods.
+    // Leases only show earlier that a node has failed, and namespaces matter to few pods.
     if (kind.kind != SnapshotKind::kLeases && kind.kind != SnapshotKind::kNamespaces) {
       snapshot.notes.push_back(StrCat("you may not list ", kind.name, ", so they are left out"));
     }

@@ -14,7 +14,7 @@ class ExpressionCompiler;
 
 namespace drakkar::answers {
 
-// How many devices and claims are in which state, for metrics (docs/metrics.md).
+// Numbers of devices and claims by state, for metrics (docs/metrics.md).
 struct ClusterCounts {
   // By class ("" for devices of no class) and state. A device of several classes counts in each.
   std::map<std::pair<std::string, std::string>, std::size_t> devices;

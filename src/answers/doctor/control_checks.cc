@@ -19,7 +19,7 @@ std::string Skew(Duration skew) {
   return StrCat(api::FormatAge(Abs(skew)), skew > Duration::zero() ? " ahead of" : " behind");
 }
 
-// When the server wrote the object last, by its own clock.
+// When the server last wrote the object, by its own clock.
 std::optional<WallTime> LastWrite(const api::Object& object) {
   std::optional<WallTime> last;
   for (Value entry : object["metadata"]["managedFields"].elements()) {
@@ -41,7 +41,7 @@ bool DeclaresSkipping(const api::Object& node) {
 
 }  // namespace
 
-// A node renews its lease with its own clock, and the server notes the write with its own.
+// A node stamps its lease with its own clock, and the server records the write with the server's.
 Finding CheckClocks(const DoctorInput& input, const DeviceTable&) {
   Finding finding{.severity = Severity::kError,
                   .check = "clocks",

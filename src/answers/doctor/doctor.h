@@ -33,7 +33,7 @@ struct Finding {
   static constexpr std::size_t kMaxObjects = 100;
 };
 
-// What a node of Drakkar says about its drivers (/drivers of its port).
+// What a Drakkar node reports about its drivers (/drivers on its port).
 struct NodeDrivers {
   std::map<std::string, bool> drivers;                          // whether it is connected
   std::vector<std::pair<std::string, std::string>> cdi_errors;  // file, reason
@@ -45,7 +45,7 @@ struct CertificateFact {
   std::string renewal;  // how to renew it
 };
 
-// What Drakkar's API server says about itself (/drakkar/status).
+// What Drakkar's API server reports about itself (/drakkar/status).
 struct ServerFacts {
   std::map<std::string, bool> gates;
   WallTime now{};
@@ -81,7 +81,7 @@ struct DoctorAnswer {
 
 DoctorAnswer Diagnose(const DoctorInput& input);
 
-// What is normal for this long.
+// How long these states are normal.
 inline constexpr Duration kTerminatingGrace = std::chrono::minutes(2);  // beyond the pod's own
 inline constexpr Duration kUnusedClaimGrace = std::chrono::minutes(5);
 inline constexpr Duration kExpirySoon = std::chrono::hours(24 * 14);

@@ -8,7 +8,7 @@ namespace drakkar::answers {
 namespace {
 
 constexpr std::size_t kGap = 2;
-// A name shortened further would be useless.
+// Names are not shortened further than this; they would become useless.
 constexpr std::size_t kMinShrunk = 10;
 constexpr std::string_view kEllipsis = "…";
 

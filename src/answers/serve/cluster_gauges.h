@@ -15,8 +15,8 @@
 
 namespace drakkar::answers {
 
-// The gauges of devices and claims among the scheduler's metrics, computed when somebody reads them
-// and at most every kFresh. The count runs on a worker thread over a copy of the scheduler's state.
+// The device and claim gauges among the scheduler's metrics, computed on request and at most every
+// kFresh. The count runs on a worker thread over a copy of the scheduler's state.
 //
 // Lives on the scheduler's loop. At most kMaxReaders wait for a count; others get the last one.
 class ClusterGauges {

@@ -30,7 +30,7 @@ int HttpStatusOf(const Error& error) {
 
 }  // namespace
 
-// One question on its way.
+// A question that is being answered.
 struct WhyService::Job {
   Question question;
   Done done;
@@ -69,7 +69,7 @@ void WhyService::Ask(Question question, Done done) {
   ReadEvents(std::move(job));
 }
 
-// The driver's last error is in the pod's events. Without them only that is missing.
+// The driver's last error is in the pod's events. If they cannot be read, only that is missing.
 void WhyService::ReadEvents(std::shared_ptr<Job> job) {
   const WhySubject& subject = job->question.subject;
   if (subject.kind != WhySubject::Kind::kPod) return Compute(std::move(job));

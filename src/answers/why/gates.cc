@@ -9,7 +9,7 @@ namespace drakkar::answers {
 namespace {
 
 constexpr std::string_view kSkipFeature = "DraOptionalNodePreparation";
-// How the scheduler and the API server word it (scheduler/plugins/dynamic_resources/pre_bind.cc,
+// The wording of the scheduler and the API server (scheduler/plugins/dynamic_resources/pre_bind.cc,
 // apiserver/validation/resource_rules.cc).
 constexpr std::string_view kNotStored = "the API server did not store ";
 constexpr std::string_view kForbidden = "may not be set while the feature gate ";
@@ -48,7 +48,7 @@ std::optional<ReleaseVersion> ReleaseOf(const api::Object& node) {
   return ReleaseVersion{static_cast<int>(version->major), static_cast<int>(version->minor)};
 }
 
-// The first release that has the gate; ours if it is older than any we know.
+// The first release that has the gate, or our oldest known release if the gate is older.
 ReleaseVersion FirstRelease(Gate gate) {
   ReleaseVersion release = kOurVersion;
   while (release.minor > 0 && FactsOf(gate, {release.major, release.minor - 1}).is_known) {
@@ -102,7 +102,7 @@ Help MakeNodeHelp(const api::Object& node, const std::vector<std::string>& featu
     const ReleaseVersion first = FirstRelease(*gate);
     if (!newest || *newest < first) newest = first;
   };
-  // A node that declares nothing at all has the framework off, or no other gate on.
+  // If a node declares nothing at all, either the framework is off or no other gate is on.
   if (node["status"]["declaredFeatures"].empty()) add(GateName(Gate::kNodeDeclaredFeatures));
   for (const std::string& feature : features) {
     const auto requirements = features::DefaultFramework().GetFeatureRequirements(feature);

@@ -13,9 +13,9 @@
 
 namespace drakkar::answers {
 
-// Feature gates that stand in a pod's way because they are off, and where to turn them on.
+// Feature gates whose being off keeps a pod from running, and where to turn them on.
 
-// A pod on a node that refuses it.
+// A pod, and a node that rejects it.
 struct RefusedOn {
   const api::Object& pod;
   const Objects& claims;  // of the pod
@@ -30,8 +30,8 @@ std::vector<std::string> FindMissingFeatures(const RefusedOn& refused, ReleaseVe
 // does not have the gates.
 Help MakeNodeHelp(const api::Object& node, const std::vector<std::string>& features);
 
-// What could be turned on in a component with these gates: each gate that is off, with the gates
-// it needs. Smallest first; locked gates are left out.
+// The gates that could be turned on in a component with these gates: each gate that is off, with
+// the gates it needs. Smallest first; locked gates are left out.
 std::vector<std::vector<Gate>> ListGatesToTry(const FeatureGates& gates);
 FeatureGates TurnOn(FeatureGates gates, const std::vector<Gate>& on);
 Help MakeSchedulerHelp(const std::vector<Gate>& gates);

@@ -112,7 +112,7 @@ NodeReason ForRequest(const std::string& claim, const RequestExplanation& reques
   return reason;
 }
 
-// A request as a whole: the alternative that lacks the least.
+// A request as a whole: the alternative that is missing the least.
 struct RequestGroup {
   const std::string* claim;
   const RequestExplanation* best;
@@ -183,7 +183,7 @@ NodeReason ForDevices(const Explanation& explanation) {
 }  // namespace
 
 NodeReason ClassifyNode(const scheduler::NodeExplanation& explanation) {
-  // A node that accepts no pods at all, whatever its devices, gets that as its reason.
+  // For a node that accepts no pods at all, that is the reason, whatever its devices.
   for (const scheduler::NodeRefusal& refusal : explanation.refusals) {
     if (refusal.plugin == kDevicePlugin) continue;
     NodeReason reason;

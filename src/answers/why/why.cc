@@ -29,10 +29,10 @@ using api::Value;
 
 constexpr std::string_view kDevicePlugin = "DynamicResources";
 constexpr std::string_view kFeaturePlugin = "NodeDeclaredFeatures";
-// What a node reports for a claim that skips its driver while the gate is off there.
+// What a node reports for a claim that skips its driver, if the gate is off on the node.
 constexpr std::string_view kSkipDisabled = "DRAOptionalNodePreparationDisabled";
-// Nodes on which gates are tried: one for each reason is enough, and each costs a simulation per
-// gate.
+// Maximum number of nodes on which gates are tried: one per reason is enough, and each costs one
+// simulation per gate.
 constexpr std::size_t kMaxProbes = 4;
 
 api::ObjectPtr FindObject(const Objects& objects, std::string_view ns, std::string_view name) {
@@ -48,7 +48,7 @@ struct Judged {
   NodeReason reason;
 };
 
-// Whether gates are all that it can take: other plugins refuse whatever the gates are.
+// Whether turning on gates could be enough: other plugins reject the pod whatever the gates are.
 bool OnlyGatesMayRefuse(const scheduler::NodeExplanation& node) {
   return std::all_of(node.refusals.begin(), node.refusals.end(), [](const auto& refusal) {
     return refusal.plugin == kDevicePlugin || refusal.plugin == kFeaturePlugin;
@@ -204,7 +204,7 @@ class Explainer {
     return Ok();
   }
 
-  // What the scheduler remembers: it knows better than the API what happens to the pod.
+  // What the scheduler remembers, which is more recent than what the API shows.
   void TakeState(const scheduler::PodState& state) {
     for (ConditionWait& wait : answer_.conditions) {
       if (const auto left = state.deadlines.find(wait.claim); left != state.deadlines.end()) {
@@ -220,7 +220,7 @@ class Explainer {
     }
   }
 
-  // A pod that its node refused because it lacks a feature.
+  // A pod that its node rejected because the node lacks a feature.
   void TakeRejection(const api::Object& pod) {
     const Value status = pod["status"];
     if (status["reason"].str() != features::kPodFeatureUnsupported) return;
@@ -260,7 +260,7 @@ class Explainer {
     return AskScheduler(PodForClaim(claim->namespace_(), claim->name(), claim->uid()), *profile);
   }
 
-  // A claim waits for a pod, and a pod needs more than its claim.
+  // A claim is allocated only for a pod, and the pod may need more than the claim.
   void NoteUsers(const api::Object& claim) {
     std::vector<std::string> users;
     for (const api::ObjectPtr& pod : snapshot_.pods) {
@@ -343,7 +343,7 @@ class Explainer {
     answer_.blocked = asked.ok() ? asked->blocked : asked.error().message;
     if (!answer_.blocked.empty()) {
       HelpUnblock(simulation, simulated);
-      // A claim that needs a gate is an error to the scheduler, but has an answer.
+      // A claim that needs a gate is an error to the scheduler, but the user gets an answer.
       if (!asked.ok() && answer_.help.empty()) return std::move(asked).error();
       return Ok();
     }
@@ -370,7 +370,7 @@ class Explainer {
     answer_.node_count = nodes.size();
     for (const scheduler::NodeExplanation* node : nodes) {
       if (node->fits()) {
-        // If one of the nodes to choose from waits, all of them do.
+        // If one of the candidate nodes has to wait, all of them do.
         if (node->preferred || !options_.node.empty()) answer_.then_waits_for = node->waits_for;
         answer_.fitting.push_back(node->node);
         continue;
@@ -418,7 +418,7 @@ class Explainer {
     if (answer_.help.size() > WhyAnswer::kMaxHelp) answer_.help.resize(WhyAnswer::kMaxHelp);
   }
 
-  // Gates of the scheduler without which no node is looked at.
+  // Gates of the scheduler without which it considers no node.
   void HelpUnblock(const scheduler::Simulation& simulation, scheduler::SimulationOptions options) {
     const FeatureGates before = options.gates;
     for (const std::vector<Gate>& gates : ListGatesToTry(before)) {
@@ -430,7 +430,7 @@ class Explainer {
     }
   }
 
-  // Gates of the nodes or of the scheduler, tried on one node for each reason.
+  // Gates of the nodes or of the scheduler, tried on one node per reason.
   void HelpByGates(const scheduler::Simulation& simulation,
                    const scheduler::SimulationOptions& options) {
     std::set<std::string> reasons;
@@ -485,7 +485,8 @@ class Explainer {
     for (const Judged& each : judged_) {
       if (!each.node->devices || !OnlyDevicesRefuse(*each.node)) continue;
       for (const allocator::ClosestMiss& miss : each.node->devices->closest) {
-        // Gates have been tried, and devices in use are help of another kind.
+        // Skip gates, which have been tried, and devices in use, for which there are other
+        // suggestions.
         if (miss.rule == allocator::Rule::kInUse || miss.rule == allocator::Rule::kPicked ||
             miss.rule == allocator::Rule::kSkipUndeclared ||
             miss.rule == allocator::Rule::kSkipDisabled ||

@@ -75,7 +75,7 @@ std::optional<Failure> ClusterTrustBundleAttest::Admit(const Request& request, a
   const api::TreePtr after = object->Freeze();
   const std::string_view signer = after->root()["spec"]["signerName"].str();
   if (signer.empty()) return std::nullopt;
-  // Others may take away finalizers and owners.
+  // Other users may remove finalizers and owners.
   if (before.exists() && api::Equal(after->root()["spec"], before["spec"])) return std::nullopt;
   if (MayActFor("attest", signer, context)) return std::nullopt;
   return ForbiddenFailure(*request.kind, after->root()["metadata"]["name"].str(),

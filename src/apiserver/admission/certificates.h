@@ -2,7 +2,8 @@
 
 #include "apiserver/rest/core.h"
 
-// Who may decide about CertificateSigningRequests: Kubernetes' admission plugins of these names.
+// Who may decide about CertificateSigningRequests. The steps are named after Kubernetes' admission
+// plugins.
 namespace drakkar::apiserver {
 
 // Writing `approval` needs the permission to approve for the request's signer: the verb approve on
@@ -33,7 +34,8 @@ class ClusterTrustBundleAttest final : public AdmissionStep {
                                const StrategyContext& context) override;
 };
 
-// Nobody may ask kubernetes.io/kube-apiserver-client for a certificate in the group system:masters.
+// Rejects requests to kubernetes.io/kube-apiserver-client for a certificate in the group
+// system:masters.
 class CertificateSubjectRestriction final : public AdmissionStep {
  public:
   std::string_view name() const override { return "CertificateSubjectRestriction"; }

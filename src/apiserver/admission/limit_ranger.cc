@@ -17,7 +17,7 @@ using quota::Amounts;
 
 constexpr std::string_view kAnnotation = "kubernetes.io/limit-ranger";
 
-// Gives one container what it does not specify. Returns the names that were set.
+// Sets what a container does not specify. Returns the names that were set.
 std::vector<std::string> SetMissing(api::Draft& resources, api::FieldName field,
                                     const Amounts& defaults) {
   std::vector<std::string> set;
@@ -35,7 +35,8 @@ const Quantity* FindAmount(const Amounts& amounts, const std::string& name) {
   return found == amounts.end() ? nullptr : &found->second;
 }
 
-// Checks one item of a LimitRange against the requests and limits of something.
+// Checks one item of a LimitRange against the requests and limits of a container, pod or volume
+// claim.
 class Checker {
  public:
   Checker(Value item, std::vector<std::string>& errors)

@@ -12,7 +12,7 @@
 
 namespace drakkar::apiserver {
 
-// One request on its way through the policies.
+// One request as it passes through the policies.
 struct MutatingAdmissionPolicyStep::Run {
   const Request& request;
   const StrategyContext& context;
@@ -108,7 +108,7 @@ struct MutatingAdmissionPolicyStep::Run {
 std::optional<Failure> MutatingAdmissionPolicyStep::Admit(const Request& request,
                                                           api::Draft* object, api::Value before,
                                                           const StrategyContext& context) {
-  // Deletions have nothing to change. Bindings of pods are not objects of their kind.
+  // A deletion has nothing to change, and a pod's Binding is not a stored object.
   if (object == nullptr || context.reinvocation == nullptr) return std::nullopt;
   const api::KindSchema& stored =
       request.kind->storage == nullptr ? *request.kind : *request.kind->storage;

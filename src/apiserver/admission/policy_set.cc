@@ -53,7 +53,7 @@ const std::vector<typename PolicySetOf<Policy>::Active*>& PolicySetOf<Policy>::F
   if (policies_->last_change() != seen_policies_ || bindings_->last_change() != seen_bindings_) {
     Refresh();
   }
-  // Policies cannot lock out the administrator who wants to change them.
+  // Policies must not lock out the administrator who wants to change them.
   if (active_.empty() || kind.group == kGroup) return none;
   const auto [found, is_new] = by_kind_.try_emplace(&kind);
   if (is_new) {

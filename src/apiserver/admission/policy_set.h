@@ -39,13 +39,14 @@ class PolicySetOf {
     const Policy& Compiled();
   };
 
-  // `core` must outlive this, or Detach must come first. Before Attach there are no policies.
+  // `core` must outlive this object, unless Detach is called first. Before Attach there are no
+  // policies.
   void Attach(Core& core);
   void Detach();
 
   Core* core() const { return core_; }
 
-  // Those that may concern a request for the kind, by name. Valid until the next call.
+  // The policies that may apply to a request for the kind, by name. Valid until the next call.
   const std::vector<Active*>& For(const api::KindSchema& kind);
 
  private:

@@ -18,7 +18,7 @@ bool IsResource(const Request& request, std::string_view group, std::string_view
   return request.kind->group == group && request.kind->kind == kind;
 }
 
-// What all objects of the namespace use of the quota's resources.
+// The usage of the quota's resources by all objects of the namespace.
 Amounts Count(const api::Object& quota, const StrategyContext& context) {
   const WallTime now = context.clock.Now();
   const Value hard = quota["spec"]["hard"];

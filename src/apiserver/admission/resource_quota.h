@@ -39,7 +39,7 @@ class ResourceQuotaAdmission final : public AdmissionStep {
     MonotonicTime counted{};
     Duration cost{};  // of counting
 
-    // How long counting has to wait, so that it does not hold up everything else.
+    // How long to wait before counting again, so that counting does not hold up everything else.
     Duration rest() const { return kCountShare * cost; }
   };
   static Known CountNow(const api::ObjectPtr& quota, const StrategyContext& context);

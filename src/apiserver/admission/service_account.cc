@@ -100,7 +100,7 @@ bool IsAmong(std::string_view name, api::Value references) {
 }
 
 // For accounts that are annotated to allow only the secrets they list. The error names the first
-// other one.
+// secret that is not listed.
 Result<void> CheckSecrets(api::Value spec, const api::Object& account) {
   const api::Value allowed = account["secrets"];
   const std::string because = StrCat(" is not allowed because service account ", account.name(),

@@ -13,7 +13,7 @@ namespace {
 using api::Draft;
 using api::Value;
 
-// What one server may say about itself; the rest is left out.
+// Limits for what one server reports about itself; the rest is dropped.
 constexpr std::size_t kMaxResources = 2'000;
 
 Draft ResponseKind(Value entry, std::string_view group, std::string_view version) {

@@ -14,8 +14,8 @@
 
 namespace drakkar::apiserver {
 
-// A group version that an APIService hands to a Service: what its object says, and what the server
-// behind it has said about itself. Immutable.
+// A group version that an APIService delegates to a Service: the settings of the object, and what
+// the server behind it has reported about itself. Immutable.
 struct AggregatedApi {
   std::string name;  // "v1beta1.metrics.k8s.io"
   std::string group;
@@ -27,7 +27,7 @@ struct AggregatedApi {
   std::int64_t port = 443;
   std::string ca_pem;     // empty: the system's roots
   bool insecure = false;  // insecureSkipTLSVerify
-  std::string error;      // why it cannot be called: a caBundle that is no base64
+  std::string error;      // why it cannot be called, such as a caBundle that is not base64
   bool is_available = false;
 
   // An array as in aggregated discovery; null: the server has never answered.
@@ -35,7 +35,7 @@ struct AggregatedApi {
   bool is_stale = true;   // the last attempt to read `resources` failed
   net::Segment open_api;  // the document for /openapi/v3/apis/GROUP/VERSION; null: none
 
-  // What its certificate is verified against.
+  // The CA and server name against which its certificate is verified.
   std::string ServerName() const { return service_name + "." + service_namespace + ".svc"; }
 };
 using AggregatedApiPtr = std::shared_ptr<const AggregatedApi>;

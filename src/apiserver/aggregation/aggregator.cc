@@ -24,7 +24,7 @@ constexpr std::string_view kDiscoveryGroup = "discovery.k8s.io";
 constexpr std::string_view kSlices = "endpointslices";
 constexpr std::string_view kServiceLabel = "kubernetes.io/service-name";
 constexpr Duration kFirstRetry = std::chrono::seconds(1);
-// Definitions often come many at a time.
+// Definitions often change in groups.
 constexpr Duration kReconcileDelay = std::chrono::milliseconds(100);
 constexpr Duration kReconcileRetry = std::chrono::seconds(5);
 constexpr std::size_t kMaxShownBytes = 512;  // of an error
@@ -93,8 +93,8 @@ struct Aggregator::Service {
   api::ObjectPtr object;
   std::shared_ptr<AggregatedApi> state;  // never changed once published: replaced by a copy
   bool is_asking = false;
-  bool is_dirty = false;          // something changed while it was being asked
-  std::uint64_t incarnation = 0;  // of the object's UID and spec; answers for another are dropped
+  bool is_dirty = false;          // something changed while the check was in flight
+  std::uint64_t incarnation = 0;  // of UID and spec; answers for an older state are dropped
   std::string open_api_path;      // of the document in `state`
   std::optional<MonotonicTime> asked_at;
   Backoff backoff;
@@ -148,7 +148,7 @@ void Aggregator::Follow(std::string_view group, std::string_view plural,
                                             [this, see](const std::vector<Change>& changes) {
                                               for (const Change& each : changes) (this->*see)(each);
                                             },
-                                        // The caches were loaded again.
+                                        // The caches were reloaded.
                                         .on_closed =
                                             [this](const Error&) {
                                               options_.core.loop().Post(
@@ -170,7 +170,7 @@ void Aggregator::SeeApiService(const Change& change) {
         .Set(0);
   }
   if (services_.erase(name) > 0) Publish();
-  // Somebody may have removed one of ours.
+  // Somebody may have removed one of our own APIServices.
   if (IsAutomanaged(change.object->root())) ReconcileSoon();
 }
 
@@ -210,7 +210,7 @@ void Aggregator::Put(const api::ObjectPtr& object) {
     }
     auto made = std::make_unique<Service>(options_.random);
     made->object = object;
-    // What another server has found out counts until we know better.
+    // Use the result of another server until this one has checked.
     made->state = std::move(read);
     services_.emplace(name, std::move(made));
     CheckSoon(name);
@@ -221,10 +221,10 @@ void Aggregator::Put(const api::ObjectPtr& object) {
                        api::Equal(service.object->root()["spec"], object->root()["spec"]);
   service.object = object;
   if (is_same) {
-    // Only the status: perhaps our own write.
+    // Only the status changed, perhaps by our own write.
     if (read->is_available != service.state->is_available) {
-      // Another server of the cluster may see it otherwise: not at once, or both would keep
-      // writing.
+      // Another server of the cluster may disagree. Do not answer its write immediately, or both
+      // would keep writing.
       if (service.is_known) CheckSoon(name, kFirstRetry);
     }
     return;
@@ -350,7 +350,7 @@ void Aggregator::Ask(const std::string& name, int attempt) {
         const auto found = services_.find(name);
         if (found == services_.end()) return;
         if (found->second->incarnation != incarnation) {
-          // About a server that is no longer meant.
+          // The answer is about a server that the APIService no longer points to.
           found->second->is_asking = false;
           return CheckSoon(name);
         }
@@ -397,13 +397,13 @@ void Aggregator::AskOpenApi(const std::string& name) {
   const AggregatedApi& api = *found->second->state;
   const Result<std::string> host = Resolve(api);
   if (!host.ok()) return;
-  // Errors leave what we have: not every server has such documents.
+  // On errors, keep the current document: not every server has such documents.
   const auto find = [this, name, incarnation]() -> Service* {
     const auto each = services_.find(name);
     return each == services_.end() || each->second->incarnation != incarnation ? nullptr
                                                                                : each->second.get();
   };
-  // The next check asks again.
+  // The next check fetches it again.
   if (open_api_calls_ >= kMaxOpenApiCalls) return;
   ++open_api_calls_;
   BackendClient::Call index = CallFor(api, *host, "/openapi/v3");
@@ -418,7 +418,7 @@ void Aggregator::AskOpenApi(const std::string& name) {
         if (!read.ok()) return;
         const std::string path =
             OpenApiPath((*read)->root(), service->state->group, service->state->version);
-        // The path has a hash of the document.
+        // The path contains a hash of the document.
         if (path.empty() || path == service->open_api_path) return;
         BackendClient::Call document = CallFor(*service->state, host, path);
         document.timeout = kDocumentTimeout;
@@ -520,7 +520,7 @@ void Aggregator::WriteCondition(const std::string& name, const Verdict& verdict)
   request.subresource = "status";
   request.object = changed.Freeze();
   options_.core.Handle(std::move(request), lifetime_.Guard([this, name](const Response& response) {
-    // Somebody else changed it; its next state is checked anyway.
+    // Somebody else changed it; its new state will be checked anyway.
     if (response.failure && response.failure->code != 409 && response.failure->code != 404) {
       kLog.Warning("could not write the condition of an APIService",
                    {{"name", name}, {"error", response.failure->message}});
@@ -533,7 +533,7 @@ void Aggregator::Publish() {
   AggregatedApis::Map map;
   for (const auto& [name, service] : services_) {
     const AggregatedApi& api = *service->state;
-    // Built-in groups are always our own.
+    // Built-in groups are always served locally.
     const bool is_ours = std::ranges::any_of(
         options_.built_in, [&](const ServedVersion& each) { return each.group == api.group; });
     if (!is_ours) map.emplace(std::pair(api.group, api.version), service->state);
@@ -600,7 +600,7 @@ void Aggregator::Register(std::vector<Request> requests) {
           options_.core.loop().RunAfter(kReconcileRetry, lifetime_.Guard([this] { Reconcile(); }));
       return;
     }
-    // Posted, so that many of them do not nest, and others get their turn.
+    // Posted, so that many of them do not nest, and other tasks can run in between.
     options_.core.loop().Post(lifetime_.Guard(
         [this, requests = std::move(requests)]() mutable { Register(std::move(requests)); }));
   }));

@@ -20,19 +20,19 @@ class Metrics;
 
 namespace drakkar::apiserver {
 
-// Keeps APIServices: registers the group versions that this server serves, decides whether the
-// servers behind the others are available and writes that into their conditions, and knows what
-// they serve, for discovery and OpenAPI. Requests to them are the frontend's business, which reads
-// the board.
+// Maintains APIServices: registers the group versions that this server serves, decides whether the
+// servers behind the others are available, writes that into their conditions, and keeps their
+// resources for discovery and OpenAPI. The frontend forwards requests to them; it reads the board.
 //
-// A server is asked again when its Service, its endpoints or its APIService change, and every
-// kCheckInterval; after a failure sooner, with back-off. At most one question per APIService is in
+// A server is checked when its Service, its endpoints or its APIService change, and every
+// kCheckInterval; after a failure sooner, with back-off. At most one check per APIService is in
 // flight, so a server that hangs delays nobody else.
 //
 // Bound to the core's loop. Bounds: kMaxServices APIServices with a Service; further ones are never
 // available. A list of resources has at most kMaxDiscoveryBytes, because it is parsed on this loop,
-// an OpenAPI document kMaxOpenApiBytes. All OpenAPI documents together have kMaxOpenApiTotalBytes,
-// and kMaxOpenApiCalls are fetched at a time; further ones are not shown or fetched later.
+// an OpenAPI document kMaxOpenApiBytes. All OpenAPI documents together have at most
+// kMaxOpenApiTotalBytes; further ones are not shown. kMaxOpenApiCalls are fetched at a time;
+// further ones wait.
 class Aggregator {
  public:
   static constexpr std::size_t kMaxServices = 200;
@@ -45,7 +45,7 @@ class Aggregator {
   static constexpr Duration kMinInterval = std::chrono::seconds(1);
   static constexpr Duration kCheckTimeout = std::chrono::seconds(5);
   static constexpr Duration kDocumentTimeout = std::chrono::seconds(20);
-  // An endpoint that fails may be an old one: so many are asked, one after the other.
+  // Number of attempts, each at another endpoint: one that fails may be about to disappear.
   static constexpr int kAttempts = 3;
 
   struct Options {
@@ -59,11 +59,11 @@ class Aggregator {
   explicit Aggregator(Options options);
   ~Aggregator();
 
-  // What a server has of its own when it starts.
+  // The local APIServices that the server has from its start.
   std::vector<api::TreePtr> OwnServices() const;
   // Begins to follow the objects. The core must have been started.
   void Start();
-  // Follows nothing any more. Must come before the end of the core.
+  // Stops following. Must be called before the core ends.
   void Stop();
 
   const AggregationBoard& board() const { return board_; }
@@ -93,7 +93,7 @@ class Aggregator {
   void Put(const api::ObjectPtr& object);
   void CheckSoon(const std::string& name, Duration wait = Duration(0));
   void Check(const std::string& name);
-  // What the objects alone say; nullopt: the server has to be asked.
+  // The verdict that follows from the objects alone; nullopt: the server has to be asked.
   std::optional<Verdict> Judge(const AggregatedApi& api) const;
   void Ask(const std::string& name, int attempt);
   void OnAnswer(const std::string& name, const std::string& url, int attempt,
@@ -106,7 +106,7 @@ class Aggregator {
                               std::string_view path) const;
   void Publish();
 
-  // Registers what definitions serve, removes what nobody serves any more.
+  // Registers the groups of definitions, and removes those that nobody serves any more.
   void ReconcileSoon();
   void Reconcile();
   void Register(std::vector<Request> requests);

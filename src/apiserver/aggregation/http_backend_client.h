@@ -9,12 +9,12 @@
 
 namespace drakkar::apiserver {
 
-// Asks over HTTPS on a thread of its own, so that handshakes and servers that hang do not hold up
-// the core. The thread starts with the first call. Presents the certificate of the front proxy.
+// Sends requests over HTTPS on its own thread, so that handshakes and servers that hang do not hold
+// up the core. The thread starts with the first call. Presents the certificate of the front proxy.
 //
-// Owned by the core's loop. Makes a connection for each call and keeps none: calls are rare, and an
-// answer must say that the server can be reached now. At most kMaxOpen calls are open; further ones
-// fail.
+// Owned by the core's loop. Opens a connection for each call and keeps none: calls are rare, and a
+// success must mean that the server can be reached now. At most kMaxOpen calls are open; further
+// ones fail.
 class HttpBackendClient final : public BackendClient {
  public:
   static constexpr std::size_t kMaxOpen = 200;

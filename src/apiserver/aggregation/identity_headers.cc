@@ -10,7 +10,7 @@ constexpr std::string_view kUser = "X-Remote-User";
 constexpr std::string_view kUid = "X-Remote-Uid";
 constexpr std::string_view kGroup = "X-Remote-Group";
 constexpr std::string_view kExtra = "X-Remote-Extra-";
-// What one request may say; the rest is ignored.
+// Limits for the headers of one request; the rest is ignored.
 constexpr std::size_t kMaxExtras = 1'000;
 
 bool IsExtra(std::string_view name) {

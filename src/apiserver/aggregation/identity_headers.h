@@ -5,17 +5,17 @@
 
 namespace drakkar::apiserver {
 
-// How a front proxy tells the server behind it who asks (X-Remote-User and its siblings), as
-// Kubernetes writes it in the ConfigMap extension-apiserver-authentication.
+// How a front proxy passes the caller's identity to the server behind it (X-Remote-User and its
+// siblings), as Kubernetes publishes it in the ConfigMap extension-apiserver-authentication.
 
 // Adds the headers. Characters that a header cannot have become spaces, and the keys of `extra` are
 // percent-encoded.
 void AddIdentity(const UserInfo& user, net::Headers& headers);
 
-// Whether a header of a request says who asks: those of clients must not reach the server behind.
+// Whether a header carries an identity: those of clients must not reach the server behind.
 bool IsIdentityHeader(std::string_view name);
 
-// Who asks, according to the headers of a front proxy; an empty name means that they do not say.
+// The caller's identity from the headers of a front proxy; an empty name if there is none.
 UserInfo ReadIdentity(const net::Headers& headers);
 
 }  // namespace drakkar::apiserver

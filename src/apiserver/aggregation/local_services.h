@@ -30,10 +30,10 @@ struct ServicePriority {
   int group = 0;
   int version = 0;
 };
-// Of a group version that is built in; of others what custom resources have.
+// The priority of a built-in group version; for others, that of custom resources.
 ServicePriority PriorityOf(std::string_view group, std::string_view version);
 
-// An APIService that says that the server itself serves this group version.
+// An APIService that declares that this server serves the group version itself.
 api::TreePtr LocalApiService(const ServedVersion& served, std::string_view managed);
 // Whether the server made it, and may remove it.
 bool IsAutomanaged(api::Value api_service);

@@ -6,7 +6,8 @@
 
 namespace drakkar::apiserver {
 
-// Answers the questions that the expressions of policies and webhooks ask about one request.
+// Answers the authorization questions that expressions of policies and webhooks ask about one
+// request.
 class RequestAuthorizer final : public PolicyAuthorizer {
  public:
   // Without `rbac`, no path is permitted to anyone.

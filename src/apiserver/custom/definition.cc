@@ -38,7 +38,7 @@ std::size_t PatternBytes(const JsonSchema& schema) {
 
 }  // namespace
 
-// A struct of a schema with what it refers to.
+// A struct of a schema with everything it refers to.
 struct CustomDefinition::Structure {
   std::string name;
   std::vector<FieldSchema> fields;
@@ -48,7 +48,7 @@ struct CustomDefinition::Structure {
 
 const CustomRules& CustomVersion::rules() const {
   if (rules_ == nullptr) {
-    // Accepted rules are compiled once, whoever asks first.
+    // Accepted rules are compiled once, on first use.
     const WorkBudget unlimited(WorkBudget::kUnlimited);
     rules_ = std::make_unique<const CustomRules>(schema_);
   }

@@ -23,7 +23,7 @@ using api::Value;
 using api::ValueKind;
 using Type = JsonSchema::Type;
 
-// More than any work budget has: the request is rejected.
+// More than any work budget allows: the request is rejected.
 constexpr std::size_t kEverything = std::size_t{1} << 36;
 
 // ---- Pruning ----
@@ -43,7 +43,7 @@ const JsonSchema* SchemaOfMember(const JsonSchema& schema, std::string_view name
   return schema.additional.get();
 }
 
-// A null that stands for a field that is left out.
+// A null that stands for an omitted field.
 bool IsDroppedNull(const JsonSchema* schema, ValueKind kind) {
   return kind == ValueKind::kNull && schema != nullptr && !schema->nullable &&
          schema->default_value.exists();
@@ -53,7 +53,7 @@ bool NeedsPruning(Value value, const JsonSchema& schema) {
   if (WorkBudget::IsExceeded()) return false;
   WorkBudget::Charge(value.size());
   if (value.is_object()) {
-    // A schema that says nothing about members: everything was allowed or nothing is.
+    // A schema that does not mention members: either all of them are allowed or none.
     for (const auto& [key, name, member] : value.members()) {
       if (IsUnknown(schema, name)) return true;
       const JsonSchema* below = SchemaOfMember(schema, name);
@@ -114,7 +114,7 @@ class Pruner {
     std::size_t index = 0;
   };
 
-  // The path is made only for what is reported: names can be as long as the request.
+  // The path is built only when an error is reported: names can be as long as the request.
   void Report(std::string_view name) {
     if (unknown_ == nullptr || unknown_->size() >= kMaxUnknownFields) return;
     std::string path;
@@ -158,7 +158,7 @@ bool LacksDefaults(Value value, const JsonSchema& schema) {
   return false;
 }
 
-// A list of a million empty objects can get a large default each.
+// In a list of a million empty objects, each can get a large default.
 class Defaulter {
  public:
   void Add(Draft& value, const JsonSchema& schema) {
@@ -373,7 +373,7 @@ class ValueChecker {
       if (rules.min_length && length < *rules.min_length) {
         Bad(path, value, StrCat("should be at least ", *rules.min_length, " chars long"));
       }
-      // What takes too long exceeds the work budget.
+      // Work that takes too long exceeds the work budget.
       if (rules.pattern != nullptr && !rules.pattern->Matches(value.str()).value_or(true)) {
         Bad(path, value, StrCat("should match '", rules.pattern_text, "'"));
       }

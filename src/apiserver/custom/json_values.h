@@ -7,7 +7,7 @@
 #include "api/tree/draft.h"
 #include "apiserver/custom/json_schema.h"
 
-// What a schema does to the values of custom resources.
+// Functions that apply a schema to the values of custom resources.
 namespace drakkar::apiserver {
 
 // Removes what the schema does not know, and nulls that a default replaces. `unknown` gets the

@@ -31,7 +31,7 @@ std::uint64_t Times(std::uint64_t a, std::uint64_t b) {
   return cel::Estimate{a, a}.Times({b, b}).max;
 }
 
-// The least number of bytes that a value takes in a request.
+// The minimum number of bytes that a value takes in a request.
 std::uint64_t MinBytes(const JsonSchema& schema) {
   switch (schema.type) {
     case Type::kString:
@@ -259,7 +259,7 @@ class CustomRules::Evaluation {
       }
       const bool optional = compiled.rule->source["optionalOldSelf"].boolean();
       if (compiled.uses_old && !before.has_value() && !optional) continue;
-      // What did not change was accepted before.
+      // Unchanged values were accepted before.
       if (unchanged && !compiled.uses_old) continue;
       const cel::Value old_self = !optional            ? old
                                   : before.has_value() ? cel::NewOptional(arena, old)

@@ -12,7 +12,7 @@
 namespace drakkar::apiserver {
 
 // A property's name as an identifier: "a-b" is a__dash__b, "namespace" is __namespace__. Empty if
-// it cannot be one; then expressions cannot refer to the property.
+// there is none; expressions then cannot refer to the property.
 std::string EscapeProperty(std::string_view name);
 std::string UnescapeProperty(std::string_view identifier);
 

@@ -12,9 +12,9 @@
 
 namespace drakkar::apiserver {
 
-// Shares an API server among its users: each may have so many requests in progress, further ones
-// wait in a queue of their own, and beyond its end they are rejected. A part of the server is
-// reserved for the cluster's own components. Watches and streams do not count once they have
+// Shares an API server among its users: each may have a limited number of requests in progress;
+// further ones wait in the user's own queue, and are rejected when it is full. A part of the server
+// is reserved for the cluster's own components. Watches and streams do not count once they have
 // started.
 //
 // Bound to one HTTP loop; limits are for that loop. Owned by a shared_ptr.

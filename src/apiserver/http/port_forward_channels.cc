@@ -61,7 +61,7 @@ void PortForwardChannels::Start() {
   Flush();
   client_->OnDrained(lifetime_.Guard([this] { node_->SetReading(true); }));
   node_->OnDrained(lifetime_.Guard([this] { client_->SetReading(true); }));
-  // Each may deliver what has arrived already, and find that the other side has left.
+  // Each may deliver data that has already arrived, and find that the other side has left.
   node_->Start(lifetime_.Guard([this](std::string_view bytes) {
     const Result<void> received = spdy_.Receive(bytes);
     Flush();

@@ -15,17 +15,17 @@
 
 namespace drakkar::apiserver {
 
-// Port-forward as older WebSocket clients speak it: the ports are in the query, and each has a
-// channel for data and one for an error, whose first message is the port as two bytes.
+// Port-forward as spoken by older WebSocket clients: the ports are in the query, and each has one
+// channel for data and one for errors, whose first message is the port as two bytes.
 inline constexpr std::string_view kPortChannels = "v4.channel.k8s.io";
 inline constexpr std::size_t kMaxForwardedPorts = 100;
 
 // The ports of "?ports=80,443&ports=8080".
 Result<std::vector<std::uint16_t>> ForwardedPorts(const net::Query& query);
 
-// Connects such a client with a node, which speaks SPDY: each channel becomes a stream. Ends with
-// either side. Loop-bound. Bounds: bytes are read no faster than the other side takes them, up to
-// kMaxPending.
+// Connects such a client to a node, which speaks SPDY: each channel becomes a stream. Ends when
+// either side ends. Loop-bound. Bounds: bytes are read no faster than the other side accepts them,
+// up to kMaxPending.
 class PortForwardChannels final : private net::websocket::Session::Events,
                                   private net::spdy::Session::Events {
  public:

@@ -10,10 +10,10 @@
 
 namespace drakkar::apiserver {
 
-// pods/why and resourceclaims/why, read-only: forwards the question to the active scheduler, which
-// has published where it answers (ConfigMap kube-system/drakkar-scheduler). The user's name and
-// groups go along in headers, and the scheduler leaves out what that user may not see. The
-// scheduler accepts these headers only from this server's client certificate.
+// pods/why and resourceclaims/why, read-only: forwards the question to the active scheduler at the
+// address it has published (ConfigMap kube-system/drakkar-scheduler). The user's name and groups
+// are sent in headers, and the scheduler leaves out what that user may not see. The scheduler
+// accepts these headers only from this server's client certificate.
 //
 // Bound to an HTTP loop; must outlive its requests.
 class SchedulerProxy final : public SubresourceProxy {

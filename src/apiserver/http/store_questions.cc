@@ -51,7 +51,7 @@ void AnswerPage(storage::Store& store, const net::Query& query, Done done) {
     }
     return SendPage(store, *revision, std::move(after), std::move(done));
   }
-  // Nothing may leave the process that could still be lost.
+  // State that could still be lost must not leave the process.
   if (!store.is_shared()) {
     return SendPage(store, store.durable_revision(), std::move(after), std::move(done));
   }

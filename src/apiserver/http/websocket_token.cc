@@ -47,7 +47,7 @@ std::optional<Failure> TakeWebSocketToken(net::Headers& headers) {
     }
   }
   if (!token) return std::nullopt;
-  // One must be left to be answered.
+  // At least one protocol must be left for the response.
   if (kept.empty()) return api::StatusUnauthorized("Unauthorized");
   headers.Set(std::string(kProtocols), Join(kept, ", "));
   if (headers.Find("authorization") == nullptr) {

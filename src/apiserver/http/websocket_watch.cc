@@ -129,7 +129,7 @@ class WebSocketWriter final : public net::ResponseWriter, private net::websocket
     if (stream_ != nullptr && session_.has_output()) stream_->Write(session_.TakeOutput());
   }
 
-  // The stream is destroyed after the call that we may be inside of; what it has been given is
+  // The stream is destroyed after the current call, which may come from it; what was written is
   // still sent.
   void Closed(bool completed) {
     if (std::exchange(is_closed_, true)) return;

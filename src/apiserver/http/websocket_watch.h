@@ -8,15 +8,15 @@
 
 namespace drakkar::apiserver {
 
-// How the events of a watch are separated in what is written.
+// How the events of a watch are delimited in the byte stream.
 enum class WatchFrames {
-  kLines,     // JSON: each ends with a line end; sent as text messages
+  kLines,     // JSON: each ends with a line feed; sent as text messages
   kPrefixed,  // protobuf: each begins with its length in four bytes; sent as binary messages
 };
 
 // For clients that watch over a WebSocket (Java): a writer whose stream becomes messages, one per
-// event, after the upgrade of `writer`. Responses that are no streams are sent as they are. What
-// the client sends is ignored. Bound to the loop of `writer`.
+// event, once `writer` is upgraded. Responses that are not streams are sent unchanged. Messages
+// from the client are ignored. Bound to the loop of `writer`.
 std::shared_ptr<net::ResponseWriter> WatchOverWebSocket(EventLoop& loop,
                                                         std::shared_ptr<net::ResponseWriter> writer,
                                                         net::websocket::Accepted accepted,

@@ -88,7 +88,7 @@ std::string EncodeRecord(const ClusterKeys& keys, const ClusterKeys& provided) {
   return api::WriteJson(record.Freeze()->root());
 }
 
-// The contents of all files, according to the record and the files that are there.
+// The contents of all files, from the record and the existing files.
 Result<ClusterKeys> Compare(std::string_view text, const ClusterKeys& there,
                             const std::string& directory) {
   ASSIGN_OR_RETURN(const api::TreePtr record, api::ParseJson(text));
@@ -159,7 +159,7 @@ struct Sharing : std::enable_shared_from_this<Sharing> {
     return WriteMissing(files, directory, keys, there);
   }
 
-  // Nothing is written to the directory before the store has decided whose keys these are.
+  // Write nothing to the directory before the store has decided whose keys are used.
   Result<void> Record() {
     ASSIGN_OR_RETURN(const ClusterKeys there, ReadKeys(files, directory));
     ASSIGN_OR_RETURN(const ClusterKeys keys, Complete(there, clock));
@@ -171,7 +171,7 @@ struct Sharing : std::enable_shared_from_this<Sharing> {
         std::move(transaction),
         [self = shared_from_this()](const Result<storage::TransactionResult>& result) {
           if (!result.ok()) return self->done(result.error());
-          // Ours or that of a server that was faster: read what the store has.
+          // Our record, or that of a server that was faster: read the stored one.
           self->Look();
         },
         nullptr);

@@ -6,7 +6,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// How many variables may wait for each other, so that the stack cannot overflow.
+// Maximum depth of variables that depend on each other, so that the stack cannot overflow.
 constexpr int kMaxNestedVariables = 32;
 
 constexpr std::string_view kOutOfBudget =
@@ -53,7 +53,7 @@ class PolicyEvaluation::VariablesMap final : public cel::MapValue {
   cel::Value ValueAt(std::uint32_t index) const override { return owner_.VariableAt(index); }
 
  private:
-  // The last one of the name counts.
+  // If a name is defined twice, the last definition counts.
   std::size_t PlaceOf(const cel::Value& key) const {
     const auto& variables = owner_.policy_.variables_;
     for (std::size_t i = variables.size(); i > 0; --i) {

@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kMaxExpressionCost = 1'000'000;
 inline constexpr std::uint64_t kMaxPolicyCost = 10'000'000;
 inline constexpr std::uint64_t kMaxConditionsCost = 2'500'000;
 
-// What validating and mutating policies have in common, compiled. Immutable.
+// The compiled parts that validating and mutating policies share. Immutable.
 class AdmissionPolicy {
  public:
   std::string_view name() const { return object_->name(); }
@@ -74,7 +74,7 @@ class PolicyEvaluation {
   // Takes the cost from `budget`.
   Outcome Run(const PolicyExpression& expression, bool is_condition, bool authorizer,
               std::uint64_t& budget);
-  // Whether all conditions hold. An error: none is false, and one cannot be evaluated.
+  // Whether all conditions hold. An error means that none is false and one cannot be evaluated.
   bool Matches(std::string& error);
 
  private:

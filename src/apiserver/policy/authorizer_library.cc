@@ -20,7 +20,7 @@ using cel::TypeRef;
 using cel::Value;
 using cel::library::Args;
 
-// Whom the questions are about, and who answers.
+// The subject of the questions, and who answers them.
 struct Subject {
   PolicyAuthorizer* authorizer;
   std::shared_ptr<const UserInfo> user;

@@ -29,7 +29,7 @@ class PolicyAuthorizer {
                                  std::string_view verb) = 0;
   virtual Decision CheckPath(const UserInfo& user, std::string_view path,
                              std::string_view verb) = 0;
-  // How many questions were asked. Each has a nominal cost that is far above the real one.
+  // Number of questions asked. Each has a nominal cost far above the real one.
   std::size_t asked() const { return asked_; }
   void CountQuestion() { ++asked_; }
 

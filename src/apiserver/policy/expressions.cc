@@ -16,7 +16,7 @@ constexpr int kMinorVersion = 37;
 constexpr char kVariablesType[] = "kubernetes.variables";
 constexpr char kPatchType[] = "JSONPatch";
 constexpr char kObjectType[] = "Object";  // cel::kObjectTypeName
-// What compiling costs, in steps of the work budget.
+// The cost of compiling, in steps of the work budget.
 constexpr std::size_t kStepsPerExpression = 20'000;
 constexpr std::size_t kStepsPerByte = 200;
 constexpr std::size_t kStepsPerField = 100;

@@ -37,7 +37,7 @@ struct PolicyExpression {
   bool internal_error = false;
 };
 
-// Compiles the expressions of one policy. Variables can be used by what is compiled after them.
+// Compiles the expressions of one policy. A variable can be used by whatever is compiled after it.
 class PolicyCompiler {
  public:
   // `constructs`: for CompileMutation.

@@ -64,7 +64,7 @@ bool AdmissionRule::Matches(const api::KindSchema& kind, std::string_view operat
 
 std::vector<const api::KindSchema*> EquivalentKinds(const api::KindSchema& kind) {
   std::vector<const api::KindSchema*> kinds = {&kind};
-  // A webhook cannot be asked while requests are matched.
+  // Matching must not call a webhook.
   if (IsConvertedByWebhook(kind)) return kinds;
   if (kind.family != nullptr) {
     for (const api::KindSchema* each : kind.family->versions) {

@@ -10,7 +10,7 @@
 #include "api/meta/object.h"
 #include "apiserver/request/request.h"
 
-// Which requests an admission policy or webhook is about.
+// The requests that an admission policy or webhook applies to.
 namespace drakkar::apiserver {
 
 // "CREATE", "UPDATE" or "DELETE"; `object` is absent for a deletion, `before` for a creation.
@@ -33,7 +33,7 @@ struct AdmissionRule {
                std::string_view subresource, std::string_view name) const;
 };
 
-// What the selectors and rules look at.
+// The parts of a request that selectors and rules examine.
 struct AdmissionSubject {
   const Request& request;
   std::string_view operation;

@@ -25,7 +25,7 @@ void ChargeEvaluation(std::uint64_t cost, std::size_t questions) {
 
 MatchConditions::MatchConditions(api::Value conditions, bool has_params) {
   if (conditions.empty()) return;
-  const WorkBudget unlimited(WorkBudget::kUnlimited);  // compiled once, whoever asks first
+  const WorkBudget unlimited(WorkBudget::kUnlimited);  // compiled once, on first use
   const PolicyCompiler compiler(has_params, false);
   for (api::Value each : conditions.elements()) {
     conditions_.push_back(compiler.CompileCondition(Trim(each["expression"].str())));

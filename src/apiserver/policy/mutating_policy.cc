@@ -13,8 +13,8 @@ namespace {
 using api::MergeKind;
 using api::Value;
 
-// The paths of everything in an applied configuration that would replace a whole list, map or
-// struct. People rarely mean that.
+// The paths in an applied configuration that would replace a whole list, map or struct. People
+// rarely intend that.
 void FindAtomics(Value value, const api::TypeSchema& type, const std::string& path,
                  std::vector<std::string>& found) {
   const auto each_field = [&](const api::StructSchema& schema) {
@@ -76,7 +76,7 @@ MutatingPolicy::Change ApplyPatch(Value object, const api::Draft& patch) {
 }  // namespace
 
 MutatingPolicy::MutatingPolicy(api::ObjectPtr policy) : AdmissionPolicy(std::move(policy)) {
-  // A stored policy is compiled once, whoever asks first.
+  // A stored policy is compiled once, on first use.
   const WorkBudget unlimited(WorkBudget::kUnlimited);
   PolicyCompiler compiler(has_params_, !spec()["variables"].empty(), /*constructs=*/true);
   CompileShared(compiler);

@@ -22,8 +22,8 @@ class MutatingPolicy : public AdmissionPolicy {
     api::TreePtr object;  // null: unchanged
     std::string error;
   };
-  // What a mutation makes of `object`, which has the version of `kind`; input.object shows the
-  // same.
+  // Applies a mutation to `object`, which has the version of `kind`; input.object shows the same
+  // object.
   Change Mutate(std::size_t mutation, const Input& input, api::Value object,
                 const api::KindSchema& kind) const;
 

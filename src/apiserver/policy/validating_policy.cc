@@ -11,7 +11,7 @@ constexpr std::size_t kMaxAnnotationBytes = std::size_t{10} * 1024;
 }  // namespace
 
 ValidatingPolicy::ValidatingPolicy(api::ObjectPtr policy) : AdmissionPolicy(std::move(policy)) {
-  // A stored policy is compiled once, whoever asks first.
+  // A stored policy is compiled once, on first use.
   const WorkBudget unlimited(WorkBudget::kUnlimited);
   PolicyCompiler compiler(has_params_, !spec()["variables"].empty());
   CompileShared(compiler);

@@ -4,8 +4,8 @@
 
 namespace drakkar::apiserver {
 
-// APIServices: named after their version and group; either local, and then available from the
-// start, or handed to a Service.
+// APIServices, named after their version and group: either local, and then available from the
+// start, or delegated to a Service.
 class ApiServiceStrategy final : public Strategy {
  public:
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;

@@ -105,7 +105,7 @@ bool HasDuplicateTypes(Value object) {
   return false;
 }
 
-// What `before` already has wrong (another server wrote it) is not reported again.
+// Errors that `before` already has (another server wrote it) are not reported again.
 void CheckConditions(Value object, Value before, FieldErrors& errors) {
   const bool both_before =
       !ConditionsOf(before, kApproved).empty() && !ConditionsOf(before, kDenied).empty();
@@ -168,8 +168,8 @@ void CheckDecisions(Value object, Value before, bool is_approval, FieldErrors& e
   }
 }
 
-// Sets the times that the client left out. A condition that had this status keeps the time of its
-// transition.
+// Sets the times that the client omitted. A condition whose status did not change keeps its
+// transition time.
 void SetTimes(Draft& object, Value before, WallTime now) {
   Draft* conditions = object["status"].Find("conditions");
   if (conditions == nullptr || !conditions->is_array()) return;
@@ -190,7 +190,7 @@ void SetTimes(Draft& object, Value before, WallTime now) {
   }
 }
 
-// A signer may send back decisions without their details; they stay as they were.
+// A signer may send decisions back without their details; the stored details are kept.
 void KeepDecisions(Draft& object, Value before) {
   Draft* conditions = object["status"].Find("conditions");
   if (conditions == nullptr || !conditions->is_array()) return;

@@ -4,9 +4,9 @@
 
 namespace drakkar::apiserver {
 
-// CertificateSigningRequests. Who asks is recorded from the request's user, never from the object.
-// The spec cannot change. Only `approval` adds Approved and Denied, which exclude each other, and
-// only `status` sets the certificate, once. What has been decided cannot be taken back.
+// CertificateSigningRequests. The requester is recorded from the request's user, never from the
+// object. The spec cannot change. Only `approval` adds Approved and Denied, which exclude each
+// other, and only `status` sets the certificate, once. Decisions are final.
 class CertificateSigningRequestStrategy final : public Strategy {
  public:
   static constexpr std::int64_t kMinExpirationSeconds = 600;

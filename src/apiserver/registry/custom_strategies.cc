@@ -23,7 +23,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// A name that another definition of the group has.
+// A name that another definition of the group already uses.
 struct Conflict {
   std::string_view reason;
   std::string name;
@@ -208,7 +208,7 @@ FieldErrors CustomStrategy::Validate(Value object, const StrategyContext& contex
   const CustomVersion* version = VersionOf(family_, context.version);
   if (version == nullptr) return errors;
   CheckJsonValue(errors, api::FieldPath(), object, Value(), version->schema());
-  // Rules see only what has the right types.
+  // Rules are evaluated only on values of the right types.
   if (errors.empty()) version->rules().Check(errors, object, Value());
   return errors;
 }

@@ -25,7 +25,7 @@ class DefinitionStrategy final : public Strategy {
                                     const StrategyContext& context) const override;
 };
 
-// Custom resources: what their schema says, in the version of the request.
+// Custom resources: the rules of their schema, in the version of the request.
 class CustomStrategy final : public Strategy {
  public:
   explicit CustomStrategy(const api::KindFamily& family) : family_(family) {}

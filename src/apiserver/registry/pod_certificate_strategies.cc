@@ -21,7 +21,7 @@ constexpr std::string_view kBegin = "-----BEGIN ";
 constexpr std::string_view kDashes = "-----";
 constexpr std::string_view kKubernetesDomain = "kubernetes.io/";
 constexpr std::size_t kMaxUidBytes = 128;
-// Of the work budget: enough for a thousand certificates.
+// Steps of the work budget per certificate: enough for a thousand of them.
 constexpr std::size_t kStepsPerCertificate = 20'000;
 constexpr Duration kSkew = std::chrono::minutes(5);
 constexpr Duration kRefreshMargin = std::chrono::minutes(10);

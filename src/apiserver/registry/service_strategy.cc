@@ -149,7 +149,7 @@ void SetMissing(Draft& spec, api::FieldName field, Draft value) {
   if (!spec.Has(field) || !spec[field].has_value()) spec[field] = std::move(value);
 }
 
-// Gives every port a node port that says none.
+// Gives every port without a node port a free one.
 void AllocateNodePorts(Draft& ports, const StrategyContext& context, std::string_view own_uid) {
   const auto protocol_of = [](Draft& port) { return port["protocol"].str("TCP"); };
   std::vector<Draft*> without;
@@ -165,7 +165,7 @@ void AllocateNodePorts(Draft& ports, const StrategyContext& context, std::string
   }
 }
 
-// Addresses and ports that the Service must have but does not say.
+// Allocates the addresses and ports that the Service must have but does not specify.
 void Allocate(Draft& object, const StrategyContext& context) {
   Draft& spec = object["spec"];
   const std::string type(spec["type"].str());
@@ -394,7 +394,7 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
   const Value old = before["spec"];
   const std::string type(spec["type"].str());
   if (type == "ExternalName") {
-    // What belonged to the old type is removed, unless the client sets it.
+    // Remove what belonged to the old type, unless the client sets it.
     if (old["type"].str() != "ExternalName" && spec["clusterIP"].str() == old["clusterIP"].str()) {
       for (const api::FieldName field :
            api::FieldNames{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy",

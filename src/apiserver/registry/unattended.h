@@ -17,9 +17,9 @@ namespace drakkar::apiserver {
 struct Unattended {
   std::string_view group;
   std::string_view kind;
-  // Which objects of the kind; null means all.
+  // The objects of the kind to which it applies; null means all.
   bool (*concerns)(api::Value object);
-  // What does not happen, and who would do it.
+  // What does not happen, and which component would do it.
   std::string_view warning;
 };
 std::span<const Unattended> UnattendedKinds();

@@ -110,7 +110,7 @@ void Core::CommitConverted(
   if (options_.conversion == nullptr || suspended_ >= kMaxSuspended) {
     return done(Unavailable("the object cannot be converted to the stored version now"), nullptr);
   }
-  // What is committed has to live until then.
+  // The committed object must live until then.
   ++suspended_;
   options_.conversion->Convert(
       *resource.kind, {write.object.Freeze()},

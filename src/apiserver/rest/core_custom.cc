@@ -8,7 +8,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// How soon the cleanup of a definition is tried again.
+// Delay before the cleanup of a definition is retried.
 constexpr Duration kCleanupInterval = std::chrono::seconds(1);
 // How long watches outlive their definition.
 constexpr Duration kCloseDelay = std::chrono::seconds(1);
@@ -55,7 +55,7 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
                            !api::Equal(custom.definition->object()->root()["spec"], root["spec"]);
   const bool was_served = custom.resource != nullptr && custom.resource->is_served;
   if (serves && has_changed) {
-    // What it replaces stays in memory: requests and watches may refer to it.
+    // The replaced definition stays in memory: requests and watches may refer to it.
     if (custom.definition != nullptr) {
       custom_.retired_bytes += custom.definition->size_bytes();
       custom_.retired_definitions.push_back(custom.definition);
@@ -77,7 +77,7 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
           Error{ErrorCode::kExpired, "the definition of the resource changed; list again"});
     };
     if (is_deleted) {
-      // Watchers still have to be told that the last objects were deleted.
+      // Watchers still have to see the deletion of the last objects.
       custom.closing = options_.loop.RunAfter(kCloseDelay, close);
     } else {
       // Objects that were stored before a default existed have it from now on.
@@ -88,7 +88,7 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
         has_new_defaults = has_new_defaults || objects.back().object != before;
       }
       if (has_new_defaults) custom.resource->cache.Replace(std::move(objects), reached_);
-      // Watches have the schema that they started with.
+      // Watches keep the schema that they started with.
       close();
     }
   }
@@ -192,7 +192,7 @@ void Core::CleanUp(const std::string& name) {
     request.verb = Verb::kDeleteCollection;
     request.kind = custom.resource->kind;
     return Handle(std::move(request), [this, name, again](Response response) {
-      // Objects without finalizers are gone now.
+      // Objects without finalizers have been deleted by now.
       const auto state = custom_.by_name.find(name);
       if (state == custom_.by_name.end()) return;
       if (response.failure || state->second->resource->cache.size() > 0) return again(response);

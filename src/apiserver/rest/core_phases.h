@@ -8,8 +8,8 @@
 // Shared by core_admission.cc and core_write.cc only.
 namespace drakkar::apiserver {
 
-// A write on its way through its phases: mutate, check, store. It lives on the stack, and moves to
-// the heap while webhooks are asked.
+// A write as it passes through its phases: mutate, check, store. It lives on the stack, and moves
+// to the heap while it waits for webhooks.
 struct Core::Write {
   enum class Kind { kCreate, kUpdate, kDelete };
 

@@ -9,7 +9,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// How soon a failed reload is retried.
+// Delay before a failed reload is retried.
 constexpr Duration kReloadInterval = std::chrono::seconds(1);
 
 Failure StoreUnavailable(const Error& why) {
@@ -156,7 +156,7 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
     const bool appeared = change.type == ChangeType::kAdded;
     const Lifetime::Observer self = lifetime_.Observe();
     if (resource == definitions_) {
-      // Before anyone is told: who sees the definition can use its kinds.
+      // Before watchers are notified: a client that sees the definition can use its kinds.
       const api::ObjectPtr definition = change.object;
       const bool is_deleted = change.type == ChangeType::kDeleted;
       SeeDefinition(definition, is_deleted);
@@ -219,7 +219,7 @@ void Core::CommitObject(
     Resource& resource, const std::string& key, api::Draft* object, const api::ObjectPtr& before,
     const WriteTerms& terms,
     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
-  // From here on nothing may be cut short.
+  // From here on, the work budget must not cut anything short.
   const WorkBudget unlimited(WorkBudget::kUnlimited);
   if (terms.dry_run) {
     if (object == nullptr) return done(before->resource_version(), before);

@@ -1,13 +1,13 @@
-// Stored objects that cannot be read, and a store that takes no writes.
+// Stored objects that cannot be read, and a store that accepts no writes.
 #include "apiserver/rest/core_resource.h"
 
 namespace drakkar::apiserver {
 namespace {
 
 constexpr int kInsufficientStorageCode = 507;
-// How many a list names.
+// Maximum number of them that a list names.
 constexpr std::size_t kMaxNamed = 3;
-// As in Kubernetes: who may delete an object that cannot be read.
+// As in Kubernetes: the permission to delete an object that cannot be read.
 constexpr std::string_view kUnsafeDelete = "unsafe-delete-ignore-read-errors";
 
 }  // namespace

@@ -23,7 +23,7 @@ Failure CannotBeHandled(const api::KindSchema& kind, std::string_view why) {
                                       " cannot be handled as a ", kind.kind, ": ", why));
 }
 
-// Whether objects, lists and maps are where the schema has them.
+// Whether objects, lists and maps are where the schema expects them.
 bool HasShape(Value value, const JsonSchema& schema) {
   WorkBudget::Charge(value.size());
   if (!value.has_value() || schema.int_or_string) return true;

@@ -14,9 +14,9 @@ namespace drakkar::apiserver {
 std::optional<Failure> ParseCustomBody(const Request& request, api::TreePtr& tree,
                                        std::vector<std::string>& warnings);
 
-// Brings an object into the form in which it is stored: metadata as for every kind, fields that the
-// schema does not have removed and reported according to the request's field validation. Rejects
-// objects and lists in the wrong places, so that the code behind it can rely on them.
+// Converts an object into its stored form: metadata as for every kind; fields that are not in the
+// schema are removed and reported according to the request's field validation. Rejects objects and
+// lists in the wrong places, so that later code can rely on them.
 std::optional<Failure> NormalizeCustom(const api::KindSchema& kind, const Request& request,
                                        api::TreePtr& tree, std::vector<std::string>& warnings);
 

@@ -70,7 +70,7 @@ void DeviceArbiter::Follow() {
                  ReadClaim(change.object->qualified_name(), gone ? nullptr : change.object.get());
                }
              },
-         // The next question reads everything again.
+         // The next query reads everything again.
          .on_closed = [this](const Error&) { claim_watch_.reset(); }});
   }
   if (slice_watch_ == nullptr) {
@@ -104,7 +104,7 @@ void DeviceArbiter::ReadClaim(const std::string& key, const api::Object* claim) 
       allocations_.emplace(key, std::make_shared<const AllocationResult>(std::move(now)));
     }
   }
-  held_.TakeChanges();  // nobody asks for them, and they must not pile up
+  held_.TakeChanges();  // no caller reads them, and they must not pile up
 }
 
 void DeviceArbiter::ReadSlice(const api::ObjectPtr& slice, bool is_there) {
@@ -198,7 +198,7 @@ std::optional<std::string> DeviceArbiter::FindDeviceConflict(const DeviceResult&
   return std::nullopt;
 }
 
-// After `added` devices of the pool became held.
+// The state once `added` devices of the pool are held.
 std::optional<std::string> DeviceArbiter::FindCounterConflict(const PoolId& id,
                                                               const std::set<std::string>& added) {
   const KnownPool& pool = Known(id);
@@ -263,7 +263,7 @@ std::optional<std::string> DeviceArbiter::FindConflict(Value before, Value after
     return std::nullopt;
   }
   Follow();
-  // As it would be: without what the claim holds now, and with what it wants.
+  // The resulting state: without what the claim holds now, and with what it requests.
   const AllocationResult old = HeldBy(before);
   const AllocationResult wanted = HeldBy(after);
   held_.Remove(old);

@@ -33,8 +33,8 @@ class DeviceArbiter {
   DeviceArbiter(const WatchCache& claims, const WatchCache& slices)
       : claims_(claims), slices_(slices) {}
 
-  // Why `after` must not replace the stored `before` (both whole claims), in words for the client;
-  // nullopt if it may.
+  // The reason why `after` must not replace the stored `before` (both whole claims), worded for the
+  // client; nullopt if it may.
   std::optional<std::string> FindConflict(api::Value before, api::Value after);
 
   // What decides about a change of a claim, for servers that share a store and whose caches may lag
@@ -48,7 +48,7 @@ class DeviceArbiter {
 
  private:
   using Allocation = std::shared_ptr<const device::AllocationResult>;
-  // What matters of a device in its slice.
+  // The relevant properties of a device in its slice.
   struct KnownDevice {
     bool is_shareable = false;
     std::vector<device::Capacity> capacity;  // sorted by name

@@ -30,7 +30,7 @@ bool IsIpv6(std::string_view ip) {
   return ip.find(':') != std::string_view::npos;
 }
 
-// kube-apiserver reads the address alone, and has no port in its own records.
+// kube-apiserver reads only the address; its own records have no port.
 storage::Bytes EncodeRecord(const StoreLayout& layout, const ServerAddress& server) {
   return EncodeStored(
       layout, api::Object(api::Draft{{"apiVersion", "v1"},

@@ -20,13 +20,12 @@ struct ServerAddress {
   auto operator<=>(const ServerAddress&) const = default;
 };
 
-// Which API servers of a shared store are alive. Each writes a record below "masterleases/" that
-// expires unless it is renewed, as kube-apiserver does (--endpoint-reconciler-type=lease), so that
-// both kinds of server see each other.
+// Tracks which API servers of a shared store are alive. Each writes a record below "masterleases/"
+// that expires unless it is renewed, as kube-apiserver does (--endpoint-reconciler-type=lease), so
+// that both kinds of server see each other.
 //
-// Reports the servers after each renewal and whenever a record comes or goes: a server that ended
-// is reported gone at once if it was stopped, else within kTimeToLive. This server is always among
-// them.
+// Reports the servers after each renewal and whenever a record appears or disappears. A server that
+// was stopped disappears immediately, any other within kTimeToLive. This server is always included.
 //
 // Loop-bound. No callback after destruction.
 class LivingServers {
@@ -52,7 +51,7 @@ class LivingServers {
   LivingServers& operator=(const LivingServers&) = delete;
 
   void Start();
-  // Removes the own record. `done` runs when that is done, or after kStopTimeout.
+  // Removes this server's record. `done` runs afterwards, or after kStopTimeout.
   void Stop(std::function<void()> done);
 
  private:

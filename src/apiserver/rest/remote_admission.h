@@ -34,14 +34,14 @@ struct RemoteAnswer {
   bool is_changed = false;
 };
 
-// Admission by webhooks. They answer when they like, so the core suspends the request meanwhile.
+// Admission by webhooks. They may take long to answer, so the core suspends the request meanwhile.
 // Bound to the core's loop.
 class RemoteAdmission {
  public:
   enum class Phase { kMutate, kValidate };
   virtual ~RemoteAdmission() = default;
 
-  // Whether the rules of any webhook are about the kind. One lookup.
+  // Whether the rules of any webhook apply to the kind. One lookup.
   virtual bool Concerns(Phase phase, const api::KindSchema& kind) = 0;
   // Whether a webhook's rules and selectors match. Conditions are evaluated later.
   virtual bool Matches(Phase phase, const AdmissionSubject& subject) = 0;

@@ -32,7 +32,7 @@ bool LooksLikeANumber(const std::string& text) {
   return !text.empty() && text.front() >= '0' && text.front() <= '9';
 }
 
-// A copy that differs from the others in what identifies it.
+// A copy that differs from the others in its identifying fields.
 JsonNode Numbered(JsonNode node, long number) {
   if (node.type == JsonNode::Type::kString) {
     node.text =

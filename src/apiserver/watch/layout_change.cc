@@ -12,7 +12,7 @@ namespace {
 
 // What API servers on a shared store keep beside the objects.
 constexpr std::string_view kRecords = "drakkar.io/";
-// Which claim holds a device: follows from the claims.
+// Which claim holds a device: derived from the claims.
 constexpr std::string_view kDerived = "drakkar.io/allocated/";
 
 // The key below another root.
@@ -89,7 +89,7 @@ Result<storage::Operation> LayoutChange::FromOwn(const storage::Entry& entry,
     }
   }
   ASSIGN_OR_RETURN(const api::ObjectPtr object, ReadStored(*entry.value, entry.mod_revision));
-  // The store gives it another version.
+  // The store assigns another version to it.
   api::Draft draft(object->tree());
   draft["metadata"].Remove("resourceVersion");
   write.value = EncodeStored(layout_, api::Object(draft.Freeze()));

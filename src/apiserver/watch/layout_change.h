@@ -21,7 +21,7 @@ class LayoutChange {
 
   // nullopt for records that servers on a shared store derive from the objects.
   Result<std::optional<storage::Entry>> ToOwn(const storage::Entry& entry) const;
-  // What writes this entry of our own layout. Events get `event_ttl`.
+  // The write that creates this entry of our own layout. Events get `event_ttl`.
   Result<storage::Operation> FromOwn(const storage::Entry& entry, Duration event_ttl) const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace drakkar::apiserver {
 
-// Which keys and values objects have in the store. Drakkar's own layout has the group in every key
-// and JSON values. Kubernetes' layout is that of kube-apiserver, which can read and write the same
+// The keys and values of objects in the store. Drakkar's own layout has the group in every key and
+// JSON values. Kubernetes' layout is that of kube-apiserver, which can read and write the same
 // store: legacy names in keys, built-in kinds in a protobuf envelope, all others as JSON.
 struct StoreLayout {
   enum class MediaType { kProtobuf, kJson };

@@ -14,7 +14,7 @@
 namespace drakkar::apiserver {
 namespace {
 
-// What kube-apiserver puts in front of a value that it encrypted.
+// The prefix of a value that kube-apiserver encrypted.
 constexpr std::string_view kEncrypted = "k8s:enc:";
 
 Result<api::TreePtr> ReadEnveloped(std::string_view bytes) {

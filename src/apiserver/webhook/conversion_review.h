@@ -11,7 +11,7 @@ namespace drakkar::api {
 struct KindSchema;
 }
 
-// ConversionReview: what conversion webhooks are sent and what they return.
+// ConversionReview: the request to a conversion webhook and its response.
 namespace drakkar::apiserver {
 
 // `version` is "v1" or "v1beta1" of apiextensions.k8s.io.

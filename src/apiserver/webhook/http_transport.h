@@ -8,12 +8,12 @@
 
 namespace drakkar::apiserver {
 
-// Calls webhooks over HTTPS on a thread of its own, so that handshakes and large answers do not
-// hold up the core. The thread starts with the first call. Connections stay open and are reused.
+// Calls webhooks over HTTPS on its own thread, so that handshakes and large answers do not hold up
+// the core. The thread starts with the first call. Connections stay open and are reused.
 //
 // Owned by the core's loop. Keeps at most kMaxClients sets of connections, one per certificate
-// authority and server name; beyond that the one that was not used for the longest time is closed.
-// All answers that are being received have at most kMaxAnswersBytes; those beyond fail.
+// authority and server name; beyond that, the least recently used set is closed. All answers that
+// are being received have at most kMaxAnswersBytes; those beyond fail.
 class HttpWebhookTransport final : public WebhookTransport {
  public:
   static constexpr std::size_t kMaxClients = 200;

@@ -23,7 +23,7 @@ std::string_view ApiVersionOf(ReviewVersion version) {
 
 std::string Cut(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return std::string(text);
-  // Not in the middle of a character.
+  // Do not cut in the middle of a character.
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
   return std::string(text.substr(0, limit));
 }

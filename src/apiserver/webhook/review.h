@@ -9,7 +9,7 @@
 #include "apiserver/rest/remote_admission.h"
 #include "base/result/result.h"
 
-// AdmissionReview: what webhooks are sent and what they return.
+// AdmissionReview: the request to a webhook and its response.
 namespace drakkar::apiserver {
 
 enum class ReviewVersion { kV1, kV1beta1 };

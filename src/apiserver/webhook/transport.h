@@ -10,7 +10,7 @@
 
 namespace drakkar::apiserver {
 
-// Where a webhook is, and how its certificate is verified.
+// The address of a webhook, and how its certificate is verified.
 struct WebhookTarget {
   std::string url;          // "https://10.0.0.7:9443/validate"
   std::string shown_url;    // for errors; names the Service instead of its endpoint

@@ -32,7 +32,7 @@ api::Value RootOf(const api::TreePtr& tree) {
   return tree == nullptr ? api::Value() : tree->root();
 }
 
-// The object in the version that a webhook is shown.
+// The object in the version that the webhook expects.
 api::TreePtr InVersion(const RemoteQuestion& question, const api::TreePtr& object,
                        const api::KindSchema& shown) {
   if (object == nullptr || question.is_body || &shown == question.kind) return object;
@@ -50,7 +50,7 @@ struct WebhookAdmission::Outcome {
   Duration took{0};
 };
 
-// A request on its way through the mutating webhooks.
+// A request as it passes through the mutating webhooks.
 struct WebhookAdmission::Mutation {
   RemoteQuestion question;
   Reinvocation& reinvocation;
@@ -60,7 +60,7 @@ struct WebhookAdmission::Mutation {
   std::function<void(RemoteAnswer)> done;
 };
 
-// A request that validating webhooks look at.
+// A request that is being checked by validating webhooks.
 struct WebhookAdmission::Validation {
   RemoteQuestion question;
   std::size_t waiting = 0;
@@ -152,7 +152,7 @@ const api::KindSchema* WebhookAdmission::Choose(const Webhook& webhook,
     failure = api::StatusInternalError(matched.error);
     return nullptr;
   }
-  // The conditions see the object in the version that the webhook is shown.
+  // The conditions see the object in the version that the webhook expects.
   api::TreePtr shown;
   if (object.has_value() && !question.is_body && matched.kind != question.kind &&
       !webhook.conditions().empty()) {
@@ -365,7 +365,7 @@ std::optional<Failure> WebhookAdmission::Patch(Mutation& mutation, const Webhook
   if (api::Equal(accepted->root(), mutation.answer.object->root())) return std::nullopt;
   mutation.answer.object = std::move(accepted);
   mutation.answer.is_changed = true;
-  // Those before it that allow it are called again.
+  // Earlier webhooks that allow reinvocation are called again.
   mutation.reinvocation.Require();
   return std::nullopt;
 }

@@ -37,7 +37,8 @@ class WebhookAdmission final : public RemoteAdmission {
   explicit WebhookAdmission(Options options);
   ~WebhookAdmission() override;
 
-  // `core` must outlive this, or Detach must come first. Before Attach there are no webhooks.
+  // `core` must outlive this object, unless Detach is called first. Before Attach there are no
+  // webhooks.
   void Attach(Core& core);
   void Detach();
 

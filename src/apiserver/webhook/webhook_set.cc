@@ -107,7 +107,7 @@ const std::vector<WebhookPtr>& WebhookSet::For(const api::KindSchema& kind) {
   static const std::vector<WebhookPtr> none;
   if (configurations_ == nullptr) return none;
   if (configurations_->last_change() != seen_) Refresh();
-  // Webhooks cannot lock out the administrator who wants to change them.
+  // Webhooks must not lock out the administrator who wants to change them.
   if (all_.empty() || kind.group == kGroup || IsReview(kind)) return none;
   const auto [found, is_new] = by_kind_.try_emplace(&kind);
   if (is_new) {

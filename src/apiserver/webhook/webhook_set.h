@@ -13,7 +13,7 @@
 
 namespace drakkar::apiserver {
 
-// Where a webhook's clientConfig points. Immutable.
+// The target of a webhook's clientConfig. Immutable.
 struct WebhookClient {
   explicit WebhookClient(api::Value client_config);
 
@@ -25,8 +25,8 @@ struct WebhookClient {
   std::string ca_pem;
   std::string error;  // why it cannot be called
 
-  // The address to connect to, at this moment; `error` if there is none. The URL ends with
-  // `query`, if given.
+  // The address to connect to at the moment; `error` if there is none. The URL ends with `query`,
+  // if given.
   struct Located {
     WebhookTarget target;
     std::string error;
@@ -46,7 +46,7 @@ struct Webhook {
   const WebhookClient client;
   const Duration timeout;
   const bool ignores_failures;
-  const bool has_side_effects;  // not even with dryRun without them
+  const bool has_side_effects;  // dry runs that would call it are rejected
   const bool is_reinvocable;
   std::optional<ReviewVersion> version;  // empty: it accepts none that we know
 
@@ -68,8 +68,8 @@ class WebhookSet {
   void Attach(const Core& core);
   void Detach();
 
-  // Those that may concern a request for the kind, in the order they are called. Valid until the
-  // next call.
+  // The webhooks that may apply to a request for the kind, in the order they are called. Valid
+  // until the next call.
   const std::vector<WebhookPtr>& For(const api::KindSchema& kind);
 
  private:

@@ -101,7 +101,7 @@ Result<void> WalkTree(const std::string& path, const TreeCallbacks& callbacks) {
     if (!parent.ok() || ::fstat(parent.get(), &info) != 0) {
       return ErrnoError(errno, "return from " + done.name);
     }
-    // A directory that is moved while we are in it must not lead us elsewhere.
+    // If the directory is moved meanwhile, do not follow it elsewhere.
     if (info.st_ino != levels.back().info.st_ino || info.st_dev != levels.back().info.st_dev) {
       return Error{ErrorCode::kConflict, "directory " + done.name + " was moved away"};
     }
@@ -112,8 +112,8 @@ Result<void> WalkTree(const std::string& path, const TreeCallbacks& callbacks) {
 
 Result<std::uint64_t> TreeUsage(const std::string& path) {
   constexpr std::uint64_t kBlockBytes = 512;
-  // Files with several names are remembered up to this number, because others can make as many as
-  // the disk has room for. Beyond it, such a file counts once for each name.
+  // At most this many files with several names are remembered, because users can create as many as
+  // the disk holds. Beyond it, such a file counts once for each name.
   constexpr std::size_t kMaxCounted = 500'000;
   std::uint64_t blocks = 0;
   std::set<std::pair<dev_t, ino_t>> counted;

@@ -75,7 +75,7 @@ void BootstrapSigner::Sync(const std::string& key, Done done) {
   const api::TreePtr body = PlanSignatures(*info, tokens);
   if (body == nullptr) {
     done(Ok());
-    // An expired token signs no longer, even if nobody deletes it.
+    // An expired token must not sign, even if nobody deletes it.
     if (next_expiry) queue_.AddAfter(key, *next_expiry - now);
     return;
   }

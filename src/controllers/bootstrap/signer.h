@@ -12,15 +12,15 @@
 
 namespace drakkar::controllers {
 
-// `info`, the ConfigMap cluster-info, with a signature of its kubeconfig by each of `tokens` and no
-// others. Null if nothing changes. Pure.
+// `info`, the ConfigMap cluster-info, with a signature of its kubeconfig for each of `tokens` and
+// no others. Null if nothing changes. Pure.
 api::TreePtr PlanSignatures(const api::Object& info, const std::vector<bootstrap::Token>& tokens);
 
-// Signs cluster-info with every bootstrap token that may sign, so that whoever has a token can
+// Signs cluster-info with every bootstrap token that may sign, so that a machine with a token can
 // verify it (kubeadm's token discovery). Loop-bound.
 class BootstrapSigner {
  public:
-  // Further tokens do not sign; a ConfigMap holds 1 MiB.
+  // Maximum number of tokens that sign; a ConfigMap is limited to 1 MiB.
   static constexpr std::size_t kMaxSignatures = 1'000;
 
   struct Options {

@@ -10,7 +10,7 @@
 namespace drakkar::controllers {
 namespace {
 
-// Whether the one who made the request may create certificatesigningrequests/`subresource`.
+// Whether the requester may create certificatesigningrequests/`subresource`.
 api::TreePtr ReviewOf(const api::Object& request, std::string_view subresource) {
   api::Draft review{{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}};
   const api::Value from = request["spec"];
@@ -127,7 +127,7 @@ void CertificateApprover::Approve(const api::ObjectPtr& request, std::string_vie
   api::Draft draft(request->tree());
   draft["status"]["conditions"].Append(
       {{"type", "Approved"}, {"status", "True"}, {"reason", "AutoApproved"}, {"message", message}});
-  // The resourceVersion in it keeps a decision that somebody else made meanwhile.
+  // The resourceVersion in it prevents overwriting a decision made meanwhile.
   client_.Update({&options_.requests.kind(), "", std::string(request->name()), "approval"},
                  draft.Freeze(), {}, [done = std::move(done)](client::Reply reply) {
                    const bool over = reply.ok() || reply.error->code == ErrorCode::kNotFound;

@@ -17,7 +17,7 @@ namespace drakkar::controllers {
 // of requests that wait for a Node, at most one per request.
 class CertificateApprover {
  public:
-  // When a request is reviewed again that its requester had no permission for.
+  // How soon a request is reviewed again if its requester lacked the permission.
   static constexpr Duration kReviewAgain = std::chrono::minutes(1);
 
   struct Options {
@@ -36,7 +36,7 @@ class CertificateApprover {
  private:
   using Done = client::WorkQueue::Done;
   void Sync(const std::string& name, Done done);
-  // Asks for the reviews from `next` on, one after the other.
+  // Requests the reviews from `next` on, one after the other.
   void Review(const api::ObjectPtr& request, const ApprovalPlan& plan, std::size_t next, Done done);
   void Approve(const api::ObjectPtr& request, std::string_view message, Done done);
   void AddWaiting();

@@ -10,7 +10,7 @@
 
 namespace drakkar::controllers {
 
-// Deletes CertificateSigningRequests that nobody needs any more (see DeletionTime). Loop-bound; one
+// Deletes CertificateSigningRequests that are no longer needed (see DeletionTime). Loop-bound; one
 // timer per request.
 class CertificateCleaner {
  public:

@@ -22,8 +22,8 @@ constexpr std::string_view kKeyEncipherment = "key encipherment";
 constexpr Duration kDecidedLifetime = hours(1);
 constexpr Duration kPendingLifetime = hours(24);
 constexpr Duration kMinLifetime = minutes(10);
-// Allows for small clock differences. Certificates that live shorter than kShort get the time back
-// at their end.
+// Allowance for small clock differences. Certificates that are valid for less than kShort are
+// extended by it at their end.
 constexpr Duration kBackdate = minutes(5);
 constexpr Duration kShort = hours(8);
 
@@ -110,7 +110,7 @@ bool IsReady(const api::Object& node) {
   return false;
 }
 
-// What is in a node's status comes from the node, so PlanServing compares it with what others have.
+// A node writes its own status, so PlanServing checks the addresses in it against those of others.
 bool HasAddress(const api::Object& node, std::string_view text) {
   for (const Value each : node["status"]["addresses"].elements()) {
     const std::string address(each["address"].str());
@@ -139,7 +139,7 @@ ApprovalPlan PlanServing(const api::Object& request, const net::CertificateSubje
   for (const Value group : spec["groups"].elements()) {
     is_node = is_node || group.str() == kNodeGroup;
   }
-  // Somebody else's request is for an administrator to decide.
+  // A request on behalf of somebody else is left to an administrator.
   if (!is_node || spec["username"].str() != subject.common_name) return {};
   const std::string name = subject.common_name.substr(kNodePrefix.size());
   const auto own = nodes.find(name);
@@ -147,7 +147,7 @@ ApprovalPlan PlanServing(const api::Object& request, const net::CertificateSubje
   for (const auto* list : {&subject.dns_names, &subject.ip_addresses}) {
     const bool is_name = list == &subject.dns_names;
     for (const std::string& each : *list) {
-      // The only name it may ask for is the node's own: it could report any other as its host name.
+      // The node may only request its own name: it could report any other as its host name.
       if (is_name ? each != name : !HasAddress(*own->second, each)) {
         return Wait(StrCat("node ", Quote(name), " does not have the ",
                            is_name ? "name " : "address ", Quote(each)));

@@ -12,7 +12,7 @@
 #include "base/result/result.h"
 #include "net/tls/certificates.h"
 
-// What happens to a CertificateSigningRequest. Pure functions.
+// The decisions about a CertificateSigningRequest. Pure functions.
 namespace drakkar::controllers {
 
 inline constexpr std::string_view kClientSigner = "kubernetes.io/kube-apiserver-client";
@@ -22,7 +22,7 @@ inline constexpr std::string_view kLegacySigner = "kubernetes.io/legacy-unknown"
 
 using Usages = std::set<std::string, std::less<>>;
 // Whether the signer issues certificates for this subject and these usages, as in Kubernetes. An
-// error names the rule that is broken.
+// error names the violated rule.
 Result<void> CheckNodeClient(const net::CertificateSubject& subject, const Usages& usages);
 Result<void> CheckNodeServing(const net::CertificateSubject& subject, const Usages& usages);
 Result<void> CheckApiServerClient(const Usages& usages);
@@ -32,7 +32,7 @@ using NodesByName = IndexedMap<api::ObjectPtr>::Ordered;
 // Whether a request is approved without an administrator.
 struct ApprovalPlan {
   enum class Step {
-    kNothing,  // decided already, or none of ours
+    kNothing,  // already decided, or not for our signers
     kReview,   // approve if the requester has one of the permissions
     kApprove,
     kWait,  // for a change of a Node; `message` says why
@@ -50,14 +50,15 @@ struct ApprovalPlan {
 // them would let a node pretend to be one.
 using ReservedNames = std::set<std::string, std::less<>>;
 
-// Client certificates of nodes by SubjectAccessReview, as in Kubernetes, except that nobody else
-// gets one in the name of a node that is ready. Serving certificates of nodes, which Kubernetes
-// leaves to others: if the node itself asks, for its own name and the addresses in its status, no
-// other node has them, and none is reserved (addresses of the loopback interface never are).
+// Approves client certificates of nodes by SubjectAccessReview, as in Kubernetes, except that
+// nobody else gets one in the name of a node that is ready. Also approves serving certificates of
+// nodes, which Kubernetes leaves to others: if the node itself asks, for its own name and the
+// addresses in its status, no other node has them, and none is reserved (loopback addresses never
+// are).
 ApprovalPlan PlanApproval(const api::Object& request, const NodesByName& nodes,
                           const ReservedNames& reserved);
 
-// How a request that was approved is answered.
+// The response to an approved request.
 struct SigningPlan {
   enum class Step { kNothing, kFail, kSign };
   Step step = Step::kNothing;
@@ -73,8 +74,8 @@ struct SigningTerms {
 };
 SigningPlan PlanSigning(const api::Object& request, const SigningTerms& terms);
 
-// When a request is deleted: an hour after its decision, a day after nothing more happened, and
-// when its certificate has expired.
+// When a request is deleted: an hour after its decision, a day after the last activity, or when its
+// certificate has expired.
 std::optional<WallTime> DeletionTime(const api::Object& request);
 
 }  // namespace drakkar::controllers

@@ -11,7 +11,7 @@
 
 namespace drakkar::controllers {
 
-// The CA that the signers of kubernetes.io issue with, and how long a certificate lives at most.
+// The CA of the signers of kubernetes.io, and the maximum lifetime of a certificate.
 struct SigningAuthority {
   net::CertificateAndKey ca;
   Duration max_lifetime = std::chrono::hours(24 * 365);

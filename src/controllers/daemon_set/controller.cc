@@ -127,7 +127,7 @@ void DaemonSetController::Sync(const std::string& name, Done done) {
   const api::ObjectPtr set = options_.sets.Find(name);
   const api::LabelSelector* selector = selectors_.Find(name);
   if (set == nullptr || selector == nullptr || !IsUpToDate(set->uid())) return done(Ok());
-  // Its revisions may be gone before its pods, so nothing can be said about them any more.
+  // Its revisions may have been deleted before its pods, so its status cannot be computed any more.
   if (set->is_being_deleted()) return done(Ok());
   Adoption adoption = PlanAdoption(*set, *selector, options_.pods);
   if (!adoption.adopt.empty() || !adoption.release.empty()) {
@@ -170,8 +170,8 @@ void DaemonSetController::Sync(const std::string& name, Done done) {
   CarryOut(set, state, std::move(plan), std::move(done));
 }
 
-// Moves pods that ended to those that are deleted. Returns when to look at failed pods again that
-// are not deleted yet.
+// Moves pods that have ended to those to delete. Returns when to look again at failed pods that are
+// not deleted yet.
 std::optional<Duration> DaemonSetController::TakeEnded(const api::ObjectPtr& set,
                                                        DaemonPlan& plan) {
   const auto describe = [](const api::Object& pod, std::string_view how, std::string_view what) {
@@ -197,7 +197,7 @@ std::optional<Duration> DaemonSetController::TakeEnded(const api::ObjectPtr& set
   return next;
 }
 
-// A node that rejects every pod must not be sent one after the other. Zero: replace it now.
+// Back off if a node rejects every pod. Zero: replace it now.
 Duration DaemonSetController::UntilReplaced(const api::Object& set, const api::Object& failed_pod) {
   const MonotonicTime now = options_.loop.clock().Monotonic();
   auto& by_node = failing_[std::string(set.uid())];

@@ -9,9 +9,9 @@
 
 namespace drakkar::controllers {
 
-// On which nodes the pods of a DaemonSet belong, read once per DaemonSet from its template: node
-// name, node selector, required node affinity, and its tolerations with those that every daemon
-// pod has. Immutable.
+// Where the pods of a DaemonSet belong, read once per DaemonSet from its template: node name, node
+// selector, required node affinity, and its tolerations, including those that every daemon pod has.
+// Immutable.
 class DaemonPlacement {
  public:
   explicit DaemonPlacement(const api::Object& set);
@@ -32,11 +32,11 @@ class DaemonPlacement {
   api::TreePtr tolerations_;
 };
 
-// The node that a daemon pod is for: the one it is bound to, or the one its affinity names. "" if
-// the pod names none.
+// The node that a daemon pod is intended for: the one it is bound to, or the one its affinity
+// names. "" if the pod names none.
 std::string_view TargetNode(const api::Object& pod);
 
-// Makes a pod for one node: the template's required node affinity is replaced by the node's name.
+// Restricts a pod to one node: the node's name replaces the template's required node affinity.
 void AimAtNode(api::Draft& pod_spec, std::string_view node);
 
 }  // namespace drakkar::controllers

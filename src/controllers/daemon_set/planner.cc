@@ -31,7 +31,7 @@ bool ComesFirst(const api::ObjectPtr& a, const api::ObjectPtr& b) {
   return x != y ? x < y : a->name() < b->name();
 }
 
-// Pods that were deleted and have ended leave room for the next one.
+// Pods that were deleted and have ended no longer block the next one.
 PodsByNode GroupByNode(const Pods& pods) {
   PodsByNode groups;
   for (const api::ObjectPtr& pod : pods) {
@@ -68,7 +68,7 @@ class NodePlanner {
     }
     const Pods running = RemoveEnded(*pods);
     if (running.empty()) {
-      // Without surge the node waits until the old pod is gone.
+      // Without surge, wait until the old pod is gone.
       if (surges_ && should_run) plan_.create.emplace_back(node.name());
     } else if (surges_) {
       KeepOldAndNew(running);
@@ -155,7 +155,7 @@ void Replace(const DaemonState& state, const PodsByNode& by_node, std::int64_t a
     } else if (found.new_pod != nullptr) {
       if (!is_available(*found.new_pod)) ++unavailable;
     } else if (!is_available(*found.old_pod)) {
-      // It is replaced in any case: nothing is lost.
+      // It is replaced in any case, so nothing is lost.
       plan.remove.push_back(found.old_pod);
       ++unavailable;
     } else {
@@ -244,7 +244,8 @@ DaemonPlan PlanDaemons(const DaemonState& state) {
     planner.Plan(*node, found == by_node.end() ? nullptr : &found->second);
   }
   if (seen < by_node.size()) {
-    // Pods that wait for a node that was deleted. Bound ones are the pod garbage collector's.
+    // Pods that wait for a node that was deleted. The pod garbage collector handles those that are
+    // bound.
     std::map<std::string_view, bool> exists;
     for (const api::ObjectPtr& node : state.nodes) exists[node->name()] = true;
     for (const auto& [node, pods] : by_node) {

@@ -144,7 +144,7 @@ void DeploymentController::CreateSet(const std::shared_ptr<Work>& work) {
     if (reply.error->code == ErrorCode::kAlreadyExists) {
       const api::ObjectPtr taken =
           options_.sets.informer().Find(StrCat(deployment->namespace_(), "/", made.name));
-      // Our copy does not have it yet. The Deployment is processed again once it does.
+      // Our copy does not include it yet. The Deployment is processed again once it does.
       if (taken == nullptr) return work->done(*reply.error);
       if (ControllerOf(*taken)["uid"].str() == deployment->uid() &&
           IsSameTemplate((*taken)["spec"]["template"], (*deployment)["spec"]["template"])) {
@@ -178,7 +178,7 @@ void DeploymentController::UpdateSets(const std::shared_ptr<Work>& work) {
           if (--work->waiting == 0) Finish(work);
         });
   }
-  // This is counted as one more answer, so that nothing finishes before all requests were sent.
+  // Counted as one more answer, so that nothing finishes before all requests have been sent.
   writer_.Delete(work->deployment, work->plan.remove,
                  [this, work](DependentWriter::Outcome outcome) {
                    if (outcome.error) work->error = outcome.error;

@@ -167,7 +167,7 @@ void CopyFailure(const StatusInput& input, Conditions& conditions) {
   }
 }
 
-// A pause stops the progress deadline.
+// The progress deadline is suspended while the Deployment is paused.
 void NotePause(const StatusInput& input, Conditions& conditions) {
   if (!HasDeadline(input.deployment) || input.deployment.is_being_deleted()) return;
   const std::string reason(conditions.ReasonOf(kProgressing));

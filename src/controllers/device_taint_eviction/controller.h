@@ -24,14 +24,14 @@ class Metrics;
 
 namespace drakkar::controllers {
 
-// Evicts pods whose devices have a NoExecute taint that their claim does not tolerate (any longer),
-// and reports the progress in the status of DeviceTaintRules.
+// Evicts pods whose devices have a NoExecute taint that their claim does not tolerate, or no longer
+// tolerates, and reports the progress in the status of DeviceTaintRules.
 //
-// While no such taint exists, changes of pods and claims cost nothing. A change of taints looks at
+// While no such taint exists, changes of pods and claims cost nothing. A change of taints checks
 // every claim once. Loop-bound; bounded by the pods that are to be evicted and by the rules.
 class DeviceTaintEvictionController {
  public:
-  // The least time between two writes of one rule's status.
+  // Minimum interval between two writes of one rule's status.
   static constexpr Duration kStatusInterval = std::chrono::seconds(10);
 
   struct Options {
@@ -52,7 +52,7 @@ class DeviceTaintEvictionController {
   using Done = client::WorkQueue::Done;
   void AddHandlers();
   bool Synced() const;
-  // Looks at all claims in the next turn of the loop, once for all changes of this turn.
+  // Checks all claims in the next turn of the loop, once for all changes of this turn.
   void ScanLater();
   void Scan();
   void AddPodsOf(const api::Object& claim);

@@ -10,7 +10,7 @@
 
 namespace drakkar::controllers {
 
-// What a DeviceTaintRule has done and has still to do.
+// What a DeviceTaintRule has done, and what remains to be done.
 struct RuleProgress {
   std::size_t pending_pods = 0;  // for the effect None: pods that NoExecute would evict
   std::size_t pending_namespaces = 0;

@@ -43,8 +43,8 @@ std::vector<device::Taint> NoExecuteTaints(api::Value taints) {
   return found;
 }
 
-// When the taint ends a pod with these tolerations; nullopt: never. A taint without a time has
-// always been there.
+// When the taint evicts a pod with these tolerations; nullopt: never. A taint without a time counts
+// as old.
 std::optional<WallTime> EndOf(const device::Taint& taint,
                               const std::vector<device::Toleration>& tolerations) {
   const Result<WallTime> time = api::ParseTime(taint.time_added);
@@ -55,7 +55,7 @@ std::optional<WallTime> EndOf(const device::Taint& taint,
     if (!device::Tolerates(toleration, taint)) continue;
     tolerated = true;
     if (!toleration.toleration_seconds) continue;
-    // A year is far beyond what anybody waits for, and keeps the sum in range.
+    // A year is longer than anybody waits, and keeps the sum in range.
     constexpr std::int64_t kMost = 365 * 24 * 3600;
     const std::int64_t own = std::clamp<std::int64_t>(*toleration.toleration_seconds, 0, kMost);
     seconds = std::min(seconds.value_or(own), own);

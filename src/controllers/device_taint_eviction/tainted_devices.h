@@ -15,7 +15,7 @@
 
 namespace drakkar::controllers {
 
-// When a pod must go, and the DeviceTaintRules that demand it by then or later.
+// When a pod must be evicted, and the DeviceTaintRules that demand it by then or later.
 struct DeviceEviction {
   WallTime at{};
   std::set<std::string> rules;  // by name; empty if only taints in ResourceSlices demand it
@@ -37,7 +37,7 @@ class TaintedDevices {
   // False: no claim is affected, so there is no need to look at any.
   bool any() const { return tainted_slices_ > 0 || !rules_.empty(); }
 
-  // When a pod that uses the claim must go. nullopt: it may stay.
+  // When a pod that uses the claim must be evicted. nullopt: it may stay.
   std::optional<DeviceEviction> EvictionOf(api::Value claim) const;
 
   // How many of the claim's devices a rule selects.

@@ -15,7 +15,7 @@ namespace {
 
 using api::Value;
 
-// An evicted pod that is not being deleted after this time will not be.
+// If an evicted pod is not being deleted after this time, assume that it will not be.
 constexpr Duration kDeletionTimeout = std::chrono::minutes(2);
 constexpr std::string_view kCondition = "DisruptionAllowed";
 
@@ -77,7 +77,7 @@ class Planner {
     return {pods, least.integer()};
   }
 
-  // The number of pods that the owners of these pods want to have.
+  // The desired number of pods, summed over the owners of these pods.
   std::int64_t Scale() {
     std::set<std::string_view> owners;
     std::int64_t scale = 0;

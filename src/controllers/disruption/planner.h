@@ -14,7 +14,7 @@ namespace drakkar::controllers {
 struct BudgetState {
   const api::Object& budget;
   std::vector<api::ObjectPtr> pods;  // those that the budget selects
-  // How many pods the owner of a pod wants to have; nullopt if nobody knows. `owner` is the
+  // The number of pods that the owner of a pod wants; nullopt if it is unknown. `owner` is the
   // controller reference of the pod.
   std::function<std::optional<std::int64_t>(api::Value owner, std::string_view namespace_)>
       find_scale;

@@ -124,7 +124,7 @@ void EndpointsController::Sync(const std::string& key, Done done) {
   const api::ObjectPtr before = options_.endpoints.Find(key);
   const api::KindSchema& kind = options_.endpoints.kind();
   if (service == nullptr) {
-    // Only those that the controller made: others may be used without a Service.
+    // Only those that the controller created: others may be used without a Service.
     if (before == nullptr ||
         (*before)["metadata"]["labels"].Entry("endpoints.kubernetes.io/managed-by").str() !=
             "endpoint-controller") {

@@ -15,8 +15,8 @@
 
 namespace drakkar::controllers {
 
-// The Services that changes of Services, pods and nodes concern, and the pods that a Service
-// selects. What the two controllers below have in common. Loop-bound.
+// Finds the Services affected by a change of a Service, pod or node, and the pods that a Service
+// selects. Shared by the two controllers below. Loop-bound.
 class ServiceFollower {
  public:
   struct Options {
@@ -31,8 +31,8 @@ class ServiceFollower {
   bool has_synced() const;
   ServiceState StateOf(const api::Object& service) const;
 
-  // Many pods often change at the same time. How long a Service has to wait until it is processed;
-  // zero if it may be processed now, which counts as done.
+  // Many pods often change at the same time. Returns how long a Service has to wait before it is
+  // processed; zero if it may be processed now, which counts as done.
   Duration UntilTurn(const std::string& service);
   void Forget(const std::string& service) { processed_.erase(service); }
 

@@ -36,13 +36,13 @@ struct Port {
 };
 using Ports = std::vector<Port>;
 
-// Compares what is pointed at; most pods of a Service share their ports.
+// Compares the objects pointed to; most pods of a Service share their ports.
 struct ByContent {
   bool operator()(const Ports* a, const Ports* b) const { return a != b && *a < *b; }
 };
 
-// The ports of a Service as its pods have them. Pods with the same ports share one list, because a
-// Service may have thousands of ports and of pods.
+// The ports of a Service, resolved for each of its pods. Pods with the same ports share one list,
+// because a Service may have thousands of both.
 class PortResolver {
  public:
   explicit PortResolver(const api::Object& service) {
@@ -132,7 +132,7 @@ std::vector<Endpoint> EndpointsOf(const ServiceState& state, PortResolver& resol
     const std::string_view address = AddressOf(*pod, IsV6(state.service));
     if (address.empty() || IsTerminal(*pod)) continue;
     Endpoint endpoint{pod.get(), std::string(address), &resolver.For(*pod)};
-    // Without a matching port nothing can be reached, except by the name of a headless Service.
+    // Without a matching port the pod cannot be reached, except by the name of a headless Service.
     if (endpoint.ports->empty() && !(headless && spec["ports"].empty())) continue;
     endpoint.terminating = pod->is_being_deleted();
     endpoint.serving = IsReady(*pod);

@@ -9,7 +9,7 @@
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 
-// Which pods a Service leads to: as Endpoints, and as EndpointSlices. Pure functions.
+// The addresses of a Service's pods, as Endpoints and as EndpointSlices. Pure functions.
 namespace drakkar::controllers {
 
 struct ServiceState {
@@ -24,7 +24,8 @@ bool SelectsPods(const api::Object& service);
 
 // Endpoints have at most this many addresses; the rest are left out, and an annotation says so.
 inline constexpr std::size_t kMaxEndpointAddresses = 1'000;
-// Every slice repeats the ports. Further ones of a Service get no endpoints.
+// Maximum number of ports with endpoints, because every slice repeats the ports. Further ports get
+// none.
 inline constexpr std::size_t kMaxServicePorts = 2'000;
 // The Endpoints that the Service should have, without the metadata of the stored ones. `before` may
 // be null. Null if `before` is correct.

@@ -15,7 +15,7 @@ client::ResourceRef Ref(const api::Object& pod, std::string subresource) {
           std::move(subresource)};
 }
 
-// The pod was deleted, or another one has its name.
+// The pod was deleted, or another one has taken its name.
 bool IsGone(const client::Reply& reply) {
   return reply.error &&
          (reply.error->code == ErrorCode::kNotFound || reply.error->code == ErrorCode::kConflict);

@@ -10,7 +10,7 @@
 
 namespace drakkar::controllers {
 
-// Deletes pods because of a taint, and says so: an event, the condition DisruptionTarget (which a
+// Deletes pods because of a taint and reports it: an event, the condition DisruptionTarget (which a
 // Job's podFailurePolicy and other owners read), then the deletion of exactly that pod. Loop-bound.
 class PodEvictor {
  public:
@@ -27,7 +27,7 @@ class PodEvictor {
 
   // A pod that was deleted or replaced meanwhile counts as evicted.
   void Evict(const api::ObjectPtr& pod, client::WorkQueue::Done done);
-  // Says that a pod that was to be evicted later stays.
+  // Reports that a pod that was to be evicted later may stay.
   void Cancel(const api::ObjectPtr& pod);
 
  private:

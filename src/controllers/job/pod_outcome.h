@@ -20,7 +20,7 @@ std::optional<std::int64_t> IndexOf(const api::Object& pod);
 // if the Job replaces only failed pods.
 bool IsFailedPod(const api::Object& pod, const api::Object& job);
 
-// When its containers finished; an estimate if the pod does not say.
+// When its containers finished; an estimate if the status does not say.
 WallTime FinishedAt(const api::Object& pod);
 
 // The result of the Job's podFailurePolicy for a failed pod.
@@ -31,7 +31,8 @@ struct FailureVerdict {
 };
 FailureVerdict JudgeFailure(const api::Object& job, const api::Object& pod);
 
-// How many pods of this index failed before this one: those that count towards the limit, and all.
+// The number of pods of this index that failed before this one: those that count towards the limit,
+// and all.
 std::int64_t IndexFailures(const api::Object& pod);
 std::int64_t AllIndexFailures(const api::Object& pod);
 

@@ -18,7 +18,7 @@ struct NamespaceObstacles {
   std::map<std::string, std::size_t> finalizers;  // and how many objects have each
 };
 
-// The status of the namespace with conditions that say so; nullopt if it has them. Pure.
+// The status of the namespace with the corresponding conditions; nullopt if it has them. Pure.
 std::optional<api::Draft> PlanNamespaceStatus(const api::Object& name_space,
                                               const NamespaceObstacles& obstacles, WallTime now);
 

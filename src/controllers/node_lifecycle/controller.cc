@@ -64,7 +64,7 @@ void NodeLifecycleController::OnLease(const api::Object& lease) {
   found->second.lease_version = lease.resource_version();
 }
 
-// Looks at all nodes: time passes without an event.
+// Checks all nodes periodically, because the passing of time is not an event.
 void NodeLifecycleController::Round() {
   next_round_ = options_.loop.RunAfter(options_.timing.period, [this] { Round(); });
   zones_.Begin();
@@ -101,7 +101,7 @@ void NodeLifecycleController::Sync(const std::string& name, Done done) {
   SyncTaints(node, std::move(done));
 }
 
-// Our copy of the leases may be behind. A node must not lose its pods because of that.
+// Our copy of the leases may be stale. A node must not lose its pods because of that.
 void NodeLifecycleController::ConfirmLate(const api::ObjectPtr& node, Done done) {
   client_.Get({&options_.leases.kind(), "kube-node-lease", std::string(node->name()), ""},
               [this, node, done = std::move(done)](client::Reply reply) {
@@ -166,7 +166,7 @@ void NodeLifecycleController::SyncTaints(const api::ObjectPtr& node, Done done) 
                             : may_evict       ? Eviction::kAllowed
                                               : Eviction::kNotYet;
   TaintPlan plan = PlanTaints(*node, eviction, options_.loop.clock().Now());
-  // The next round looks at nodes that have to wait.
+  // The next round handles nodes that have to wait.
   if (!plan.taints) return done(Ok());
   if (plan.wants_eviction && eviction == Eviction::kAllowed) zones_.Evicted(*node, now);
   api::Draft body(node->tree());

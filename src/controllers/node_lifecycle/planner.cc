@@ -104,7 +104,7 @@ TaintPlan PlanTaints(const api::Object& node, Eviction eviction, WallTime now) {
   }
   TaintPlan plan;
   if (!evicts.empty() && eviction != Eviction::kForbidden) {
-    // A node that changes from one state to the other stays tainted.
+    // A node that changes between the two states stays tainted.
     const bool may_add = eviction == Eviction::kAllowed || has_evicting;
     if (may_add) wanted.push_back({evicts, "NoExecute"});
     plan.wants_eviction = !has_evicting;

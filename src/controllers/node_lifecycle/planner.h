@@ -14,7 +14,7 @@ namespace drakkar::controllers {
 // "True", "False", "Unknown", or "" if the node never reported.
 std::string_view ReadinessOf(const api::Object& node);
 
-// The status of a node that has stopped sending heartbeats; nullopt if it says so already.
+// The status of a node that has stopped sending heartbeats; nullopt if it already has it.
 std::optional<api::Draft> PlanUnknownStatus(const api::Object& node, WallTime now);
 
 enum class Eviction {
@@ -25,7 +25,7 @@ enum class Eviction {
 struct TaintPlan {
   // The taints that the node should have; nullopt if it has them.
   std::optional<api::Draft> taints;
-  // A NoExecute taint is missing, which will evict pods.
+  // Whether a NoExecute taint is missing, which will evict pods.
   bool wants_eviction = false;
 };
 // Taints that follow from the node's conditions and from spec.unschedulable. NoSchedule taints

@@ -27,7 +27,7 @@ class Zones {
   // Counts all nodes from scratch. Call Count for each node between Begin and End.
   void Begin();
   void Count(const api::Object& node);
-  // Whether all nodes are not ready, and whether they were before.
+  // Whether no node is ready, and whether that was so at the previous count.
   struct Change {
     bool all_down = false;
     bool were_all_down = false;
@@ -35,7 +35,7 @@ class Zones {
   Change End();
 
   bool all_down() const { return all_down_; }
-  // Whether the last count found the node not ready. Only then its eviction was considered together
+  // Whether the last count found the node not ready. Only then was its eviction considered together
   // with the state of all others.
   bool IsCountedDown(std::string_view node) const { return down_.contains(node); }
   // How long the next node of this zone must wait. Zero: evict it now, and call Evicted. Max: until

@@ -11,9 +11,9 @@
 
 namespace drakkar::controllers {
 
-// Answers ResourcePoolStatusRequests, once each, and deletes old ones. A pool that its driver has
-// not published completely is waited for, at most kMaxAttempts times. Loop-bound; the informers
-// must outlive it.
+// Answers ResourcePoolStatusRequests, once each, and deletes old ones. Waits for a pool that its
+// driver has not published completely, at most kMaxAttempts times. Loop-bound; the informers must
+// outlive it.
 class PoolStatusController {
  public:
   static constexpr int kMaxAttempts = 5;

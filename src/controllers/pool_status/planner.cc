@@ -87,7 +87,7 @@ PoolStatusPlan PlanPoolStatus(const PoolStatusState& state) {
       pool.unavailable += IsUnavailable(id, device, rules);
     }
   }
-  // A device that several claims share is counted once. Admin access uses nothing up.
+  // A device that several claims share is counted once. Admin access does not use up anything.
   std::map<std::string, std::set<std::string_view>, std::less<>> in_use;
   std::map<std::string, std::map<std::string_view, api::Quantity>, std::less<>> consumed;
   for (const api::ObjectPtr& claim : state.claims) {

@@ -42,7 +42,7 @@ std::optional<std::string_view> TextOf(Value attributes, std::string_view driver
 }
 
 std::vector<Device> DevicesOf(const PoolView& view) {
-  // A slice's own attribute counts; the request's only if no slice has one.
+  // A slice's own attribute takes precedence; the request's applies only if no slice has one.
   const bool declares = std::ranges::any_of(
       view.slices, [](Value slice) { return !slice["partitionTypeAttribute"].str().empty(); });
   std::vector<Device> devices;
@@ -98,7 +98,7 @@ struct Group {
   std::vector<const Device*> fresh;
 };
 
-// The groups of partitions, or why there is none to tell about.
+// The groups of partitions, or the reason why there are none.
 Result<std::vector<api::Draft>> Partitions(const PoolView& view,
                                            const std::vector<Device>& devices) {
   const std::string pool = StrCat("pool ", view.driver, "/", view.name);
@@ -131,7 +131,7 @@ Result<std::vector<api::Draft>> Partitions(const PoolView& view,
   }
   std::vector<api::Draft> summary;
   for (const auto& [key, group] : groups) {
-    // Each type by itself: how many more of it there could be.
+    // For each type separately: how many more could be allocated.
     Counters mine = left;
     std::int64_t allocatable = 0;
     for (const Device* device : group.fresh) {

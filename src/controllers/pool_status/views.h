@@ -12,7 +12,7 @@
 
 namespace drakkar::controllers {
 
-// What the numbers of one complete pool are computed from, besides its devices' names.
+// The input for the numbers of one complete pool, besides its devices' names.
 struct PoolView {
   std::string_view driver;
   std::string_view name;
@@ -22,8 +22,7 @@ struct PoolView {
   std::string_view default_attribute;                  // of the request; empty: none
 };
 
-// At most so many types of partitions, or names of capacities; a pool with more has an error
-// instead.
+// Maximum number of partition types or capacity names; a pool with more gets an error instead.
 inline constexpr std::size_t kMaxViewItems = 32;
 
 // Adds partitionSummary and shareableSummary to the status of a pool, where it has partitions or

@@ -61,7 +61,7 @@ void ResourceQuotaController::Watch(const quota::ResourceName& resource,
       {.on_add = changed,
        .on_update =
            [this, changed](const api::ObjectPtr& before, const api::ObjectPtr& after) {
-             // What counts is in the spec, except for the end of a pod.
+             // Usage depends only on the spec, except for the end of a pod.
              if (api::Equal((*before)["spec"], (*after)["spec"]) &&
                  (*before)["status"]["phase"].str() == (*after)["status"]["phase"].str()) {
                return;

@@ -23,7 +23,7 @@ namespace drakkar::controllers {
 class ResourceQuotaController {
  public:
   static constexpr Duration kInterval = std::chrono::seconds(1);
-  // Pods whose deletion has taken too long no longer count, which no event tells.
+  // Pods whose deletion has taken too long no longer count, and no event announces that.
   static constexpr Duration kRecount = std::chrono::minutes(5);
 
   struct Options {

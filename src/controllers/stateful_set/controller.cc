@@ -122,7 +122,7 @@ void StatefulSetController::Sync(const std::string& name, Done done) {
   const api::LabelSelector* selector = selectors_.Find(name);
   if (set == nullptr || selector == nullptr || !IsUpToDate(set->uid())) return done(Ok());
   Adoption adoption = PlanAdoption(*set, *selector, options_.pods);
-  // Pods with other names are none of its business.
+  // Ignore pods with other names.
   const auto is_foreign = [&](const api::ObjectPtr& pod) { return !OrdinalOf(*set, *pod); };
   std::erase_if(adoption.adopt, is_foreign);
   std::erase_if(adoption.release, is_foreign);
@@ -196,7 +196,8 @@ void StatefulSetController::ChangeClaims(const std::shared_ptr<Work>& work) {
     client_.Update(RefOf(options_.volume_claims.kind(), *change.object), change.body, {},
                    [this, work](client::Reply reply) {
                      work->Answer(reply, [&] {
-                       // A pod must not be deleted before its claims say what becomes of them.
+                       // Update the owners of the claims before deleting the pod, so that they are
+                       // retained or deleted as configured.
                        if (work->error) return WriteStatus(work);
                        ChangePods(work);
                      });

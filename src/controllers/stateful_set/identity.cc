@@ -156,7 +156,7 @@ api::TreePtr WithOwners(const api::Object& set, const api::Object& pod, const ap
       other = other || controls;
       continue;
     }
-    // It belongs to an earlier set or pod of that name, which the garbage collector deals with.
+    // It belongs to an earlier set or pod of that name; the garbage collector handles it.
     if (owner["uid"].str() != (is_set ? set.uid() : pod.uid())) return nullptr;
     (is_set ? has_set : has_pod) = true;
     loose = loose || !controls;

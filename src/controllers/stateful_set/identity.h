@@ -10,7 +10,7 @@
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 
-// What makes a pod of a StatefulSet that pod: its ordinal, its name, and its volume claims. Pure
+// The identity of a StatefulSet's pod: its ordinal, its name, and its volume claims. Pure
 // functions.
 namespace drakkar::controllers {
 
@@ -24,7 +24,7 @@ std::int64_t StartOrdinal(const api::Object& set);
 std::int64_t EndOrdinal(const api::Object& set);
 std::string PodNameOf(const api::Object& set, std::int64_t ordinal);
 
-// The pod with an ordinal, from a template that the set has or had.
+// The pod with an ordinal, from a current or former template of the set.
 api::TreePtr StatefulPod(const api::ObjectPtr& set, api::Value pod_template,
                          std::string_view revision, std::int64_t ordinal);
 

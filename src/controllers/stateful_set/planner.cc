@@ -22,8 +22,8 @@ std::string_view RevisionOf(const api::Object& pod) {
 }
 
 // One pass over a StatefulSet. With OrderedReady, pods are created in order, each once its
-// predecessors are available, and deleted in reverse order; a pass takes one step. With Parallel a
-// pass takes all steps at once.
+// predecessors are available, and deleted in reverse order, one step per pass. With Parallel, a
+// pass takes all steps together.
 class Pass {
  public:
   explicit Pass(const StatefulState& state)
@@ -75,7 +75,7 @@ class Pass {
     }
   }
 
-  // Whether the pass may go on to what comes after the replicas.
+  // Whether the pass may continue with what comes after the replicas.
   bool Replicas() {
     for (std::int64_t ordinal = start_; ordinal < start_ + wanted_; ++ordinal) {
       if (!Replica(ordinal) && ordered_) return false;
@@ -155,7 +155,7 @@ class Pass {
     }
   }
 
-  // Whether the pass may go on to the update.
+  // Whether the pass may continue with the update.
   bool Condemned() {
     const api::Object* first_unavailable = nullptr;
     const auto consider = [&](const api::ObjectPtr& pod) {
@@ -201,7 +201,7 @@ class Pass {
       }
     };
     if (!ordered_) {
-      // Pods that are unavailable anyway come first, so that the update does not end pods that work
+      // Start with pods that are unavailable anyway, so that the update does not stop working pods
       // instead.
       each_from_the_end([&](const api::ObjectPtr& pod) {
         if (is_old(pod) && IsUnavailable(pod)) RemoveForUpdate(pod);

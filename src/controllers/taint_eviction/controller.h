@@ -19,8 +19,8 @@ class Metrics;
 
 namespace drakkar::controllers {
 
-// Evicts pods from nodes with a NoExecute taint that they do not tolerate, or no longer: after the
-// tolerationSeconds of the toleration that applies, counted from when we saw the taint.
+// Evicts pods from nodes with a NoExecute taint that they do not tolerate, or no longer tolerate:
+// after the tolerationSeconds of the toleration that applies, counted from when we saw the taint.
 //
 // Loop-bound. Bounded by the pods that are to be evicted.
 class TaintEvictionController {

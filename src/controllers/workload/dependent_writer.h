@@ -28,7 +28,7 @@ class DependentWriter {
  public:
   static constexpr Duration kPatience = std::chrono::minutes(5);
 
-  // Reports what was done, as events about the owner. Each function may be null.
+  // Reports the results as events about the owner. Each function may be null.
   struct Words {
     std::function<void(const api::ObjectPtr& owner, const api::Object& made)> created;
     std::function<void(const api::ObjectPtr& owner, const Error& why)> create_failed;
@@ -53,7 +53,7 @@ class DependentWriter {
 
   bool IsUpToDate(std::string_view owner_uid);
   void Forget(std::string_view owner_uid);
-  // The informer must first show this dependent, which was written for the owner, but not by this
+  // Waits until the informer shows this dependent, which was written for the owner, but not by this
   // writer.
   void Expect(const api::ObjectPtr& owner, const api::Object& written);
 

@@ -6,9 +6,9 @@
 
 namespace drakkar::controllers {
 
-// Queues the owners that a change to a dependent concerns: its controller, the controller it had
-// before, or, for a pod without one, every owner that selects it. The informers, the selectors and
-// the queue must outlive it.
+// Queues the owners that are affected by a change to a dependent: its controller, the controller it
+// had before, or, for a pod without one, every owner that selects it. The informers, the selectors
+// and the queue must outlive it.
 class OwnerQueue {
  public:
   // Whether two versions of a pod are equal in everything that its owner depends on.

@@ -56,7 +56,7 @@ void RevisionKeeper::Create(const api::ObjectPtr& owner, RevisionPlan plan, Done
                    if (reply.error->code != ErrorCode::kAlreadyExists) return done(*reply.error);
                    const api::ObjectPtr taken =
                        options_.revisions.informer().Find(StrCat(owner->namespace_(), "/", name));
-                   // Our copy does not have it yet: try again once it does.
+                   // Our copy does not include it yet: try again once it does.
                    if (taken == nullptr) return done(*reply.error);
                    if (ControllerOf(*taken)["uid"].str() == owner->uid() &&
                        IsRevisionOf(*taken, (*owner)["spec"]["template"])) {
@@ -66,7 +66,7 @@ void RevisionKeeper::Create(const api::ObjectPtr& owner, RevisionPlan plan, Done
                  });
 }
 
-// Another template has the same hash. The number makes the next hash a different one.
+// Another template has the same hash. The number changes the next hash.
 void RevisionKeeper::RaiseCollisions(const api::ObjectPtr& owner, Done done) {
   api::Draft body(owner->tree());
   body["status"]["collisionCount"] = (*owner)["status"]["collisionCount"].integer() + 1;

@@ -199,7 +199,7 @@ void Board::AskClaim(const net::Query& query, std::function<void(Reply)> done) {
           return done(
               ErrorReply(NotFound(StrCat("there is no claim ", ns, "/", name, " any more"))));
         }
-        // Other kinds may have the same name.
+        // Objects of other kinds may have the same name.
         std::erase_if(events, [](const api::ObjectPtr& event) {
           return (*event)["involvedObject"]["kind"].str() != "ResourceClaim";
         });

@@ -22,7 +22,8 @@ class ExpressionCompiler;
 
 namespace drakkar::dashboard {
 
-// What the board asks of the follower, which lives on another loop. Answers arrive on the board's.
+// What the board requests from the follower, which lives on another loop. Answers arrive on the
+// board's loop.
 class Source {
  public:
   virtual ~Source() = default;
@@ -41,14 +42,14 @@ struct Update {
   net::Segment change;  // from version - 1 to version; null: send the whole state
 };
 
-// Computes what the page shows, with the code of `src/answers`. Lives on a loop of its own, because
-// a large cluster takes a second. Changes are collected: it computes again when the last result is
-// older than kMinPause and several times as old as computing it took.
+// Computes what the page shows, with the code of `src/answers`. Lives on its own loop, because a
+// large cluster takes a second. Changes are collected: it recomputes when the last result is older
+// than kMinPause and than several times its computing time.
 class Board {
  public:
   static constexpr Duration kMinPause = std::chrono::milliseconds(250);
   static constexpr int kPausePerCost = 4;  // uses at most a fifth of a processor
-  // Between refreshes if nobody looks, or if only leases changed: for the history.
+  // Between refreshes if no page is open, or if only leases changed: for the history.
   static constexpr Duration kIdlePause = std::chrono::seconds(15);
 
   struct Options {

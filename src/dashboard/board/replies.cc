@@ -21,7 +21,7 @@ constexpr std::size_t kMaxFilterBytes = 200;
 // Waits and rates are shown for this time.
 constexpr std::int64_t kRecentSeconds = 600;
 
-// A part of a list that the page asks for.
+// The part of a list that the page requests.
 struct Range {
   std::string filter;  // lower case
   std::size_t offset = 0;

@@ -39,7 +39,7 @@ void Follower::Start() {
 
 answers::Snapshot Follower::Take() const {
   answers::Snapshot snapshot = live_->Take(loop_.clock().Now());
-  // The page is never a single moment, and says so by updating.
+  // The page never shows a single moment; it updates continuously.
   std::erase_if(snapshot.notes, [](const std::string& note) {
     return note.find("at one resource version") != std::string::npos;
   });
@@ -91,8 +91,8 @@ void Follower::CheckServer() {
   }
   checking_ = true;
   check_began_ = now;
-  // One small object, so that the check is cheap however large the cluster. Whether the caller may
-  // read it does not matter: a refusal is an answer too.
+  // One small object, so that the check is cheap however large the cluster. It does not matter
+  // whether the caller may read it: a rejection is an answer too.
   client_.Get(Ref("", "Namespace", "", "default"), lifetime_.Guard([this](client::Reply reply) {
     checking_ = false;
     const bool answered = reply.ok() || (reply.http_status != 0 && reply.http_status < 500);

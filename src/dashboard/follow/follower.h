@@ -17,27 +17,27 @@
 
 namespace drakkar::dashboard {
 
-// What explaining a pod or claim needs beside a snapshot.
+// What the explanation of a pod or claim needs besides a snapshot.
 struct Circumstances {
-  // What the scheduler itself answers, as JSON. If it is not empty, nothing else is set.
+  // The scheduler's own answer, as JSON. If it is not empty, nothing else is set.
   std::string answer;
   scheduler::Settings settings;
   std::vector<std::string> notes;
   answers::Objects events;
 };
 
-// Reads a cluster with the caller's credentials: keeps a snapshot by watches, and while somebody
-// looks asks the nodes for the health of their devices and checks that the server answers. It
-// writes nothing. Bound to the client's loop. As large as the collections it follows.
+// Reads a cluster with the caller's credentials: keeps a snapshot current with watches and, while a
+// page is open, asks the nodes for the health of their devices and checks that the server answers.
+// It writes nothing. Bound to the client's loop. As large as the collections it follows.
 class Follower {
  public:
-  // Device health is no API object, so it has to be polled: each node at most this often, and at
-  // most kMaxAsks nodes per interval.
+  // Device health is not an API object, so it has to be polled: each node at most this often, and
+  // at most kMaxAsks nodes per interval.
   static constexpr Duration kAskInterval = std::chrono::seconds(5);
   static constexpr std::size_t kMaxAsks = 32;
   // A server that has not answered for this long is reported.
   static constexpr Duration kSilentServer = std::chrono::seconds(10);
-  // A node that does not report health (a kubelet does not) is asked again after this time.
+  // A node that does not report health (such as a kubelet) is asked again after this time.
   static constexpr Duration kSilentPause = std::chrono::minutes(5);
 
   struct Callbacks {

@@ -51,7 +51,7 @@ bool IsLoopbackHost(std::string_view host) {
 }
 
 Gate::Gate(Secrets secrets, std::uint16_t port)
-    // Cookies are shared between the ports of a host, so the name has the port.
+    // Cookies are shared between the ports of a host, so the name includes the port.
     : secrets_(std::move(secrets)), cookie_name_(StrCat("drakkar-dashboard-", port)) {}
 
 Gate::Verdict Gate::Check(const net::ServerRequest& request) const {

@@ -69,7 +69,7 @@ void History::ObserveHealth(const answers::Snapshot& snapshot, const answers::De
                         std::move(message)});
     };
     const std::string& health = entry.health.health;
-    // A device that was not known before is news only if it has a problem.
+    // A device that was not known before is reported only if it has a problem.
     if (is_new ? health == "Unhealthy" : known.health != health) {
       const bool known_health = is_new || known.health != "Unknown" || health != "Healthy";
       if (known_health) add(entry.health.since, health, entry.health.message);

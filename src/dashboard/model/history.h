@@ -30,9 +30,10 @@ struct ThroughputSlot {
   std::vector<std::int64_t> wait_seconds;  // a random sample of at most kMaxWaits
 };
 
-// What the API does not remember: changes of health, and when pods were scheduled, also of pods
-// that have been deleted since. It begins with what the objects of the first snapshot say, and then
-// compares snapshots: a pod that comes and goes between two of them is not counted.
+// History that the API does not keep: changes of health, and when pods were scheduled, including
+// pods that have been deleted since. It starts with what the objects of the first snapshot show,
+// and then compares snapshots: a pod that appears and disappears between two of them is not
+// counted.
 class History {
  public:
   static constexpr std::int64_t kSlotSeconds = 10;

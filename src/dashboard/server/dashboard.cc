@@ -16,11 +16,11 @@ namespace drakkar::dashboard {
 namespace {
 
 constexpr char kLoopback[] = "127.0.0.1";
-// A browser opens six per tab at most.
+// A browser opens up to six connections per tab.
 constexpr std::size_t kMaxConnections = 128;
 constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
 constexpr std::size_t kMaxBodyBytes = 1024;  // a GET has none
-// Every local user can connect, so a connection that does nothing does not stay.
+// Every local user can connect, so idle connections are closed.
 constexpr Duration kRequestTimeout = std::chrono::seconds(10);
 constexpr Duration kIdleTimeout = std::chrono::seconds(30);
 

@@ -13,8 +13,8 @@
 
 namespace drakkar::dashboard {
 
-// The page on a loopback port. Reads the cluster through the client that it is given and has no
-// rights of its own. Runs on two threads (HTTP, and computing) and on the client's loop.
+// The page on a loopback port. Reads the cluster through the given client and has no permissions of
+// its own. Runs on two threads (HTTP, and computing) and on the client's loop.
 class Dashboard {
  public:
   // Runs `work` on the loop of the client and waits for it.

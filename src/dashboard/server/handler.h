@@ -32,7 +32,8 @@ class Handler final : public net::RequestHandler {
  public:
   static constexpr std::size_t kMaxStreams = 16;    // beyond: 503
   static constexpr std::size_t kMaxQuestions = 32;  // unanswered ones; beyond: 503
-  // A comment is sent if there is nothing else, so that both sides notice a dead connection.
+  // A comment is sent if there is nothing else to send, so that both sides notice a dead
+  // connection.
   static constexpr Duration kKeepAlive = std::chrono::seconds(15);
 
   Handler(EventLoop& loop, const Gate& gate, Backend& backend);

@@ -6,9 +6,9 @@
 
 namespace drakkar::net {
 
-// The memory that the bodies of all requests in progress share, on every loop of a server. Callers
-// that have not been authenticated can take only a part of it, so that they cannot keep the others
-// from sending. Thread-safe.
+// The memory that the bodies of all requests in progress share, on every loop of a server.
+// Unauthenticated callers can take only a part of it, so that they cannot keep the others from
+// sending. Thread-safe.
 class BodyMemory {
  public:
   BodyMemory(std::size_t limit_bytes, std::size_t stranger_limit_bytes)
@@ -41,8 +41,8 @@ class BodyMemory {
   std::atomic<std::size_t> strangers_{0};  // a part of used_
 };
 
-// What one request holds of a BodyMemory; given back when it is destroyed. Without a memory it
-// takes any amount.
+// The share of a BodyMemory that one request uses, returned when it is destroyed. Without a
+// BodyMemory it takes any amount.
 class BodyLease {
  public:
   BodyLease() = default;

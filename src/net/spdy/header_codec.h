@@ -14,7 +14,7 @@ namespace drakkar::net::spdy {
 // all its blocks in order.
 class HeaderCodec {
  public:
-  // A block may expand to this many bytes; what names it more is refused.
+  // Maximum size of an expanded block; larger ones are rejected.
   static constexpr std::size_t kMaxBlockBytes = 64 << 10;
 
   HeaderCodec();

@@ -120,7 +120,7 @@ Result<void> Session::Receive(std::string_view bytes) {
       bytes.remove_prefix(part.size());
       data_left_ -= static_cast<std::uint32_t>(part.size());
       const auto found = streams_.find(data_stream_);
-      // Data for a stream that we have reset may still be on its way.
+      // Data for a stream that we have reset may still be in flight.
       if (found != streams_.end() && !found->second.peer_finished) {
         events_.OnData(data_stream_, part);
       }
@@ -163,7 +163,7 @@ Result<void> Session::Receive(std::string_view bytes) {
 Result<void> Session::ReceiveSynStream(std::uint8_t flags, std::string_view payload) {
   if (payload.size() < 10) return InvalidArgument("a SPDY SYN_STREAM frame is too short");
   const StreamId id = ReadNumber(payload, 0) & kIdMask;
-  // Every block must be decompressed, whatever becomes of the stream.
+  // Every block must be decompressed, whatever happens to the stream.
   ASSIGN_OR_RETURN(const Headers headers, headers_.Decompress(payload.substr(10)));
   const bool odd = id % 2 == 1;
   if (id <= last_peer_id_ || odd != (role_ == Role::kServer)) {
@@ -202,7 +202,7 @@ Result<void> Session::ReceiveControl(std::uint16_t type, std::uint8_t flags,
     }
     case kPing: {
       if (payload.size() < 4) return InvalidArgument("a SPDY PING frame is too short");
-      // Even numbers are the server's. What is not the peer's is an answer to ours.
+      // Even numbers are the server's. A ping with our kind of number answers ours.
       const bool odd = ReadNumber(payload, 0) % 2 == 1;
       if (odd == (role_ == Role::kServer)) WriteControl(kPing, 0, payload.substr(0, 4));
       return Ok();

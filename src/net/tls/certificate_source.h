@@ -12,8 +12,8 @@
 
 namespace drakkar::net {
 
-// A certificate that is replaced at run time. A TlsContext asks for it at every new connection, so
-// nothing has to be restarted or told. Thread-safe.
+// A certificate that is replaced at run time. A TlsContext fetches it for every new connection, so
+// nothing has to be restarted or notified. Thread-safe.
 class CertificateSource {
  public:
   virtual ~CertificateSource() = default;
@@ -43,15 +43,15 @@ class ReplaceableCertificate final : public CertificateSource {
 // How long before its end a certificate is renewed.
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 
-// Issues a certificate, and another one when less than kRenewBefore is left of it. If that fails,
-// the old one stays in use and it is tried again after kRetryRenewal.
+// Issues a certificate, and another one when less than kRenewBefore of its life is left. If that
+// fails, the old one stays in use and the attempt is repeated after kRetryRenewal.
 class RenewedCertificate final : public CertificateSource {
  public:
   using Issue = std::function<Result<CertificateAndKey>()>;
   static constexpr Duration kRetryRenewal = std::chrono::minutes(1);
 
-  // `current` is the one to begin with; without it, one is issued. `on_renewed` is called with
-  // each later one, or with the reason why there is none; it may be null.
+  // `current` is the first certificate; without it, one is issued. `on_renewed` is called with each
+  // later one, or with the error if it could not be issued; it may be null.
   static Result<std::shared_ptr<RenewedCertificate>> Make(
       const Clock& clock, Issue issue, CertificateAndKey current = {},
       std::function<void(const Result<void>&)> on_renewed = {});
@@ -72,9 +72,8 @@ class RenewedCertificate final : public CertificateSource {
   WallTime due_{};                                    // guarded by mutex_
 };
 
-// A certificate that somebody else replaces: `read` gets it again at most every kReadInterval. If
-// it cannot be read, or key and certificate do not belong together (half replaced), the old one
-// stays in use.
+// A certificate that another process replaces: `read` is called at most every kReadInterval. If it
+// cannot be read, or key and certificate do not match (half replaced), the old one stays in use.
 class WatchedCertificate final : public CertificateSource {
  public:
   using Read = std::function<Result<CertificateAndKey>()>;

@@ -126,7 +126,7 @@ class RsaVerifier final : public JwsVerifier {
   openssl::KeyPtr key_;
 };
 
-// The public key of whatever the text has first.
+// The public key of the first PEM block, whatever its type.
 Result<openssl::KeyPtr> ReadAnyKey(std::string_view pem) {
   if (pem.find("-----BEGIN CERTIFICATE-----") != std::string_view::npos) {
     ASSIGN_OR_RETURN(const openssl::CertificatePtr certificate, openssl::ReadCertificate(pem));

@@ -8,7 +8,7 @@ namespace drakkar::node {
 struct PodVerdict {
   std::string reason;
   std::string message;
-  // The node ended the pod for its own sake: condition DisruptionTarget.
+  // The node ended the pod to protect itself: sets the condition DisruptionTarget.
   bool is_disruption = false;
 };
 

@@ -15,7 +15,7 @@ constexpr std::string_view kAdmissionReason = "UnexpectedAdmissionError";
 
 int ExclusiveCpuCount(Value pod, Value container) {
   if (QosOf(pod) != QosClass::kGuaranteed) return 0;
-  // What the pod has as a whole is not divided among its containers.
+  // Resources of the pod as a whole are not divided among its containers.
   const Value own = pod["spec"]["resources"];
   if (own["requests"].size() > 0 || own["limits"].size() > 0) return 0;
   const std::int64_t milli = CpuMilli(container["resources"]["requests"]);

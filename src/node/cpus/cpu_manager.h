@@ -10,7 +10,7 @@
 
 namespace drakkar::node {
 
-// Who has which CPUs, as the kubelet's checkpoint states it.
+// The assignment of CPUs, as recorded in the kubelet's checkpoint.
 struct CpuState {
   CpuSet shared;
   std::map<std::string, std::map<std::string, CpuSet>> exclusive;  // by pod UID and container
@@ -18,11 +18,11 @@ struct CpuState {
   bool operator==(const CpuState&) const = default;
 };
 
-// The static CPU manager policy: containers of Guaranteed pods that ask for whole CPUs get CPUs of
-// their own, all others share the rest, which always holds the reserved CPUs. A pod keeps its CPUs
-// until it is released; the CPUs of its finished init containers are used again for its other
-// containers. A state machine without I/O: whoever changes it writes the state before the CPUs are
-// used.
+// The static CPU manager policy: containers of Guaranteed pods that request whole CPUs get their
+// own CPUs; all others share the rest, which always includes the reserved CPUs. A pod keeps its
+// CPUs until it is released; the CPUs of its finished init containers are reused for its other
+// containers. A state machine without I/O: the caller that changes it writes the state before the
+// CPUs are used.
 class CpuManager {
  public:
   struct Options {
@@ -32,25 +32,25 @@ class CpuManager {
     bool full_cores_only = false;     // full-pcpus-only
     bool strict_reservation = false;  // strict-cpu-reservation: others do not share the reserved
   };
-  // An error says which option is wrong.
+  // An error names the wrong option.
   static Result<CpuManager> Make(Options options);
 
-  // Continues from a checkpoint. An error means that the CPUs or the settings have changed since:
-  // containers run on CPUs that this node would give to others.
+  // Continues from a checkpoint. It is an error if the CPUs or the settings have changed since:
+  // containers may be running on CPUs that this node would give to others.
   Result<void> Restore(CpuState state);
 
-  // Gives every container of the pod its CPUs, or none of them anything: then it says why the pod
-  // cannot run. A pod that has its CPUs keeps them.
+  // Assigns CPUs to every container of the pod, or to none of them; the error says why the pod
+  // cannot run. A pod that already has its CPUs keeps them.
   std::optional<PodVerdict> Admit(api::Value pod);
   // True if there was something to release.
   bool Release(const std::string& pod_uid);
 
   const CpuState& state() const { return state_; }
-  // Null: the container shares the others' CPUs.
+  // Null: the container uses the shared CPUs.
   const CpuSet* Exclusive(const std::string& pod_uid, const std::string& container) const;
   bool HasExclusive(const std::string& pod_uid) const { return state_.exclusive.contains(pod_uid); }
   const CpuSet& CpusOf(const std::string& pod_uid, const std::string& container) const;
-  // What containers can have of their own.
+  // The CPUs that containers can own.
   CpuSet Allocatable() const { return options_.topology.All().Without(options_.reserved); }
 
  private:
@@ -63,7 +63,7 @@ class CpuManager {
   CpuState state_;
 };
 
-// How many CPUs the container gets for itself; 0: none.
+// Number of CPUs that the container owns; 0: none.
 int ExclusiveCpuCount(api::Value pod, api::Value container);
 
 }  // namespace drakkar::node

@@ -61,7 +61,7 @@ std::optional<PodVerdict> CpuPool::Admit(api::Value pod) {
 void CpuPool::Release(const std::string& pod_uid) {
   if (!manager_.Release(pod_uid)) return;
   if (auto stored = Store(); !stored.ok()) {
-    // The next start sees CPUs of a pod that is gone, and releases them.
+    // The next start releases CPUs of pods that no longer exist.
     kLog.Error("could not write the CPU manager's checkpoint", {{"err", stored.error().message}});
   }
   Move();

@@ -15,8 +15,8 @@ namespace drakkar::node {
 
 class Runtime;
 
-// Carries out what the CPU manager decides: the checkpoint is written before a pod starts, and the
-// containers that share CPUs are moved when those become fewer or more, at once and again every
+// Applies the decisions of the CPU manager: writes the checkpoint before a pod starts, and moves
+// the containers that share CPUs when the shared set changes, immediately and again every
 // `reconcile_every`, because a container may have been created in between. Loop-bound; remembers
 // one list of CPUs per running container.
 class CpuPool {
@@ -27,7 +27,7 @@ class CpuPool {
     Runtime& runtime;
     std::string directory;  // of the checkpoint
     Duration reconcile_every = std::chrono::seconds(10);
-    // UIDs of pods that are here; not set before they are known.
+    // UIDs of the node's pods; not set until they are known.
     std::function<std::optional<std::set<std::string>>()> pods;
   };
 

@@ -11,7 +11,7 @@ namespace drakkar::node {
 // Logical CPUs by number, and the kernel's list format for them: "0-3,8".
 class CpuSet {
  public:
-  // No list is longer; a machine with more CPUs could not state them in a cgroup either.
+  // Maximum number of CPUs; a machine with more could not express them in a cgroup either.
   static constexpr int kMaxCpu = 65'535;
 
   CpuSet() = default;

@@ -50,7 +50,7 @@ class Taking {
   }
 
  private:
-  // Takes parts that are free as a whole while as many CPUs are missing.
+  // Takes units (cores, sockets, nodes) that are entirely free, as long as enough CPUs are missing.
   void TakeWhole(Part part) {
     while (missing_ > 0) {
       const auto sizes = CountBy(topology_, all_, part);
@@ -69,7 +69,7 @@ class Taking {
     }
   }
 
-  // The free CPUs, those of the fullest parts first.
+  // The free CPUs, starting with those of the fullest units.
   std::vector<int> Sorted() const {
     const auto nodes = CountBy(topology_, free_, &Place::numa_node);
     const auto sockets = CountBy(topology_, free_, &Place::socket);

@@ -30,8 +30,8 @@ struct CpuTopology {
 Result<CpuTopology> ReadCpuTopology(FileSystem& files);
 
 // Chooses `count` of the `available` CPUs, close to each other: whole NUMA nodes and sockets, then
-// whole cores, then single ones, each from where the least is free, so that larger parts stay free
-// for others. Fails only if there are too few.
+// whole cores, then single CPUs, each from the unit with the fewest free ones, so that larger units
+// stay free for others. Fails only if there are too few.
 Result<CpuSet> TakeCpus(const CpuTopology& topology, const CpuSet& available, int count);
 
 }  // namespace drakkar::node

@@ -22,7 +22,7 @@ std::string QualifiedName(Value object) {
   return StrCat(object["metadata"]["namespace"].str(), "/", object["metadata"]["name"].str());
 }
 
-// What a driver returns for a claim is kept in memory and in the checkpoint.
+// Limits for what a driver returns for a claim, which is kept in memory and in the checkpoint.
 Result<void> CheckSize(const std::vector<rpc::PreparedDevice>& devices) {
   std::size_t bytes = 0;
   auto add = [&](const std::string& text) { bytes += text.size() + 1; };
@@ -60,7 +60,7 @@ struct DraManager::PrepareOperation {
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;  // by driver
   std::size_t next_batch = 0;
   std::vector<std::string> to_mark;  // keys of claims that become prepared
-  // Metric updates, deferred until nobody waits for the operation.
+  // Metric updates, deferred until the operation has finished.
   std::vector<absl::AnyInvocable<void(DraMetrics&)>> to_count;
 };
 
@@ -90,7 +90,8 @@ void DraManager::Prepare(const api::ObjectPtr& pod, Done done) {
         }));
     return;
   }
-  // The prepare passes through a dozen threads and processes, each for microseconds.
+  // The prepare passes through a dozen threads and processes, each for microseconds, so keep the
+  // processors awake.
   if (options_.wakefulness != nullptr) operation->awake = options_.wakefulness->Begin();
   operation->pod_claims = std::move(*claims);
   FetchClaims(operation);
@@ -204,7 +205,7 @@ Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, V
   return info;
 }
 
-// Attaches the pod to its claims and plans the driver calls. Nothing was changed before this.
+// Attaches the pod to its claims and plans the driver calls. Nothing has been changed before this.
 Result<void> DraManager::Attach(PrepareOperation& operation) {
   for (const ClaimInfo& fresh : operation.fresh) {
     const ClaimInfo* cached = cache_.Find(ClaimCache::Key(fresh.namespace_name, fresh.name));

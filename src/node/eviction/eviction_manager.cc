@@ -34,7 +34,7 @@ void EvictionManager::Start() {
   Look();
 }
 
-// Reads what pods use only if one of them has a limit: that takes longer than the machine's.
+// Measure pods only if one of them has a limit: that takes longer than measuring the machine.
 void EvictionManager::EnforceLimits() {
   const auto limited = [](const api::ObjectPtr& pod) {
     return LimitsEphemeralStorage(pod->root());
@@ -90,7 +90,7 @@ std::optional<Threshold> EvictionManager::Assess(const Observations& observation
     const Threshold& threshold = options_.thresholds[i];
     const auto seen = observations.find(threshold.signal);
     if (seen == observations.end()) continue;
-    // Once met, it stays so until the minimum reclaim is there too.
+    // Once met, a threshold stays met until its minimum reclaim is available too.
     if (!IsMet(threshold, seen->second, false) &&
         !(met_.contains(i) && IsMet(threshold, seen->second, true))) {
       continue;
@@ -110,7 +110,7 @@ std::optional<Threshold> EvictionManager::Assess(const Observations& observation
     const Threshold& threshold = options_.thresholds[i];
     if (now - since < threshold.grace) continue;
     met_.insert(i);
-    // Memory first: a machine without memory can do nothing else.
+    // Memory first: a machine without free memory can do nothing else.
     const bool memory = ResourceOf(threshold.signal) == "memory";
     if (!chosen || (memory && ResourceOf(chosen->signal) != "memory") ||
         (ResourceOf(threshold.signal) == ResourceOf(chosen->signal) && threshold.is_hard &&

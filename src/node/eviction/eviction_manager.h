@@ -15,11 +15,11 @@
 
 namespace drakkar::node {
 
-// Keeps the node from running out of memory, disk and process ids, as a kubelet does: it looks
-// every kEvery, ends pods that exceed their limits of ephemeral storage, reports pressure, frees
-// what the node itself can free, and then ends one pod at a time, waiting until it is gone. Soft
-// thresholds must be met for their grace period. A condition stays for the transition period after
-// it was last observed. Loop-bound.
+// Keeps the node from running out of memory, disk and process ids, as a kubelet does. Every kEvery
+// it ends pods that exceed their limits of ephemeral storage, reports pressure, frees what the node
+// itself can free, and then ends one pod at a time, waiting until it is gone. Soft thresholds must
+// be met for their grace period. A condition stays for the transition period after it was last
+// observed. Loop-bound.
 class EvictionManager {
  public:
   struct Options {
@@ -32,7 +32,7 @@ class EvictionManager {
     std::function<std::vector<api::ObjectPtr>()> active_pods;
     std::function<void(const std::string& uid, PodVerdict verdict, Duration grace)> evict;
     std::function<bool(const std::string& uid)> is_gone;
-    // Removes images that nobody uses; null: there are none to remove.
+    // Removes images that no container uses; null: there are none to remove.
     std::function<void(std::function<void()> done)> free_images;
     std::function<void(std::string_view resource)> on_reclaim;  // for an event
     std::function<void()> on_conditions;                        // they have changed
@@ -43,14 +43,14 @@ class EvictionManager {
   static constexpr Duration kHardGrace = std::chrono::seconds(1);
 
   explicit EvictionManager(Options options) : options_(std::move(options)) {}
-  // Without thresholds there is no pressure, but pods are still held to their limits.
+  // Without thresholds there is no pressure, but the limits of pods are still enforced.
   void Start();
 
   // "MemoryPressure", "DiskPressure", "PIDPressure".
   bool HasCondition(std::string_view condition) const {
     return conditions_.contains(std::string(condition));
   }
-  // Why a new pod must not start under the present pressure.
+  // Why a new pod must not start under the current pressure.
   std::optional<PodVerdict> Admit(api::Value pod) const;
 
  private:

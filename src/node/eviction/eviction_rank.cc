@@ -59,7 +59,7 @@ Rank RankOf(Value pod, const NodeUsage& usage, Signal signal) {
   }
   const std::int64_t request = resource == "inodes" ? 0 : RequestOf(pod, resource);
   rank.excess = amount - request;
-  // A pod that is not measured is not blamed, and comes after those that are.
+  // A pod that was not measured is ranked after those that were.
   rank.exceeds = used != nullptr && rank.excess > 0;
   return rank;
 }

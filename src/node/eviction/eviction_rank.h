@@ -10,9 +10,9 @@
 
 namespace drakkar::node {
 
-// The pods in the order in which a kubelet evicts them to reclaim what the signal is about: those
-// that use more than they request first, then lower priority, then the largest excess. PIDs: lower
-// priority, then the most processes. Ties keep the order given.
+// The pods in the order in which a kubelet evicts them to reclaim the signal's resource: those that
+// use more than they request first, then lower priority, then the largest excess. For PIDs: lower
+// priority, then the most processes. Ties keep the given order.
 std::vector<api::ObjectPtr> RankForEviction(std::vector<api::ObjectPtr> pods,
                                             const NodeUsage& usage, Signal signal);
 

@@ -11,8 +11,9 @@ namespace drakkar::node {
 // Whether the pod or one of its containers has a limit for ephemeral storage.
 bool LimitsEphemeralStorage(api::Value pod);
 
-// Why the pod must end: its containers' layers and logs, with its emptyDirs on disk, exceed the
-// limit of the pod, or those of one container its own. Nothing if they do not, or are not measured.
+// Why the pod must end: its containers' layers and logs, together with its emptyDirs on disk,
+// exceed the pod's limit, or those of one container exceed the container's. Nothing if they do not,
+// or were not measured.
 std::optional<PodVerdict> ExceedsStorageLimit(api::Value pod, const NodeUsage& usage);
 
 }  // namespace drakkar::node

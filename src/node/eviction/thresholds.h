@@ -12,7 +12,7 @@
 
 namespace drakkar::node {
 
-// What a node runs out of, with a kubelet's names.
+// The signals of an eviction, with a kubelet's names.
 enum class Signal {
   kMemoryAvailable,
   kAllocatableMemoryAvailable,
@@ -25,11 +25,11 @@ enum class Signal {
   kPidAvailable,
 };
 std::string_view SignalName(Signal signal);  // "memory.available"
-// What is reclaimed, as events name it: memory, ephemeral-storage, inodes, pids.
+// The reclaimed resource, as events name it: memory, ephemeral-storage, inodes, pids.
 std::string_view ResourceOf(Signal signal);
 std::string_view ConditionOf(Signal signal);  // "MemoryPressure"
 
-// An amount, or a part of the capacity.
+// An amount, or a fraction of the capacity.
 struct Amount {
   std::optional<std::uint64_t> quantity;
   double fraction = 0;  // if there is no quantity
@@ -55,7 +55,8 @@ struct EvictionSettings {
   std::map<std::string, std::string> minimum_reclaim;
   Duration transition_period = std::chrono::minutes(5);
   std::int64_t max_pod_grace_seconds = 0;
-  // Pods together are limited to what is allocatable; the memory threshold then holds there too.
+  // All pods together are limited to what is allocatable; the memory threshold then applies to that
+  // limit too.
   bool enforce_allocatable = false;
 
   // A kubelet's defaults.
@@ -76,7 +77,7 @@ Observations Observe(const NodeUsage& usage);
 // `with_reclaim`: whether the threshold would still be met if its minimum reclaim were added.
 bool IsMet(const Threshold& threshold, const Observation& observation, bool with_reclaim);
 
-// The part of a resource that the hard thresholds keep back, for status.allocatable.
+// The part of a resource that the hard thresholds reserve, for status.allocatable.
 std::uint64_t HardReservation(const std::vector<Threshold>& thresholds, Signal signal,
                               std::uint64_t capacity);
 

@@ -15,7 +15,7 @@ const api::KindSchema& Kind() {
   return *api::FindKind("certificates.k8s.io", "v1", "CertificateSigningRequest");
 }
 
-// Worth another attempt with the same request.
+// Whether another attempt with the same request may succeed.
 bool IsTemporary(ErrorCode code) {
   return code == ErrorCode::kUnavailable || code == ErrorCode::kDeadlineExceeded ||
          code == ErrorCode::kResourceExhausted || code == ErrorCode::kInternal;

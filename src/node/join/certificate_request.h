@@ -13,13 +13,14 @@
 
 namespace drakkar::node {
 
-// Asks the cluster for one certificate: makes a key, creates a CertificateSigningRequest and waits
-// until it is issued, denied or failed, at most kMaxWait. The key never leaves the process.
+// Requests one certificate from the cluster: creates a key and a CertificateSigningRequest and
+// waits until it is issued, denied or failed, at most kMaxWait. The key never leaves the process.
 //
-// Loop-bound. Destroying it gives up; the request stays in the cluster until it is cleaned up.
+// Loop-bound. Destroying it cancels the wait; the request stays in the cluster until it is cleaned
+// up.
 class CertificateRequest {
  public:
-  // As long as a kubelet waits before it asks again.
+  // As long as a kubelet waits before it requests again.
   static constexpr Duration kMaxWait = std::chrono::minutes(15);
 
   struct Options {

@@ -16,7 +16,7 @@
 
 namespace drakkar::node {
 
-// The certificate and key in one file, so that they cannot be exchanged one without the other.
+// Certificate and key are in one file, so that they cannot be replaced separately.
 Result<net::CertificateAndKey> ReadCertificateFile(FileSystem& files, const std::string& path);
 Result<void> WriteCertificateFile(FileSystem& files, const std::string& path,
                                   const net::CertificateAndKey& pair);
@@ -30,13 +30,13 @@ net::CertificateSubject NodeSubject(std::string_view node_name);
 
 // A certificate that the node requests from the cluster, keeps in a file and renews. It is renewed
 // like a kubelet's, at a random moment between 70 and 90 % of its life. A failed attempt is
-// repeated with back-off, and until it succeeds the old one stays in use. Without a usable one in
-// the file, the first is requested at once, and `meanwhile` serves.
+// repeated with back-off, and the old certificate stays in use meanwhile. Without a usable one in
+// the file, the first is requested immediately, and `meanwhile` serves until it is issued.
 //
 // Loop-bound; the source may be used on any thread.
 class KeptCertificate {
  public:
-  // How often the clock is looked at, which may be set forward while a timer runs.
+  // How often the clock is checked, because it may be set forward while a timer runs.
   static constexpr Duration kLookInterval = std::chrono::hours(1);
 
   struct Options {

@@ -81,7 +81,7 @@ Result<CgroupDeviceRule> FromPlugin(const rpc::NriDeviceRule& rule) {
   return out;
 }
 
-// A policy in the form that the OCI specification gives it.
+// A policy in the form that the OCI specification defines.
 std::string ProfileOf(const rpc::NriSeccomp& policy) {
   api::JsonWriter json;
   json.BeginObject().Member("defaultAction", policy.default_action);
@@ -158,7 +158,7 @@ Result<CgroupChanges> ChangesFrom(const rpc::NriResources& resources) {
 
 Result<void> ApplyAdjustment(const rpc::NriContainerAdjustment& adjustment,
                              const CdiInjector& injector, ContainerConfig& config) {
-  // CDI devices first: what plugins set themselves wins.
+  // CDI devices first: settings of the plugins themselves take precedence.
   if (!adjustment.cdi_devices.empty()) {
     if (!injector) return Unsupported("CDI devices of NRI plugins");
     RETURN_IF_ERROR(injector(adjustment.cdi_devices, config));

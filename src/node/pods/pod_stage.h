@@ -92,7 +92,7 @@ constexpr bool IsStopping(PodStage stage) {
 constexpr bool IsTerminated(PodStage stage) {
   return stage >= PodStage::kRemovingVolumes;
 }
-// Nothing is written to the API any more except the deletion.
+// Nothing is written to the API any more, except for the deletion.
 constexpr bool IsReported(PodStage stage) {
   return stage >= PodStage::kRemovingRemains;
 }

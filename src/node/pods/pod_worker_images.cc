@@ -50,8 +50,8 @@ bool PodWorker::HasImages(const ContainerFacts& container) {
   return all;
 }
 
-// True if the image is here and as new as the pull policy asks for. Otherwise a pull was started,
-// or the reason is noted and the next attempt scheduled.
+// True if the image is present and as recent as the pull policy requires. Otherwise a pull was
+// started, or the reason is recorded and the next attempt scheduled.
 bool PodWorker::HasImage(const std::string& key, const std::string& image,
                          std::string_view policy) {
   const std::string name = ContainerOf(key);
@@ -176,7 +176,7 @@ void PodWorker::OnPulled(const std::string& key, const std::string& image, Resul
   Sync();
 }
 
-// Some time after a failed pull its status says that the node backs off, as with a kubelet.
+// Some time after a failed pull, its status changes to back-off, as with a kubelet.
 void PodWorker::ShowPullBackOff() {
   for (auto& [key, pull] : pulls_) {
     if (pull.in_flight || pull.back_off_at == MonotonicTime{}) continue;

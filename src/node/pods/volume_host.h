@@ -11,8 +11,8 @@
 
 namespace drakkar::node {
 
-// What volumes need from the machine besides files: mounts, groups, sizes. Calls block, but not for
-// long, except Usage and UnmountBelow, which belong on a worker.
+// Operations on the machine that volumes need besides files: mounts, groups, sizes. Calls block,
+// but not for long, except Usage and UnmountBelow, which belong on a worker.
 class VolumeHost {
  public:
   virtual ~VolumeHost() = default;

@@ -13,7 +13,7 @@
 
 namespace drakkar::node {
 
-// One probe from start to answer. The prober closes its connection by dropping it.
+// One probe from start to answer. Destroying it closes the connection.
 class LoopProber::Run {
  public:
   virtual ~Run() = default;
@@ -64,7 +64,7 @@ class HttpRun final : public LoopProber::Run, private net::StreamSink {
       return Finish(FailedPrecondition(StrCat("Get ", Quote(request_.url), ": stopped after ",
                                               NetworkProber::kMaxRedirects, " redirects")));
     }
-    // Posted, because this runs inside an event of the request that it ends.
+    // Posted, because this runs inside an event of the request that is destroyed.
     redirecting_ = true;
     request_ = std::move(**next);
     loop_.Post(lifetime_.Guard([this] {

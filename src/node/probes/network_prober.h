@@ -24,8 +24,8 @@ struct HttpAnswer {
   std::string body;  // its first kMaxProbeBody bytes
 };
 
-// Runs probes and hooks over the network. Answers once, never inside the call, and within `timeout`
-// (kDeadlineExceeded); not at all after it is destroyed.
+// Runs probes and hooks over the network. Calls back once, never inside the call, and within
+// `timeout` (kDeadlineExceeded); not at all after it is destroyed.
 class NetworkProber {
  public:
   static constexpr std::size_t kMaxProbeBody = 10 * 1024;

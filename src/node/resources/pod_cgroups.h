@@ -13,7 +13,7 @@
 
 namespace drakkar::node {
 
-// Where pods are in the cgroup hierarchy, as kubelets lay it out: guaranteed pods below
+// The place of pods in the cgroup hierarchy, as kubelets lay it out: guaranteed pods below
 // <root>/kubepods, the others below its burstable and besteffort.
 struct CgroupLayout {
   std::string root = kPodsCgroup;
@@ -33,14 +33,14 @@ struct CgroupShare {
   bool operator==(const CgroupShare&) const = default;
 };
 
-// A cgroup that exists already and is limited to what is reserved for it.
+// An existing cgroup that is limited to what is reserved for it.
 struct ReservedCgroup {
   std::string path;
   CgroupShare share;
   bool cpu_only = false;  // "...-compressible"
 };
 
-// What a node's settings say about resources.
+// The resource settings of a node.
 struct NodeResources {
   LimitRules limits;
   CgroupLayout layout;
@@ -50,15 +50,16 @@ struct NodeResources {
 };
 
 // The cgroups above those of the pods. All pods together get what is not reserved; the class
-// burstable gets CPU in proportion to what its pods request, and besteffort the least. The limits
-// are written when the pods change and every kEvery, for somebody may have changed them, and a
-// limit below what is in use is refused until pods have ended. Loop-bound; writes a few files.
+// burstable gets CPU in proportion to the requests of its pods, and besteffort the minimum. The
+// limits are written when the pods change and every kEvery: somebody may have changed them, and the
+// kernel rejects a limit below current usage until pods have ended. Loop-bound; writes a few files.
 class PodCgroups {
  public:
   struct Options {
     EventLoop& loop;
     NodeResources settings;
-    // Whether systemd creates the cgroups, under its own names. Called after Start. Null: no.
+    // Whether systemd creates the cgroups, under its own names. Called after Start. Null: it does
+    // not.
     std::function<bool()> uses_systemd;
     std::function<std::vector<api::ObjectPtr>()> active_pods;
     std::function<void(bool enforced, const std::string& message)> on_enforced;
@@ -67,9 +68,9 @@ class PodCgroups {
 
   explicit PodCgroups(Options options) : options_(std::move(options)) {}
 
-  // An error if a reserved cgroup does not exist: its limits must not be missing without notice.
+  // Fails if a reserved cgroup does not exist, so that missing limits do not go unnoticed.
   Result<void> Start();
-  // The cgroup for a pod that is about to start. The cgroups above it exist afterwards.
+  // The cgroup for a pod that is about to start. Creates the cgroups above it.
   std::string Prepare(api::Value pod);
   // Whether the kernel can limit swap here; valid after Start.
   bool counts_swap() const { return counts_swap_; }

@@ -41,7 +41,7 @@ void ForEachContainer(Value pod, Visit&& visit) {
   }
 }
 
-// What the pod requests beyond its containers, for each of them.
+// The part of the pod's requests that exceeds its containers', for each of them.
 std::int64_t MemoryLeftPerContainer(Value pod) {
   std::int64_t own = 0, count = 0;
   for (Value container : pod["spec"]["containers"].elements()) {
@@ -60,7 +60,7 @@ std::int64_t MemoryLeftPerContainer(Value pod) {
 void LimitSwap(const LimitRules& rules, Value pod, Value container, CgroupResources& resources) {
   if (!rules.counts_swap) return;
   if (!rules.is_unified) {
-    // No swap beyond the memory limit; without a limit there is nothing to compare with.
+    // No swap beyond the memory limit; without a memory limit, no swap limit applies.
     resources.memory_swap_limit_bytes = resources.memory_limit_bytes;
     return;
   }
@@ -96,7 +96,7 @@ int OomScoreAdjust(Value pod, Value container, std::int64_t machine_memory_bytes
            api::SaturatedMultiply(1000, api::SaturatedAdd(request, extra)) / machine_memory_bytes;
   };
   std::int64_t adjust = score(MemoryBytes(container["resources"]["requests"]));
-  // A sidecar must not go before the containers that need it.
+  // A sidecar must not be killed before the containers that need it.
   bool is_sidecar = false;
   for (Value init : pod["spec"]["initContainers"].elements()) {
     is_sidecar = is_sidecar || (init["name"].str() == container["name"].str() && IsSidecar(init));
@@ -156,7 +156,7 @@ CgroupResources PodLimits(const LimitRules& rules, Value pod, bool exclusive_cpu
     return resources;
   }
   resources.cpu_shares = SharesOf(RequestOf(pod, "cpu"));
-  // The pod is not limited if one of its containers is not.
+  // The pod has no limit if one of its containers has none.
   bool cpu = true, memory = true;
   ForEachContainer(pod, [&](Value container) {
     const Value limits = container["resources"]["limits"];

@@ -9,7 +9,7 @@
 
 namespace drakkar::node {
 
-// How this node turns what pods ask for into limits.
+// The settings for turning a pod's requests and limits into cgroup limits.
 struct LimitRules {
   std::int64_t machine_memory_bytes = 0;  // 0: not known
   std::int64_t machine_swap_bytes = 0;
@@ -24,17 +24,17 @@ struct LimitRules {
   std::vector<std::string> page_sizes = {};
 };
 
-// The kernel kills processes with higher scores first.
+// oom_score_adj: the kernel kills processes with higher scores first.
 int OomScoreAdjust(api::Value pod, api::Value container, std::int64_t machine_memory_bytes);
 
-// As a kubelet computes them. `exclusive_cpus`: the container has CPUs of its own, which makes a
-// CPU limit pointless.
+// Computed as by a kubelet. `exclusive_cpus`: the container owns CPUs, which makes a CPU limit
+// pointless.
 CgroupResources ContainerLimits(const LimitRules& rules, api::Value pod, api::Value container,
                                 bool exclusive_cpus = false);
 // For the cgroup of the whole pod.
 CgroupResources PodLimits(const LimitRules& rules, api::Value pod, bool exclusive_cpus = false);
 
-// The kernel's measure for a CPU request.
+// The kernel's unit for a CPU request.
 std::int64_t SharesOf(std::int64_t cpu_milli);
 
 }  // namespace drakkar::node

@@ -16,13 +16,13 @@ class PortConnection {
     virtual ~Events() = default;
     virtual void OnPortData(std::string_view bytes) = 0;
     virtual void OnPortDrained() = 0;  // pending_bytes has dropped to zero
-    // The last event: the pod closed the connection, or why there is none.
+    // The last event: the pod closed the connection, or the reason why there is none.
     virtual void OnPortEnd(Result<void> result) = 0;
   };
 
   virtual ~PortConnection() = default;
-  // Buffers what the pod does not accept yet, also before the connection exists. Stop writing while
-  // pending_bytes grows.
+  // Buffers what the pod does not accept yet, including before the connection exists. Stop writing
+  // while pending_bytes grows.
   virtual void Write(std::string_view bytes) = 0;
   virtual std::size_t pending_bytes() const = 0;
   // Nothing more is written; the pod may still send.

@@ -9,8 +9,8 @@
 
 namespace drakkar::node {
 
-// What pods and their containers use, as the kernel or a CRI runtime counts it. A value that nobody
-// counts is not set.
+// Resource usage of pods and their containers, as counted by the kernel or a CRI runtime. A value
+// that is not counted is not set.
 
 using Count = std::optional<std::uint64_t>;
 

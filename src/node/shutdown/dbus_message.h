@@ -11,8 +11,8 @@
 namespace drakkar::node {
 
 // The part of the D-Bus wire format that logind's interface needs: calls with strings and one
-// number, and answers and signals with one value. Little-endian only, as every bus on the same
-// machine sends it.
+// number, and answers and signals with one value. Little-endian only, as used by every bus on the
+// same machine.
 struct DbusMessage {
   enum class Type { kCall = 1, kReturn = 2, kError = 3, kSignal = 4 };
   Type type = Type::kCall;
@@ -45,7 +45,7 @@ std::string EncodeDbus(const DbusMessage& message);
 // Splits a stream of bytes into messages. After an error it must not be used any more.
 class DbusReader {
  public:
-  // Answers of logind are smaller; whoever sends more is cut off.
+  // Answers of logind are smaller; a peer that sends more is disconnected.
   static constexpr std::size_t kMaxMessage = 1 << 20;
 
   void Feed(std::string_view bytes) { buffer_ += bytes; }

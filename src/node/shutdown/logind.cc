@@ -47,7 +47,7 @@ void Logind::Start() {
   if (auto connected = Connect(); !connected.ok()) Fail(connected.error());
 }
 
-// Also ends what the connection was used for; the lock stays until it is given back.
+// Also ends the operation in progress. The lock stays until it is released.
 void Logind::Fail(const Error& error) {
   if (logged_ != error.message) {
     logged_ = error.message;
@@ -194,7 +194,7 @@ void Logind::Greet() {
                     .strings = std::move(strings)};
   };
   Call(bus("Hello", {}), [this, bus](const DbusMessage&) {
-    // First the signal, then the lock: a shutdown in between would be missed.
+    // Subscribe to the signal before taking the lock: a shutdown in between would be missed.
     Call(bus("AddMatch", {StrCat("type='signal',interface='", kManager,
                                  "',member='PrepareForShutdown',path='", kLoginPath, "'")}),
          [this](const DbusMessage&) { ReadLimit(kLooks); });

@@ -19,10 +19,10 @@ namespace drakkar::node {
 // every Linux distribution.
 std::string SystemBusSocket(std::string_view addresses);
 
-// Delays the shutdown of this machine through systemd-logind: takes its delay lock, says when a
-// shutdown begins or is cancelled, and gives the lock back when told to. If logind delays for less
-// time than wanted, its limit is raised with a file in `configuration`, as kubelets do. Without
-// logind, or while it cannot be reached, it tries again every kRetry and logs once. Loop-bound.
+// Delays the shutdown of this machine through systemd-logind: takes its delay lock, reports when a
+// shutdown begins or is cancelled, and releases the lock when told to. If logind's maximum delay is
+// too short, raises it with a file in `configuration`, as kubelets do. Without logind, or while it
+// cannot be reached, retries every kRetry and logs once. Loop-bound.
 class Logind {
  public:
   struct Options {
@@ -40,7 +40,7 @@ class Logind {
   explicit Logind(Options options) : options_(std::move(options)) {}
 
   void Start();
-  // The shutdown may go on.
+  // Lets the shutdown proceed.
   void Release() { lock_ = Descriptor(); }
   bool holds_lock() const { return lock_.ok(); }
 
@@ -49,7 +49,7 @@ class Logind {
 
   Result<void> Connect();
   void OnReadable();
-  // Reads what there is; false: the bus has closed the connection.
+  // Reads available data; false: the bus has closed the connection.
   Result<bool> Receive();
   void OnBytes();
   void OnMessage(const DbusMessage& message);

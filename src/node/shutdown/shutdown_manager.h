@@ -12,7 +12,7 @@
 
 namespace drakkar::node {
 
-// How long pods of this priority and more may take to end when the machine shuts down.
+// How long pods of at least this priority may take to end when the machine shuts down.
 struct ShutdownPeriod {
   std::int64_t priority = 0;
   std::int64_t seconds = 0;
@@ -29,9 +29,9 @@ Duration Total(const std::vector<ShutdownPeriod>& periods);
 // else the first.
 std::size_t PeriodOf(const std::vector<ShutdownPeriod>& periods, std::int64_t priority);
 
-// Ends the pods of a machine that shuts down, as a kubelet does: pods of low priority first, and
-// those of the next period once they have ended or their time is over. No pod starts meanwhile.
-// Knows nothing of what shuts the machine down. Loop-bound.
+// Ends the pods of a machine that is shutting down, as a kubelet does: pods of low priority first,
+// and those of the next period once they have ended or their time is up. No pod starts meanwhile.
+// Does not know what causes the shutdown. Loop-bound.
 class ShutdownManager {
  public:
   struct Options {
@@ -49,7 +49,7 @@ class ShutdownManager {
   explicit ShutdownManager(Options options) : options_(std::move(options)) {}
 
   void Begin();
-  // The machine stays. Pods that were ended do not come back.
+  // The shutdown was cancelled. Pods that were ended are not restarted.
   void Cancel();
   bool is_shutting_down() const { return is_shutting_down_; }
   // Why a new pod must not start.

@@ -23,7 +23,7 @@ struct DiskSpace {
 using DiskProbe = std::function<Result<DiskSpace>(const std::string& path)>;
 Result<DiskSpace> ReadDiskSpace(const std::string& path);
 
-// What the machine as a whole uses.
+// Resource usage of the whole machine.
 struct MachineUsage {
   WallTime time{};
   CpuUsage cpu;

@@ -11,7 +11,7 @@ namespace drakkar::node {
 std::string WriteSummary(const NodeUsage& usage, const std::string& node_name,
                          bool cpu_and_memory_only);
 
-// /metrics/resource: what metrics-server reads. Names, labels and time stamps are a kubelet's.
+// /metrics/resource, which metrics-server reads. Names, labels and timestamps are a kubelet's.
 std::string WriteResourceMetrics(const NodeUsage& usage);
 
 struct MachineIdentity {
@@ -19,8 +19,8 @@ struct MachineIdentity {
   std::string system_uuid;
   std::string boot_id;
 };
-// /metrics/cadvisor. Of cAdvisor's metrics, those that the kernel counts per cgroup or that are
-// found in /proc; block device counters are not among them.
+// /metrics/cadvisor: those of cAdvisor's metrics that the kernel counts per cgroup or that are in
+// /proc, without block device counters.
 std::string WriteCadvisorMetrics(const NodeUsage& usage, const MachineIdentity& identity);
 
 }  // namespace drakkar::node

@@ -13,7 +13,7 @@ void Add(Count& to, const Count& amount) {
   if (amount) to = to.value_or(0) + *amount;
 }
 
-// For machines that do not count themselves, such as simulated ones.
+// For machines without counters of their own, such as simulated ones.
 void SumUp(NodeUsage& usage) {
   MachineUsage& machine = usage.machine;
   if (!machine.cpu.total_ns) {

@@ -23,7 +23,7 @@ struct VolumeUsage {
   bool is_ephemeral() const { return plugin == "kubernetes.io~empty-dir"; }
 };
 
-// What a node uses at one moment.
+// The usage of a node at one moment.
 struct NodeUsage {
   WallTime boot_time{};  // zero: not known
   std::uint64_t memory_capacity_bytes = 0;
@@ -40,13 +40,13 @@ struct NodeUsage {
 };
 using NodeUsagePtr = std::shared_ptr<const NodeUsage>;
 
-// Collects what the node, its pods and containers use, when somebody asks. Loop-bound; reads files
-// on a worker.
+// Collects the usage of the node, its pods and containers on request. Loop-bound; reads files on a
+// worker.
 //
-// However many ask, there is one collection at a time and at most one every kMaxAge: the others get
-// the same answer. Rates come from the last two collections that are at least kLeastRateInterval
-// apart. Files of containers and volumes are measured in the background, every kMeasureEvery at
-// most, and less often if that takes long; until then their usage is not set.
+// However many callers there are, one collection runs at a time, and at most one every kMaxAge; all
+// callers get the same answer. Rates come from the last two collections that are at least
+// kLeastRateInterval apart. Files of containers and volumes are measured in the background, at most
+// every kMeasureEvery, and less often if that takes long; until then their usage is not set.
 class UsageCollector {
  public:
   struct Options {

@@ -17,8 +17,8 @@ namespace drakkar::node {
 inline constexpr char kPortForwardProtocol[] = "portforward.k8s.io";
 
 // Forwards connections to ports of a pod over SPDY (Kubernetes' portforward.k8s.io): each
-// connection is a pair of streams, one for data and one for an error. Ends with the client or after
-// kIdleTimeout without traffic. Flow control is that of the whole connection: about kMaxPending
+// connection is a pair of streams, one for data and one for errors. Ends with the client or after
+// kIdleTimeout without traffic. Flow control applies to the whole connection: about kMaxPending
 // bytes are buffered per direction and connection. Bounds: kMaxConnections at a time.
 //
 // Loop-bound.
@@ -35,7 +35,7 @@ class PortForward final : private net::spdy::Session::Events {
   static constexpr std::size_t kMaxPending = 256 << 10;
   static constexpr std::size_t kMaxConnections = 500;
   static constexpr Duration kIdleTimeout = std::chrono::hours(4);
-  // How long the second stream of a pair may take.
+  // Maximum time between the two streams of a pair.
   static constexpr Duration kPairWithin = std::chrono::seconds(30);
 
   PortForward(Options options, std::unique_ptr<net::RawStream> stream);

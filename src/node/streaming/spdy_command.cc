@@ -9,7 +9,7 @@ namespace {
 
 using net::spdy::StreamId;
 
-// Sizes follow each other without a separator; each is far shorter.
+// Sizes follow each other without a separator; each of them is far shorter than this.
 constexpr std::size_t kMaxSizeBytes = 4096;
 
 }  // namespace

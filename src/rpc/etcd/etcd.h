@@ -8,7 +8,7 @@
 
 namespace drakkar::rpc::etcd {
 
-// etcd's v3 API in plain types, as far as a store needs it. Field names are etcd's.
+// The part of etcd's v3 API that a store needs, in plain types. Field names are etcd's.
 
 inline constexpr char kRangeMethod[] = "/etcdserverpb.KV/Range";
 inline constexpr char kTxnMethod[] = "/etcdserverpb.KV/Txn";
@@ -139,7 +139,8 @@ struct WatchResponse {
   std::int64_t watch_id = 0;
   bool created = false;
   bool canceled = false;
-  std::int64_t compact_revision = 0;  // canceled because what was asked for has been compacted
+  std::int64_t compact_revision =
+      0;  // canceled because the requested revisions have been compacted
   std::string cancel_reason;
   bool fragment = false;  // more of the same response follows
   std::vector<Event> events;

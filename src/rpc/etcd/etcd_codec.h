@@ -7,9 +7,9 @@
 
 namespace drakkar::rpc::etcd {
 
-// Both directions, because tests have a server of their own. Decoding bytes that are no such
-// message gives kInvalidArgument. Fields we do not know are skipped; a comparison or operation of
-// another kind than those in etcd.h is an error.
+// Encodes and decodes in both directions, because tests have their own server. Decoding bytes that
+// are not such a message returns kInvalidArgument. Unknown fields are skipped; a comparison or
+// operation of another kind than those in etcd.h is an error.
 
 std::string Encode(const RangeRequest& request);
 std::string Encode(const RangeResponse& response);
@@ -22,7 +22,7 @@ std::string Encode(const LeaseGrantRequest& request);
 std::string Encode(const LeaseGrantResponse& response);
 std::string Encode(const StatusResponse& response);
 std::string EncodeLeaseRevoke(std::int64_t lease);
-// The response of Compact and LeaseRevoke, which is nothing but a header.
+// The response of Compact and LeaseRevoke, which consists of a header only.
 std::string EncodeHeaderOnly(const Header& header);
 
 Result<RangeRequest> DecodeRangeRequest(const std::string& bytes);

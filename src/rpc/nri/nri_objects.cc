@@ -202,7 +202,7 @@ NriSeccomp ReadSeccomp(const wire::LinuxSeccomp& message) {
 }  // namespace
 
 void Fill(const NriResources& resources, wire::LinuxResources& message) {
-  // Plugins read these two without checking for them.
+  // Plugins read these two without checking whether they are set.
   wire::LinuxMemory& memory = *message.mutable_memory();
   FILL_OPTIONAL(memory, limit, resources.memory_limit);
   FILL_OPTIONAL(memory, reservation, resources.memory_reservation);

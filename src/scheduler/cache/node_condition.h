@@ -13,8 +13,8 @@
 
 namespace drakkar::scheduler {
 
-// What a pod requires of a node's labels and name: its nodeSelector and one of the terms of its
-// required affinity, where it has them. A term that cannot be evaluated matches no node.
+// A pod's requirements for a node's labels and name: its nodeSelector and one of the terms of its
+// required affinity, if it has them. A term that cannot be evaluated matches no node.
 struct NodeCondition {
   std::optional<device::NodeSelectorTerm> labels;  // nodeSelector
   std::optional<device::NodeSelector> affinity;

@@ -13,7 +13,7 @@ class RoomKeepers {
  public:
   static constexpr std::size_t kMaxNamed = 3;
 
-  // Adds the pods for which room is kept on the node.
+  // Adds the pods for which room on the node is reserved.
   void AddOf(const NodeTable& nodes, NodeIndex node, const PodInfo& pod);
   // "room is kept for nominated pod default/a"
   std::string ToText() const;

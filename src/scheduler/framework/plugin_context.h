@@ -57,8 +57,8 @@ struct PluginContext {
   std::function<void()> on_wait_began;
   // Whether the pod is bound. True if that is unknown.
   std::function<bool(std::string_view pod_uid)> is_bound;
-  // Evicts pods of lower priority if that makes the pod fit a node; says what it did, or nothing.
-  // May be empty, where nothing is to be evicted.
+  // Evicts pods of lower priority if that makes the pod fit a node, and returns what it did, or
+  // nothing. May be empty, where nothing must be evicted.
   std::function<std::string(Cycle& cycle)> preempt;
 
   const Clock& clock() const { return loop.clock(); }

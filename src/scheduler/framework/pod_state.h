@@ -9,8 +9,8 @@
 
 namespace drakkar::scheduler {
 
-// What the scheduler remembers about one pod without a node. Durations count from the moment it was
-// asked.
+// What the scheduler remembers about one pod without a node. Durations count from the moment of the
+// query.
 struct PodState {
   enum class Place : std::uint8_t {
     kUnknown,        // not in the queue: it has a node, has ended, or belongs to another scheduler

@@ -15,7 +15,7 @@
 namespace drakkar::scheduler {
 
 // Evicts pods of lower priority so that a pod fits. The victims get the condition DisruptionTarget
-// and are deleted; the pod is nominated for the node and scheduled when they are gone.
+// and are deleted; the pod is nominated for the node and scheduled when they have ended.
 //
 // Lives on the scheduler's loop; one entry per disruption budget and per victim that is not being
 // deleted yet.
@@ -26,14 +26,14 @@ class Preemptor {
     client::Client& client;
     const NodeTable& nodes;
     Placements& placements;
-    // A victim could not be deleted, so whoever waits for its room should be tried again.
+    // A victim could not be deleted, so the pod that waits for its room should be tried again.
     std::function<void(const PodInfo& victim)> on_failed;
   };
   explicit Preemptor(Options options) : options_(std::move(options)) {}
 
   void SetBudget(const api::ObjectPtr& budget);
   void RemoveBudget(const api::ObjectPtr& budget);
-  // The pod is being deleted or is gone.
+  // The pod is being deleted or no longer exists.
   void Forget(const std::string& pod_uid) { doomed_.erase(pod_uid); }
 
   // Whether eviction may be considered for the pod at all. False if its policy forbids it, if no

@@ -23,7 +23,7 @@ bool IsMoreImportant(const PodInfoPtr& a, const PodInfoPtr& b) {
 auto CostOf(const PreemptionPlan& plan) {
   std::int64_t sum = 0;
   for (const PodInfoPtr& victim : plan.victims) {
-    // Priorities may be negative; more victims must not look cheaper.
+    // Priorities may be negative; the offset ensures that more victims never look cheaper.
     sum += victim->priority + (std::int64_t{1} << 31);
   }
   return std::tuple(plan.violations, plan.victims.empty() ? 0 : plan.victims.front()->priority, sum,
@@ -65,7 +65,7 @@ std::optional<PreemptionPlan> VictimSearch::Find(const PodInfo& pod, const NodeS
   NodeIndex node = among.NextFrom(start);
   if (node == kNoNode) node = among.NextFrom(0);
   const NodeIndex first = node;
-  // Only counts: selectors must not give up in the middle of a trial.
+  // Only counts the work: selectors must not stop in the middle of a trial.
   const WorkBudget work(WorkBudget::kUnlimited);
   while (node != kNoNode && compared < enough && trials_ < kMaxTrials && work.used() < kMaxSteps) {
     if (std::optional<PreemptionPlan> plan = Try(pod, node, fits)) {
@@ -94,7 +94,8 @@ std::optional<PreemptionPlan> VictimSearch::Try(const PodInfo& pod, NodeIndex no
     for (const PodInfoPtr& each : lower) placements_.PutBack(each->uid);
     return std::nullopt;
   }
-  // Spare as many as possible: those that a budget protects first, then the important ones.
+  // Spare as many pods as possible: those that a budget protects first, then the more important
+  // ones.
   PreemptionPlan plan{.node = node, .victims = {}, .violations = 0};
   const std::vector<bool> violates = FindViolations(lower);
   for (const bool is_protected : {true, false}) {

@@ -23,7 +23,7 @@ struct DisruptionBudget {
   static DisruptionBudget FromApi(const api::Object& budget);
 };
 
-// The pods that have to go for another one to fit on a node.
+// The pods that have to be evicted so that another one fits on a node.
 struct PreemptionPlan {
   NodeIndex node = kNoNode;
   std::vector<PodInfoPtr> victims;  // the most important first
@@ -33,8 +33,8 @@ struct PreemptionPlan {
 // Finds the pods of lower priority whose removal lets a pod fit, with Kubernetes' preferences:
 // violate few disruption budgets, remove pods of low priority, few of them, and young ones.
 //
-// Takes pods off the placements for trials and puts them back; keeps nothing. Tries at most
-// kMaxTrials placements and compares at most Candidates() nodes. Looks at no further node after
+// Removes pods from the placements for trials and puts them back; keeps nothing. Makes at most
+// kMaxTrials trials and compares at most Candidates() nodes. Considers no further node after
 // kMaxSteps of the work budget: thousands of pods may have terms that each trial is matched with.
 class VictimSearch {
  public:
@@ -47,8 +47,8 @@ class VictimSearch {
                std::vector<DisruptionBudget> budgets)
       : nodes_(nodes), placements_(placements), budgets_(std::move(budgets)) {}
 
-  // `fits` says whether the pod fits a node as the placements are at that moment. Considers only
-  // `among`, beginning at `start`.
+  // `fits` returns whether the pod fits a node with the placements as they are at that moment.
+  // Considers only `among`, beginning at `start`.
   std::optional<PreemptionPlan> Find(const PodInfo& pod, const NodeSet& among, NodeIndex start,
                                      const std::function<bool(NodeIndex)>& fits);
 
@@ -56,7 +56,7 @@ class VictimSearch {
   // Null if the pod does not fit even without all pods of lower priority.
   std::optional<PreemptionPlan> Try(const PodInfo& pod, NodeIndex node,
                                     const std::function<bool(NodeIndex)>& fits);
-  // Whether removing each pod violates a budget, given that those before it are removed, too.
+  // Whether removing each pod violates a budget, given that those before it are removed as well.
   std::vector<bool> FindViolations(const std::vector<PodInfoPtr>& pods) const;
 
   const NodeTable& nodes_;

@@ -95,7 +95,7 @@ class DynamicResourcesSteps : public ::testing::Test {
         StrCat(R"({"metadata":{"namespace":"d","name":"p","uid":"p"},"spec":{"resourceClaims":[)",
                Join(entries, ","), R"(]},"status":{)", status, "}}")));
   }
-  // What PreFilter says: "ok", "skip" or the reason.
+  // The result of PreFilter: "ok", "skip" or the reason.
   std::string PreFilter(const PodInfoPtr& pod) {
     cycle_ = std::make_shared<Cycle>();
     cycle_->pod = pod;

@@ -11,8 +11,8 @@
 
 namespace drakkar::storage {
 
-// Writes a backup to `path`.partial and gives it its name when it is complete and on disk. The file
-// is readable by its owner only: it holds Secrets.
+// Writes a backup to `path`.partial and renames it once it is complete and on disk. Only the owner
+// can read the file: it contains Secrets.
 class BackupWriter {
  public:
   BackupWriter(FileSystem& files, std::string path);

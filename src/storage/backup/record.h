@@ -11,8 +11,8 @@
 
 namespace drakkar::storage {
 
-// The records of a backup (docs/formats/backup.md), in a file and in the pages in which an API
-// server hands one out. Numbers are little-endian.
+// The records of a backup (docs/formats/backup.md), in a file and in the pages that an API server
+// sends. Numbers are little-endian.
 
 // Ends a backup.
 struct BackupEnd {
@@ -39,11 +39,12 @@ Result<BackupPage> DecodeBackupPage(std::string_view bytes);
 std::string EncodeVerifyResult(const VerifyResult& slice);
 Result<VerifyResult> DecodeVerifyResult(std::string_view bytes);
 
-// Larger values are not written by any engine, so such a length is damage.
+// No engine writes larger values, so such a length means damage.
 constexpr std::size_t kMaxBackupKeyBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxBackupValueBytes = std::size_t{64} << 20;
 
-// Takes one record off the front of `bytes`. Returns the bytes it takes, 0 if more are needed.
+// Takes one record off the front of `bytes`. Returns its size in bytes, or 0 if more bytes are
+// needed.
 struct BackupRecord {
   std::optional<Entry> entry;    // either this
   std::optional<BackupEnd> end;  // or this, with

@@ -29,7 +29,7 @@ void EtcdCompactor::Claim() {
   const etcd::TxnRequest claim{{{kKey, etcd::Compare::Target::kVersion, version_}},
                                {etcd::PutRequest{kKey, std::to_string(revision_)}},
                                {etcd::RangeRequest{.key = kKey}}};
-  // If the fate of a claim is unknown, this interval is left out.
+  // If the outcome of a claim is unknown, skip this interval.
   client_.Call(etcd::kTxnMethod, etcd::Encode(claim), EtcdClient::Safety::kOnce,
                lifetime_.Guard([this](const EtcdClient::Outcome& outcome) { OnClaimed(outcome); }));
 }

@@ -8,9 +8,9 @@
 namespace drakkar::storage {
 
 // Compacts an etcd cluster that several servers use, once per interval, to the revision of one
-// interval ago. The servers agree by the key compact_rev_key, as kube-apiservers do, so the two
-// kinds may share a cluster: whoever finds the key at the version it last saw writes it and
-// compacts, the others only learn the new version.
+// interval ago. The servers coordinate through the key compact_rev_key, as kube-apiservers do, so
+// the two kinds may share a cluster: the one that finds the key at the version it last saw writes
+// it and compacts, and the others only learn the new version.
 //
 // Loop-bound.
 class EtcdCompactor {

@@ -7,9 +7,9 @@
 
 namespace drakkar::storage {
 
-// Decides which etcd member gets the next call. Pure: time and events in, an index out.
+// Decides which etcd member gets the next call. Pure: takes time and events, returns an index.
 //
-// Calls go round among the connected members. One that failed a call is avoided for kAvoidFor, or
+// Calls rotate among the connected members. One that failed a call is avoided for kAvoidFor, or
 // until a call to it succeeds or it reconnects; it is still used when there is no better one.
 class EndpointPicker {
  public:

@@ -41,7 +41,7 @@ constexpr std::string_view kTooManyRequests = "etcdserver: too many requests";
 
 Fate FateOf(const Error& error, bool unprocessed) {
   const std::string_view description = DescriptionOf(error);
-  // etcd turns these away before it proposes them.
+  // etcd rejects these before it proposes them.
   if (unprocessed || description == kTooManyRequests) return Fate::kUntouched;
   switch (error.code) {
     case ErrorCode::kUnavailable:
@@ -95,7 +95,7 @@ struct EtcdClient::PendingCall {
   MonotonicTime deadline{};
   std::vector<bool> tried;  // in this round, by endpoint
   Backoff backoff;
-  bool may_have_run = false;  // an attempt had an unknown fate
+  bool may_have_run = false;  // the outcome of an attempt is unknown
   std::optional<Error> last_error;
   TimerHandle timer;               // the next attempt, or the end of the wait for a connection
   std::unique_ptr<Waiter> waiter;  // while no member is connected
@@ -149,7 +149,7 @@ EtcdClient::EtcdClient(EventLoop& loop, Random& random, rpc::Transport& transpor
 
 EtcdClient::~EtcdClient() {
   lifetime_.End();
-  // Calls hold timers and waiters that point here.
+  // Calls own timers and waiters that point to this object.
   for (const auto& [id, call] : std::exchange(calls_, {})) {
     call->done = nullptr;
     call->timer.reset();
@@ -162,7 +162,7 @@ void EtcdClient::OnConnectionChange(std::size_t endpoint, bool connected) {
   picker_.OnConnected(endpoint);
   unreachable_[endpoint].clear();
   const Lifetime::Observer self = lifetime_.Observe();
-  // Not those that a task adds.
+  // Do not run those that a task adds.
   const std::uint64_t first_later = next_waiter_;
   while (self.alive() && !waiters_.empty() && waiters_.begin()->first < first_later) {
     const std::function<void()> task = std::move(waiters_.begin()->second);

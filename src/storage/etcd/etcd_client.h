@@ -28,7 +28,7 @@ struct EtcdClientOptions {
   std::size_t max_calls = 10'000;  // in flight; beyond that kResourceExhausted
 };
 
-// What an attempt that failed says about the call.
+// What the failure of an attempt says about the call.
 enum class Fate {
   kRefused,    // etcd answered: this will not work, and nothing happened
   kUntouched,  // no member has acted on it
@@ -37,15 +37,15 @@ enum class Fate {
 
 // `error` as a channel reported it.
 Fate FateOf(const Error& error, bool unprocessed);
-// Whether `error` says that a response does not fit into a message. Asking again does not help.
+// Whether `error` means that a response does not fit into a message. Retrying does not help.
 bool IsTooLarge(const Error& error);
 // The failure of a call in the words and codes of storage::Store.
 Error ToStoreError(const Error& error);
 
-// Calls to an etcd cluster: connections to all its members, calls spread over them, and another
-// attempt at the next member where that is safe. A repeatable call is attempted again whatever
-// happened to it, unless its response is too large; any other only if no member has acted on it.
-// Attempts go on until `total_timeout`, with a short backoff between rounds.
+// Calls to an etcd cluster: connects to all members, distributes calls over them, and retries at
+// the next member if that is safe. A repeatable call is retried after any failure, unless its
+// response is too large; any other call only if no member has acted on it. Attempts continue until
+// `total_timeout`, with a short backoff between rounds.
 //
 // Loop-bound. No callback runs inside a call, and none after destruction.
 class EtcdClient {

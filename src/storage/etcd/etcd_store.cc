@@ -20,9 +20,9 @@ namespace {
 namespace etcd = rpc::etcd;
 using Safety = EtcdClient::Safety;
 
-// Any key will do to ask for the revision. This one exists in a cluster that is compacted.
+// Any key serves to read the revision. This one exists in a cluster that is compacted.
 constexpr char kProbeKey[] = "compact_rev_key";
-// Before a transaction of unknown fate is sent again.
+// Delay before a transaction with an unknown outcome is sent again.
 constexpr Duration kResolveDelay = std::chrono::milliseconds(100);
 
 class EtcdStore final : public Store {
@@ -70,7 +70,7 @@ class EtcdStore final : public Store {
   using CommitPointer = std::shared_ptr<PendingCommit>;
   using WatcherPointer = std::shared_ptr<Watcher>;
 
-  // Learns the cluster's revision; what was asked before waits for it.
+  // Reads the cluster's revision; requests made before then wait for it.
   void Connect();
   void RunWaiting(const std::optional<Error>& error);
   // Runs `task` once the cluster's revision is known; with the reason if it cannot be read. Counts
@@ -78,7 +78,7 @@ class EtcdStore final : public Store {
   void Admit(std::function<void(std::optional<Error>)> task);
   void Release();
 
-  // Takes note of a response's header; false if the store has failed.
+  // Records a response's header; false if the store has failed.
   bool Check(const etcd::Header& header);
   void Know(Revision revision) { known_ = std::max(known_, revision); }
   void Fail(Error why);
@@ -174,7 +174,7 @@ void EtcdStore::RunWaiting(const std::optional<Error>& error) {
     task(error);
     if (!self.alive()) return;
   }
-  // The next question asks again.
+  // The next request asks again.
 }
 
 void EtcdStore::Admit(std::function<void(std::optional<Error>)> task) {
@@ -278,7 +278,7 @@ void EtcdStore::Compact(Revision revision, std::function<void(Result<void>)> don
                   lifetime_.Guard([this, revision, finish](const EtcdClient::Outcome& outcome) {
                     if (!outcome.response.ok()) {
                       const Error error = ToStoreError(outcome.response.error());
-                      // Somebody, or an earlier attempt, was faster.
+                      // Another writer, or an earlier attempt, was faster.
                       if (error.code == ErrorCode::kExpired) return finish(Ok());
                       return finish(error);
                     }
@@ -359,7 +359,7 @@ void EtcdStore::OnCommitted(const CommitPointer& commit, EtcdClient::Outcome out
     Know(response->header.revision);
     Result<TransactionResult> result = ReadTransactionResult(commit->compiled, *response);
     if (result.ok() && !result->succeeded && commit->may_have_run) {
-      // Either the earlier attempt changed the keys, or somebody else did.
+      // Either the earlier attempt changed the keys, or another writer did.
       const std::optional<Revision> ours = FindOwnWrite(commit->compiled, *response);
       if (!ours) {
         return FinishCommit(
@@ -415,7 +415,7 @@ std::unique_ptr<Watch> EtcdStore::StartWatch(WatchOptions options, WatchCallback
   } else {
     const auto open = [this, watcher](const std::optional<Error>& error) {
       if (!watcher->open) return;
-      // A watch outlives the loss of the connection.
+      // A watch survives the loss of the connection.
       if (!error) OpenWatch(watcher);
     };
     waiting_.emplace_back(open);
@@ -468,7 +468,8 @@ void EtcdStore::Stop(std::function<void()> done) {
   loop_.Post(lifetime_.Guard([this] { ContinueStop(); }));
 }
 
-// Once the transactions in flight are answered and the watches have shown them, or not in time.
+// Runs once the transactions in flight are answered and the watches have delivered them, or when
+// time is up.
 void EtcdStore::ContinueStop() {
   if (stopped_ || in_flight_ > 0) return;
   for (const WatcherPointer& watcher : watchers_) {
@@ -491,7 +492,7 @@ void EtcdStore::FinishStop() {
     if (!self.alive()) return;
   }
   compactor_.reset();
-  // This may run inside a callback of theirs.
+  // This may run inside one of their callbacks.
   loop_.Post([client = std::move(client_), leases = std::move(leases_)]() mutable {
     leases.reset();
     client.reset();

@@ -15,7 +15,7 @@ namespace etcd = rpc::etcd;
 constexpr Backoff::Options kBackoff = {
     .initial = std::chrono::milliseconds(20), .max = std::chrono::seconds(1), .jitter = 0.5};
 constexpr Duration kProbeTimeout = std::chrono::seconds(3);
-// A member drops a progress request while it has not caught up, so it is asked again.
+// A member drops a progress request while it has not caught up, so the request is repeated.
 constexpr Duration kProgressInterval = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -59,9 +59,9 @@ void EtcdWatch::Open() {
       }));
 }
 
-// etcd compares the first revision of a watch with the one compacted up to. At equality it lets the
-// watch start, though a deletion at exactly that revision may be gone. A range at the revision
-// reached is refused then.
+// etcd compares the first revision of a watch with the compacted revision. If they are equal, it
+// lets the watch start, although a deletion at exactly that revision may be lost. A range at the
+// revision reached is then rejected.
 void EtcdWatch::CheckHistory(std::size_t endpoint) {
   const etcd::RangeRequest probe{.key = std::string(1, '\0'),
                                  .revision = cursor_.reached(),
@@ -83,7 +83,7 @@ void EtcdWatch::CheckHistory(std::size_t endpoint) {
 
 void EtcdWatch::OpenStream(std::size_t endpoint) {
   rpc::StreamCallbacks callbacks;
-  // A stream that is given up may still deliver until the next one replaces it.
+  // An abandoned stream may still deliver until the next one replaces it.
   callbacks.on_message = [this, attempt = attempt_](std::string message) {
     if (attempt == attempt_) OnMessage(std::move(message));
   };
@@ -117,7 +117,7 @@ void EtcdWatch::OnMessage(std::string message) {
   if (wanted_ <= cursor_.reached()) {
     progress_timer_.reset();
   } else if (step.created || (step.up_to != 0 && asked_ < wanted_)) {
-    // The request in flight came before the revision that is wanted now.
+    // The request in flight was sent before the revision that is wanted now.
     AskProgress();
   }
 }
@@ -141,7 +141,7 @@ void EtcdWatch::AskProgress() {
 }
 
 void EtcdWatch::OnLost(const Error&) {
-  // The stream may be what calls this; it goes with the next attempt.
+  // The stream may be the caller of this; it is destroyed with the next attempt.
   if (endpoint_) client_.ReportFailure(*endpoint_);
   ++attempt_;
   created_ = false;

@@ -13,9 +13,9 @@
 
 namespace drakkar::storage {
 
-// One store watch on an etcd cluster: opens a stream at a member, and another one, elsewhere if
-// possible, whenever it is lost. Before each it asks the member's version and whether the revision
-// to resume from has been compacted.
+// One store watch on an etcd cluster: opens a stream at a member, and another one, on another
+// member if possible, whenever it is lost. Before each, it queries the member's version and whether
+// the revision to resume from has been compacted.
 //
 // Loop-bound. Callbacks run on the loop, never inside a call; none after destruction. They may
 // destroy the watch.
@@ -24,7 +24,7 @@ class EtcdWatch {
   struct Callbacks {
     std::function<void(const std::vector<WatchEvent>& events, Revision up_to)> on_events;
     std::function<void(Error)> on_closed;  // the watch has ended, kExpired
-    // The history up to this revision is gone.
+    // The history up to this revision has been compacted.
     std::function<void(Revision compacted)> on_compacted;
   };
 
@@ -34,7 +34,7 @@ class EtcdWatch {
   EtcdWatch& operator=(const EtcdWatch&) = delete;
 
   void Start();
-  // Sees to it that the watch reaches `revision`, which the cluster has, even without events.
+  // Ensures that the watch reaches `revision`, which the cluster has, even without events.
   void WantProgress(Revision revision);
   Revision reached() const { return cursor_.reached(); }
 

@@ -16,7 +16,7 @@ Duration ReuseOf(std::int64_t seconds) {
   return std::min<Duration>(part, EtcdLeases::kMaxReuse);
 }
 
-// Rounded up, because no key may go early.
+// Rounded up, because no key may expire early.
 std::int64_t SecondsOf(Duration duration) {
   return std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(duration).count(), 1);
 }
@@ -38,7 +38,7 @@ void EtcdLeases::Get(Duration time_to_live, std::function<void(Result<std::int64
 }
 
 void EtcdLeases::Grant(std::int64_t seconds) {
-  // A grant whose answer is lost leaves a lease without keys, which goes by itself.
+  // If the answer of a grant is lost, its lease has no keys and expires.
   client_.Call(
       etcd::kLeaseGrantMethod,
       etcd::Encode(etcd::LeaseGrantRequest{.ttl_seconds = seconds + SecondsOf(ReuseOf(seconds))}),

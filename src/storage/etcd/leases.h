@@ -10,8 +10,8 @@
 
 namespace drakkar::storage {
 
-// Leases for keys that expire. Keys share one while it is young, because a lease per key would load
-// etcd more than the keys do: a key lives between its time to live and kReuse longer.
+// Leases for keys that expire. Keys share a recent lease, because a lease per key would load etcd
+// more than the keys do: a key lives between its time to live and kReuse longer.
 //
 // Loop-bound. Callbacks never run inside Get; none after destruction.
 class EtcdLeases {
@@ -21,7 +21,7 @@ class EtcdLeases {
   static constexpr int kReuseFraction = 20;
   static constexpr Duration kMaxReuse = std::chrono::minutes(1);
   static constexpr std::size_t kMaxKeys = 1'000;
-  // Different times to live that have a lease at a time; beyond it the oldest is given up.
+  // Maximum number of different times to live with a lease; beyond it, the oldest is dropped.
   static constexpr std::size_t kMaxLeases = 16;
 
   EtcdLeases(EventLoop& loop, EtcdClient& client) : loop_(loop), client_(client) {}

@@ -27,9 +27,9 @@ Result<CompiledTransaction> CompileTransaction(Transaction transaction);
 Result<TransactionResult> ReadTransactionResult(const CompiledTransaction& transaction,
                                                 const rpc::etcd::TxnResponse& response);
 
-// Whether a resolvable transaction whose conditions no longer hold is itself the reason: the keys
-// are exactly as it leaves them, at one revision. That revision, or nullopt if it cannot be told. A
-// transaction without a put cannot.
+// Whether a resolvable transaction whose conditions no longer hold was applied itself: the keys are
+// exactly as it leaves them, at one revision. Returns that revision, or nullopt if it is unknown. A
+// transaction without a put cannot be resolved.
 std::optional<Revision> FindOwnWrite(const CompiledTransaction& transaction,
                                      const rpc::etcd::TxnResponse& response);
 

@@ -19,7 +19,7 @@ constexpr std::size_t kLogHeaderBytes = 32;
 constexpr std::size_t kFrameHeaderBytes = 24;
 constexpr unsigned char kTableLeaf = 0x0d;
 constexpr unsigned char kIndexLeaf = 0x0a;
-// More than any row has: a length beyond it is damage.
+// More than any row has: a larger length means damage.
 constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{64} << 20;
 
 std::uint32_t Big(std::string_view bytes, std::size_t offset, int count) {
@@ -115,7 +115,7 @@ class Pages {
   std::map<std::size_t, std::string_view> newest_;  // from the log
 };
 
-// Pages that hold nothing any more. What they contain was deleted.
+// Pages that are free. What they contain was deleted.
 std::set<std::size_t> FreePages(const Pages& pages) {
   std::set<std::size_t> free;
   const std::string_view first = pages.Page(1);

@@ -34,8 +34,8 @@ Result<std::string> MoveAside(const std::string& directory, const Clock& clock,
   return aside;
 }
 
-// The rows that a repair has to work with: the newest intact one of each key, and what is known
-// about damaged ones.
+// The rows available to a repair: the newest intact one of each key, and what is known about
+// damaged ones.
 class Remains {
  public:
   void Add(Row row) {
@@ -142,7 +142,7 @@ Result<StoreRepair> RepairStoreFile(const std::string& directory, const Clock& c
   ASSIGN_OR_RETURN(std::unique_ptr<StoreFileWriter> writer,
                    StoreFileWriter::Open(directory, clock, /*replace=*/true));
   const std::vector<std::string> damaged = remains.DamagedKeys();
-  // Where restored versions go: a revision that nobody has seen.
+  // The revision of restored versions, which no client has seen.
   const Revision restored_at = remains.newest() + kRevisionLeap;
   for (const auto& [key, row] : remains.keys()) {
     if (row.value == nullptr) continue;

@@ -14,12 +14,12 @@
 #include "storage/sqlite/directory_lock.h"
 #include "storage/store.h"
 
-// What is done to a store file while no server uses it. Everything here blocks, and takes the lock
-// of the directory: kFailedPrecondition if a server holds it.
+// Operations on a store file while no server uses it. Everything here blocks, and takes the lock of
+// the directory: kFailedPrecondition if a server holds it.
 namespace drakkar::storage {
 
-// A store that comes from elsewhere, or lost its newest changes, continues this far beyond the
-// newest revision it knows: no revision that a client has seen may be used again.
+// A store that comes from elsewhere, or lost its newest changes, continues this far above the
+// newest revision it knows: a revision that a client has seen must never be used again.
 constexpr Revision kRevisionLeap = 1'000'000'000;
 
 struct StoreCheck {
@@ -37,18 +37,18 @@ Result<StoreCheck> CheckStoreFile(const std::string& directory,
 struct StoreRepair {
   bool was_intact = false;            // then nothing was done
   std::uint64_t objects = 0;          // in the repaired store
-  std::vector<std::string> restored;  // keys that got an older version back
-  std::vector<std::string> lost;      // keys that are gone
+  std::vector<std::string> restored;  // keys whose older version was restored
+  std::vector<std::string> lost;      // keys that were lost
   bool may_have_lost_more = false;    // a part of the file that named its keys is unreadable
   std::string kept_as;                // where the damaged file is now
 };
-// Writes a new file with everything that is intact, and moves the damaged one aside. A key whose
-// newest version is damaged gets the newest intact one back, at a new revision, or is removed with
-// `drop_damaged`. Clients list again afterwards.
+// Writes a new file with everything that is intact, and moves the damaged one aside. If the newest
+// version of a key is damaged, the newest intact one is restored at a new revision, or the key is
+// removed with `drop_damaged`. Clients list again afterwards.
 Result<StoreRepair> RepairStoreFile(const std::string& directory, const Clock& clock,
                                     bool drop_damaged);
 
-// Replaces the store in a directory by other contents: keeps the old file under another name and
+// Replaces the store in a directory with other contents: keeps the old file under another name and
 // puts the new one in its place when it is complete.
 class StoreFileWriter {
  public:

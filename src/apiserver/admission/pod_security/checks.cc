@@ -45,7 +45,7 @@ std::string SettersText(bool pod, const Names& containers) {
   return Join(parts, " and ");
 }
 
-// The names of containers for which `is_bad` is true.
+// The names of the containers for which `is_bad` is true.
 template <typename IsBad>
 Names BadContainers(Value spec, const IsBad& is_bad) {
   Names names;

@@ -47,7 +47,7 @@ std::vector<Image> CriImageCollector::Candidates(Duration min_age) {
 
 void CriImageCollector::Collect() {
   Start();
-  // Also notes what is in use now.
+  // Also records what is currently in use.
   std::vector<Image> candidates = Candidates(options_.settings.min_age);
   if (options_.settings.high_percent >= 100 || candidates.empty()) return;
   options_.runtime.ReadUsage(

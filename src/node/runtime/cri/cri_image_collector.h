@@ -16,8 +16,8 @@ namespace drakkar::node {
 // Removes images of a CRI runtime that no container uses when their disk is nearly full, the
 // longest unused first, as a kubelet does. Loop-bound.
 //
-// The runtime does not say when an image was used, so this is counted from the moment that this
-// process saw it first. Pinned images, such as the sandbox's, stay.
+// The runtime does not report when an image was last used, so that is counted from the moment this
+// process first saw it. Pinned images, such as the sandbox's, stay.
 class CriImageCollector {
  public:
   static constexpr Duration kPeriod = std::chrono::minutes(5);
@@ -27,7 +27,7 @@ class CriImageCollector {
     ImageCollection settings;
     std::function<Result<DiskUsage>(const std::string& path)> disk = ReadDiskUsage;
     std::function<void(const std::string&)> log;
-    // The disk is full and nothing more can be removed: a sentence for an event.
+    // Reports, as a sentence for an event, that the disk is full and nothing more can be removed.
     std::function<void(const std::string&)> on_full;
   };
   explicit CriImageCollector(Options options) : options_(std::move(options)) {}

@@ -325,7 +325,7 @@ SandboxRequest EncodeRunPodSandbox(const PodSandboxConfig& config) {
   FillMap(config.sysctls, linux_config->mutable_sysctls());
   wire::LinuxSandboxSecurityContext* security = linux_config->mutable_security_context();
   FillNamespaces(config, security->mutable_namespace_options());
-  // The pause process has no reason to do anything unusual.
+  // The pause process needs no unusual system calls.
   FillSeccomp(SeccompKind::kRuntimeDefault, "", security->mutable_seccomp());
   Fill(config.resources, linux_config->mutable_resources());
   request.set_runtime_handler(config.runtime_handler);

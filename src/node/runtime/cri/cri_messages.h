@@ -12,9 +12,9 @@
 
 namespace drakkar::node::cri {
 
-// The messages of CRI v1 between the runtime interface's types and bytes. No I/O. What a runtime
-// answers is checked, not trusted: strings that are ids or paths stay strings, JSON in `info` is
-// optional.
+// The messages of CRI v1, converted between the types of the runtime interface and bytes. No I/O. A
+// runtime's answers are checked, not trusted: strings that are ids or paths stay strings, and JSON
+// in `info` is optional.
 
 inline constexpr char kVersion[] = "/runtime.v1.RuntimeService/Version";
 inline constexpr char kStatus[] = "/runtime.v1.RuntimeService/Status";
@@ -51,7 +51,7 @@ struct Version {
 std::string EncodeVersionRequest();
 Result<Version> DecodeVersion(const std::string& bytes);
 
-// What the runtime says about itself.
+// What the runtime reports about itself.
 struct RuntimeStatus {
   std::string not_ready;  // why the runtime or its network is not ready; empty: it is
   std::vector<std::string> cdi_directories;  // where it looks for CDI specs; empty: no CDI
@@ -91,7 +91,7 @@ struct CreateInput {
   const std::string& image_id;
   const std::string& process_namespace_of;  // a container's id; empty: its own
 };
-// Fails, and says what, if the configuration has something that CRI cannot express.
+// Fails if the configuration contains something that CRI cannot express, and names it.
 Result<std::string> EncodeCreateContainer(const CreateInput& input);
 Result<std::string> DecodeCreateContainer(const std::string& bytes);
 std::string EncodeContainerId(const std::string& id);  // of Start, Remove and ReopenLog

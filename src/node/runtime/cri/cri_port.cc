@@ -71,7 +71,7 @@ void CriPort::OnData(StreamId stream, std::string_view bytes) {
   error_text_ += bytes.substr(0, room);
 }
 
-// The error stream says how it went, and may end before or after the data.
+// The error stream carries the outcome, and may end before or after the data.
 void CriPort::OnFinish(StreamId stream) {
   (stream == data_ ? data_ended_ : error_ended_) = true;
   if (error_ended_ && !error_text_.empty()) return End(Internal(error_text_));

@@ -13,7 +13,7 @@ namespace drakkar::node {
 namespace {
 
 constexpr Duration kQuick = std::chrono::minutes(2);
-// Networks and snapshots take their time; as a kubelet, twice that of other calls.
+// Networks and snapshots take time; as in a kubelet, twice the timeout of other calls.
 constexpr Duration kSlow = std::chrono::minutes(4);
 constexpr Duration kPull = std::chrono::hours(1);
 constexpr int kCgroupAttempts = 50;
@@ -167,7 +167,7 @@ void CriRuntimeImpl::CreatePodCgroup(const PodSandboxConfig& config) {
 }
 
 void CriRuntimeImpl::RemovePodCgroup(const std::string& path, int attempts_left) {
-  // Only a pod's own cgroup: everything in it is killed.
+  // Remove only a pod's own cgroup: everything in it is killed.
   if (!cgroups_ || !BaseName(path).starts_with("pod")) return;
   const Result<void> removed = cgroups_->Remove(path);
   if (removed.ok()) return;
@@ -226,7 +226,7 @@ void CriRuntimeImpl::StopPodSandbox(const std::string& id, RuntimeCallback<void>
 
 void CriRuntimeImpl::RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) {
   if (auto error = Refuse()) return Reply<void>(std::move(done), *error);
-  // A runtime may refuse to remove what has not been stopped.
+  // A runtime may refuse to remove a container that was not stopped.
   StopPodSandbox(id, [this, id, done = std::move(done)](Result<void> stopped) mutable {
     if (!stopped.ok()) return done(std::move(stopped));
     for (const auto& [container, known] : containers_) {
@@ -316,7 +316,7 @@ void CriRuntimeImpl::StartContainer(const std::string& id, RuntimeCallback<void>
   }
   Ask(cri::kStartContainer, cri::EncodeContainerId(id), kQuick,
       [this, id, what, done = std::move(done)](Result<std::string> bytes) mutable {
-        // The answer says why it did not start; its exit is no news then.
+        // The answer says why it did not start; its exit is not reported as well.
         if (!bytes.ok() && connected_) reported_.insert(id);
         RefreshContainer(
             id, "", [what, bytes = std::move(bytes), done = std::move(done)](Result<void>) mutable {
@@ -374,8 +374,8 @@ void CriRuntimeImpl::UpdateContainer(const std::string& id, ResourceUpdate updat
       cgroups_ && sandbox != sandboxes_.end()) {
     parent = cri::CgroupParentOf(sandbox->second.details.config);
   }
-  // A pod's limit must not be below its container's at any time, so it is raised before and lowered
-  // after; the attempt that comes at the wrong time fails.
+  // A pod's limit must never be below its container's, so it is raised before and lowered after;
+  // the attempt made at the wrong time fails.
   if (!parent.empty()) static_cast<void>(cgroups_->Update(parent, update.pod).ok());
   Ask(cri::kUpdateResources, cri::EncodeUpdateResources(id, update), kQuick,
       [this, id, parent, update, done = std::move(done)](Result<std::string> bytes) mutable {
@@ -402,7 +402,7 @@ void CriRuntimeImpl::ChangeCgroup(const std::string& id, CgroupChanges changes,
   if (found == containers_.end() || found->second.status.state == ContainerState::kExited) {
     return Reply<void>(std::move(done), FailedPrecondition("the container is not running"));
   }
-  // What CRI's message cannot express is left to the runtime's own plugins.
+  // Settings that CRI's message cannot express are left to the runtime's own plugins.
   ResourceUpdate update;
   update.container.cpu_shares = changes.cpu_shares.value_or(0);
   update.container.cpu_quota_us = changes.cpu_quota_us.value_or(0);
@@ -439,7 +439,7 @@ void CriRuntimeImpl::ExecSync(const std::string& id, std::vector<std::string> co
                              FailedPrecondition("exec: the container is not running"));
   }
   const std::int64_t seconds = WholeSeconds(timeout);
-  // The runtime kills the command in time; ours is only for a runtime that does not answer.
+  // The runtime enforces the time limit; ours is only for a runtime that does not answer.
   const Duration ours = seconds == 0 ? Duration(std::chrono::hours(24)) : timeout + kQuick;
   Ask(cri::kExecSync, cri::EncodeExecSync(id, command, seconds), ours,
       [done = std::move(done)](Result<std::string> bytes) mutable {

@@ -32,14 +32,15 @@ struct CriRuntimeOptions {
 
 // A runtime that speaks CRI v1 over a unix socket: containerd, CRI-O.
 //
-// What the interface answers at once comes from a cache of the runtime's sandboxes, containers and
-// images. The runtime's events keep it current; every kRelistEvery it is compared with the lists,
-// and where events are not implemented, every kPollEvery. When the connection is lost, calls fail
-// with kUnavailable; on reconnecting the lists are read again, so that a restart of either side
-// loses nothing. Only sandboxes that carry Kubernetes' label for a pod's uid are seen.
+// Questions that the interface answers immediately are answered from a cache of the runtime's
+// sandboxes, containers and images. The runtime's events keep it current; every kRelistEvery it is
+// compared with the lists, and if events are not implemented, every kPollEvery. When the connection
+// is lost, calls fail with kUnavailable; on reconnecting, the lists are read again, so that a
+// restart of either side loses nothing. Only sandboxes with Kubernetes' label for a pod's uid are
+// considered.
 //
-// The runtime connects pods to their network, pulls images and writes logs. CDI devices are passed
-// by name where the runtime reads their directory. Bounds: one list, one event stream; lists of at
+// The runtime sets up pod networks, pulls images and writes logs. CDI devices are passed by name if
+// the runtime reads their directory. Bounds: one list and one event stream at a time; lists of at
 // most kMaxListBytes.
 class CriRuntime : public Runtime {
  public:

@@ -147,8 +147,8 @@ class CriRuntimeImpl final : public CriRuntime {
   std::set<std::string> reported_;  // containers whose exit has been reported
   std::set<std::string> removing_;  // containers being removed: no answer brings them back
   std::uint64_t next_sequence_ = 1;
-  // Grows with every change made through us. A list that was requested before such a change cannot
-  // tell what has appeared or disappeared.
+  // Incremented by every change made through us. A list that was requested before such a change
+  // cannot show what has appeared or disappeared.
   std::uint64_t generation_ = 0;
   bool relisting_ = false;
   bool relist_again_ = false;

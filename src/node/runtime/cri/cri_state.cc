@@ -9,7 +9,7 @@ namespace drakkar::node {
 namespace {
 
 constexpr Duration kQuick = std::chrono::minutes(2);
-// How often a lookup that fails may ask for the list of images.
+// How often a failed lookup may request the list of images.
 constexpr Duration kImagesEvery = std::chrono::seconds(1);
 
 template <typename Known, typename Value>
@@ -85,7 +85,8 @@ void CriRuntimeImpl::Relist(absl::AnyInvocable<void(Result<void>)> done) {
 
 void CriRuntimeImpl::ApplyLists(const std::shared_ptr<Relisting>& relisting) {
   const bool is_current = relisting->generation == generation_;
-  // Changed meanwhile: what is missing in the list may be new, and what it has may be gone.
+  // The cache changed meanwhile: what is missing in the list may be new, and what it has may have
+  // been removed.
   if (!is_current) relist_again_ = true;
   auto step = [this, relisting](Result<void> read) {
     if (!read.ok() && read.error().code != ErrorCode::kNotFound) relisting->error = read.error();
@@ -173,7 +174,7 @@ void CriRuntimeImpl::WatchEvents() {
              } else if (connected_) {
                events_timer_ = loop_.RunAfter(events_backoff_.Next(), [this] { WatchEvents(); });
              }
-             // The stream may be gone, but not from within its own callback.
+             // Close the stream, but not from within its own callback.
              loop_.Post(lifetime_.Guard([this] {
                if (!has_events_) events_.reset();
              }));
@@ -312,7 +313,7 @@ Result<Image> CriRuntimeImpl::ImageStatus(const std::string& name) const {
     if (std::find(names.begin(), names.end(), name) != names.end()) return each.image;
     if (full.ok() && std::find(names.begin(), names.end(), *full) != names.end()) return each.image;
   }
-  // Somebody may have imported it a moment ago: the next attempt sees it.
+  // Somebody may just have imported it: the next attempt sees it.
   if (is_open_ && connected_ && loop_.clock().Monotonic() >= images_wanted_at_) {
     images_wanted_at_ = loop_.clock().Monotonic() + kImagesEvery;
     loop_.Post(lifetime_.Guard(

@@ -73,7 +73,7 @@ void CriStreams::OnConnected(Result<std::unique_ptr<net::RawStream>> stream) {
         Flush();
       },
       [this] {
-        // Without a status it is not known how the command ended.
+        // Without a status, the outcome of the command is unknown.
         if (!status_text_.empty()) return End(ParseCommandStatus(status_text_));
         End(Unavailable("the container runtime closed the connection"));
       });

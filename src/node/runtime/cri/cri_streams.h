@@ -70,7 +70,7 @@ class CriStreams final : public ProcessStreams, private net::spdy::Session::Even
   Lifetime lifetime_;
 };
 
-// What the final status of a command says: its exit code, or why there is none.
+// The outcome in a command's final status: its exit code, or an error.
 Result<int> ParseCommandStatus(std::string_view json);
 
 }  // namespace drakkar::node

@@ -25,7 +25,7 @@ WallTime TimeOf(std::int64_t nanoseconds) {
       std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanoseconds)));
 }
 
-// Not set in the message: nobody counts it.
+// Not set in the message: the runtime does not measure it.
 Count CountOf(bool present, const wire::UInt64Value& value) {
   return present ? Count(value.value()) : std::nullopt;
 }
@@ -147,7 +147,7 @@ void CriRuntimeImpl::ReadUsage(UsageScope, RuntimeCallback<RuntimeUsage> done) {
     CompleteUsage(usage);
     Ask(cri::kImageFsInfo, "", kUsageWithin,
         [finish, usage = std::move(usage)](Result<std::string> bytes) mutable {
-          // Usage of pods is useful without it.
+          // Usage of pods is useful even without it.
           if (bytes.ok()) {
             if (auto info = cri::DecodeImageFsInfo(*bytes); info.ok()) {
               usage.images = std::move(info->images);
@@ -177,8 +177,8 @@ void CriRuntimeImpl::ReadUsage(UsageScope, RuntimeCallback<RuntimeUsage> done) {
       });
 }
 
-// Groups containers by pod, for runtimes that count containers only. A pod uses what its containers
-// use.
+// Groups containers by pod, for runtimes that measure only containers. A pod's usage is the sum of
+// its containers'.
 RuntimeUsage CriRuntimeImpl::PodsOf(std::vector<ContainerUsage> containers) const {
   std::map<std::string, PodUsage> pods;
   auto add = [](Count& to, const Count& amount) {
@@ -209,7 +209,7 @@ RuntimeUsage CriRuntimeImpl::PodsOf(std::vector<ContainerUsage> containers) cons
   return usage;
 }
 
-// Adds what only the cache knows, and drops what does not run.
+// Adds what only the cache knows, and drops entries that are not running.
 void CriRuntimeImpl::CompleteUsage(RuntimeUsage& usage) const {
   for (PodUsage& pod : usage.pods) {
     const auto sandbox = sandboxes_.find(pod.sandbox_id);

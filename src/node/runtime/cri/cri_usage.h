@@ -12,8 +12,8 @@ inline constexpr char kListPodSandboxStats[] = "/runtime.v1.RuntimeService/ListP
 inline constexpr char kListContainerStats[] = "/runtime.v1.RuntimeService/ListContainerStats";
 inline constexpr char kImageFsInfo[] = "/runtime.v1.ImageService/ImageFsInfo";
 
-// Only pods that carry Kubernetes' label for a pod's uid. Neither start times nor images: the
-// messages do not have them.
+// Only pods with Kubernetes' label for a pod's uid. Without start times and images, which the
+// messages lack.
 Result<std::vector<PodUsage>> DecodeListPodSandboxStats(const std::string& bytes);
 Result<std::vector<ContainerUsage>> DecodeListContainerStats(const std::string& bytes);
 

@@ -21,7 +21,7 @@ bool IsImported(const ImageStore& images, const Image& image) {
   });
 }
 
-// True if it was removed. An image that a container began to use meanwhile stays.
+// True if it was removed. An image that a container has begun to use meanwhile stays.
 Result<bool> Remove(ImageStore& images, const Image& image, RemovedImages& removed) {
   auto gone = images.Remove(image.id);
   if (!gone.ok()) {
@@ -40,7 +40,7 @@ Result<DiskUsage> ReadDiskUsage(const std::string& path) {
   struct statvfs st {};
   if (::statvfs(path.c_str(), &st) != 0) return ErrnoError(errno, "look at the disk of " + path);
   const std::uint64_t total = st.f_blocks * st.f_frsize;
-  // What only root may use counts as used, as for a kubelet.
+  // Space reserved for root counts as used, as in a kubelet.
   return DiskUsage{total - std::min<std::uint64_t>(total, st.f_bavail * st.f_frsize), total};
 }
 

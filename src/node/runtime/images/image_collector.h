@@ -11,7 +11,7 @@
 
 namespace drakkar::node {
 
-// When images are removed, named as a kubelet's settings.
+// When images are removed. The names are those of a kubelet's settings.
 struct ImageCollection {
   int high_percent = 85;  // of the disk; 100: never
   int low_percent = 80;
@@ -31,11 +31,11 @@ struct RemovedImages {
 };
 
 // If the disk is fuller than high_percent, removes images that no container uses, the longest
-// unused first, until it is at low_percent. Imported images are kept: nobody could fetch them
-// again. Blocking.
+// unused first, until usage drops to low_percent. Imported images are kept, because they cannot be
+// pulled again. Blocking.
 Result<RemovedImages> CollectImages(ImageStore& images, const DiskUsage& disk,
                                     const ImageCollection& settings, WallTime now);
-// Removes every image that no container uses; with `imported`, also those that were imported.
+// Removes every image that no container uses; with `imported`, imported ones as well.
 Result<RemovedImages> PruneImages(ImageStore& images, bool imported);
 
 // Calls CollectImages every five minutes, on a worker.
@@ -49,7 +49,7 @@ class ImageCollector {
     std::string directory;  // on the disk that is measured
     ImageCollection settings;
     std::function<void(const std::string&)> log;
-    // The disk is full and nothing more can be removed: a sentence for an event.
+    // Reports, as a sentence for an event, that the disk is full and nothing more can be removed.
     std::function<void(const std::string&)> on_full;
   };
   explicit ImageCollector(Options options) : options_(std::move(options)) {}

@@ -23,8 +23,8 @@ namespace {
 
 constexpr char kPlanFile[] = "pod-network.conflist";
 constexpr char kRoutes[] = "/proc/net/route";
-// 10.64.0.0/11: private, and clear of the ranges that clusters use for services (10.96.0.0/12) and
-// for pods (10.42.0.0/16, 10.244.0.0/16).
+// 10.64.0.0/11: private, and outside of the ranges that clusters usually use for services
+// (10.96.0.0/12) and pods (10.42.0.0/16, 10.244.0.0/16).
 constexpr std::uint32_t kFirstRange = (10u << 24) | (64u << 16);
 constexpr std::uint32_t kRanges = 32 * 256;
 constexpr int kPrefix = 24;
@@ -56,7 +56,7 @@ std::vector<Route> ParseRoutes(std::string_view table) {
     if (std::exchange(is_header, false) || fields.size() < 8) continue;
     const std::uint32_t mask = FromHex(Trim(fields[7]));
     const auto flags = std::strtoul(std::string(Trim(fields[3])).c_str(), nullptr, 16);
-    // The default route overlaps everything and says nothing.
+    // The default route overlaps everything, so it is ignored.
     if (mask == 0 || (flags & kRtfUp) == 0) continue;
     routes.push_back({std::string(Trim(fields[0])), FromHex(Trim(fields[1])), mask});
   }
@@ -108,7 +108,7 @@ std::string MakeList(const std::string& directory, const std::string& name,
   return json.Take() + "\n";
 }
 
-// The range of a plan that MakeList wrote; nothing if somebody changed it beyond recognition.
+// The range of a plan written by MakeList; nothing if it was edited beyond recognition.
 std::optional<std::uint32_t> RangeOf(const CniList& list) {
   const api::Value ipam = list.plugins.front().json->root()["ipam"];
   for (api::Value set : ipam["ranges"].elements()) {

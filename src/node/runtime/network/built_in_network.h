@@ -13,9 +13,9 @@
 
 namespace drakkar::node {
 
-// The pod network of a node that nobody configured one for: a bridge with addresses from a private
-// range, made by the plugins bridge, host-local and portmap. Its names derive from the data
-// directory, so that several nodes on one machine do not share one.
+// The pod network of a node without a configured one: a bridge with addresses from a private range,
+// created by the plugins bridge, host-local and portmap. Its names derive from the data directory,
+// so that several nodes on one machine do not share one.
 struct BuiltInPlan {
   std::string bridge;   // the interface's name
   std::string subnet;   // "10.70.3.0/24"
@@ -26,13 +26,13 @@ struct BuiltInPlan {
 // The plugins it needs, for a message.
 extern const std::vector<std::string> kBuiltInPlugins;
 
-// Reads the plan in `directory` or makes one: a range that no route of the host overlaps. The plan
-// is kept, so that pods keep their addresses, unless a route appeared that overlaps it while no pod
-// uses it. Changes nothing outside `directory`.
+// Reads the plan in `directory` or creates one: a range that no route of the host overlaps. The
+// plan is kept, so that pods keep their addresses, unless an overlapping route has appeared while
+// no pod uses it. Changes nothing outside `directory`.
 Result<BuiltInPlan> PlanBuiltInNetwork(FileSystem& files, const std::string& directory);
 
-// What plugins do not do: pods reach other machines under the host's address, and a firewall that
-// drops forwarded packets lets them pass. Loop-bound.
+// What the plugins do not do: masquerade the pods' traffic to other machines, and let it pass a
+// firewall that drops forwarded packets. Loop-bound.
 class BuiltInNetwork {
  public:
   BuiltInNetwork(EventLoop& loop, Spawner& spawner, BuiltInPlan plan,
@@ -41,8 +41,8 @@ class BuiltInNetwork {
 
   const BuiltInPlan& plan() const { return plan_; }
 
-  // Adds the firewall rules unless they exist. Without iptables pods still reach the host and each
-  // other, so problems are logged and not reported.
+  // Adds the firewall rules unless they exist. Without iptables, pods still reach the host and each
+  // other, so errors are only logged.
   void Prepare(RuntimeCallback<void> done);
   // Removes the rules and the bridge. No pod may use it.
   void Remove(RuntimeCallback<void> done);

@@ -48,8 +48,8 @@ Result<CniAttachment> ParseAttachment(std::string_view text) {
 
 Result<void> CniAttachments::Save(const CniAttachment& attachment) {
   RETURN_IF_ERROR(files_.MakeDirectories(directory_, 0700));
-  // Not synced: what a power failure loses describes interfaces that it ended, too. Addresses that
-  // a plugin has reserved on disk are released by GC or by the plugin itself.
+  // Not synced: a power failure also ends the interfaces that a lost record describes. Addresses
+  // that a plugin has reserved on disk are released by GC or by the plugin itself.
   return files_.WriteFileAtomically(PathOf(attachment.sandbox_id), WriteAttachment(attachment),
                                     0600, /*sync=*/false);
 }

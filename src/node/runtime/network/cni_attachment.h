@@ -9,9 +9,9 @@
 
 namespace drakkar::node {
 
-// A sandbox's connection to a network, kept on disk from before ADD until after DEL: with the
-// configuration it was made with, so that it can be removed although the configuration has changed,
-// the agent was killed or the sandbox is lost.
+// A sandbox's connection to a network, kept on disk from before ADD until after DEL, together with
+// the configuration it was made with. It can therefore be removed even if the configuration has
+// changed, the agent was killed or the sandbox is lost.
 struct CniAttachment {
   std::string sandbox_id;
   std::string interface;

@@ -141,7 +141,7 @@ Result<CniList> LoadCniList(FileSystem& files, const std::string& directory) {
     const std::string path = JoinPath(directory, name);
     auto text = files.ReadFileRange(path, 0, kMaxCniFileBytes + 1);
     if (!text.ok()) {
-      // It was removed since, or it is a directory.
+      // The file was removed meanwhile, or it is a directory.
       const auto info = files.Stat(path);
       if (!info.ok() || info->type == FileType::kDirectory) continue;
       return std::move(text).error().Prefixed("network configuration");

@@ -47,8 +47,8 @@ struct CniList {
 Result<CniList> ParseCniList(std::string_view text, bool is_list);
 
 // The configuration of the directory: the first file by name, as containerd chooses it. kNotFound
-// if there is none. A file that cannot be used is an error and does not make way for the next one:
-// pods would silently get another network.
+// if there is none. An unusable file is an error; the next one is not tried, because pods would
+// silently get another network.
 Result<CniList> LoadCniList(FileSystem& files, const std::string& directory);
 
 // The values for `capabilities`, each as JSON: {"portMappings": "[...]"}.

@@ -13,7 +13,7 @@ namespace drakkar::node {
 namespace {
 
 constexpr std::uint32_t kAnyExecuteBit = 0111;
-// Plugins look for iptables and the like, which a service's PATH may lack.
+// Plugins need programs such as iptables, which a service's PATH may lack.
 constexpr std::string_view kSystemPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -70,7 +70,8 @@ class ProcessCniExecutor final : public CniExecutor {
   }
 
   static void KillGroup(const Process& process) {
-    // The plugin leads its group, so this reaches what it started too, even after its own end.
+    // The plugin leads its process group, so this also reaches what it started, even after its own
+    // end.
     static_cast<void>(::kill(-process.pid(), SIGKILL));
   }
 

@@ -21,8 +21,8 @@ struct CniCall {
   std::string input;      // JSON
 };
 
-// Runs plugins. `done` gets what the plugin printed, or why it failed; it runs once, never inside
-// the call, and not after the executor is destroyed.
+// Runs plugins. `done` gets the plugin's output or an error; it runs once, never inside the call,
+// and not after the executor is destroyed.
 class CniExecutor {
  public:
   virtual ~CniExecutor() = default;

@@ -39,7 +39,7 @@ CapabilityArguments CapabilitiesOf(const PodNetworkRequest& request) {
   }
   const Bandwidth& bandwidth = request.bandwidth;
   if (bandwidth.ingress_bits > 0 || bandwidth.egress_bits > 0) {
-    // A burst of any length: the rate is what was asked for. As a kubelet's runtime sets it.
+    // Allow a burst of any length: only the rate was requested. Kubelets' runtimes do the same.
     constexpr std::int64_t kBurstBits = INT32_MAX;
     api::JsonWriter json;
     json.BeginObject();
@@ -292,7 +292,8 @@ void CniNetwork::Delete(const PodNetworkUser& user, RuntimeCallback<void> done) 
   const bool is_lost =
       !attachment.ok() ? attachment.error().code == ErrorCode::kDataLoss : !list.ok();
   if (is_lost) {
-    // It would be as useless the next time. What plugins keep for it is left to their GC.
+    // It would be just as unusable the next time. The plugins' own state for it is left to their
+    // GC.
     Log(StrCat("the network record of sandbox ", user.sandbox_id,
                " cannot be used and was dropped: ", list.error().message));
     return done(attachments_.Remove(user.sandbox_id));
@@ -365,7 +366,7 @@ std::shared_ptr<CniNetwork::Pass> CniNetwork::NewPass(CniList list, CniAttachmen
   return pass;
 }
 
-// Except for ADD, every plugin gets its turn even after a failure: what can be removed or verified
+// Except for ADD, every plugin is called even after a failure: whatever can be removed or verified
 // is, and the first error is reported.
 void CniNetwork::RunPass(std::shared_ptr<Pass> pass) {
   const bool stops = pass->first_error && pass->stop_at_error;
@@ -434,7 +435,7 @@ void CniNetwork::Adopt(std::vector<PodNetworkUser> users) {
       });
     }});
   }
-  // Alone: a plugin would take what a pod gets at the same time for garbage.
+  // Run alone: a plugin would treat what a pod gets at the same time as garbage.
   Enqueue({.run =
                [this](auto finished) mutable {
                  CollectGarbage([this, finished = std::move(finished)](Result<void> done) mutable {

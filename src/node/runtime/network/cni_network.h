@@ -20,11 +20,11 @@ namespace drakkar::node {
 
 // Pod networks made by CNI plugins.
 //
-// The configuration is the first file of a directory, which is watched: a new one holds for pods
-// that start afterwards. Running pods keep theirs, and it is removed with the configuration it was
-// made with. Without a file the built-in network applies, if there is one.
+// The configuration is the first file of a directory, which is watched: a new one applies to pods
+// that start afterwards. Running pods keep their network, and it is removed with the configuration
+// it was made with. Without a file, the built-in network applies, if there is one.
 //
-// A few operations run at a time, in the order in which they were asked for. Loop-bound.
+// A few operations run at a time, in the order in which they were requested. Loop-bound.
 class CniNetwork final : public PodNetwork {
  public:
   struct Options {
@@ -37,8 +37,8 @@ class CniNetwork final : public PodNetwork {
     std::optional<CniList> built_in = std::nullopt;
     // Called before the first pod joins the built-in network, and again if it failed. May be empty.
     std::function<void(RuntimeCallback<void>)> prepare_built_in = nullptr;
-    // Without a file and without a built-in network, pods share the host's network; this says why.
-    // Empty: they cannot start, as with a kubelet.
+    // Without a file and without a built-in network, pods share the host's network, and this is the
+    // reason. Empty: they cannot start, as with a kubelet.
     std::string shared_because = "";
     std::function<void(const std::string&)> log = nullptr;  // one sentence each
   };
@@ -102,7 +102,7 @@ class CniNetwork final : public PodNetwork {
   static std::shared_ptr<Pass> NewPass(CniList list, CniAttachment attachment, std::string command,
                                        std::string namespace_path);
 
-  // Attachments whose removal failed and whom no sandbox asks for any more.
+  // Attachments whose removal failed and that belong to no sandbox any more.
   void RetryLater(const std::string& sandbox_id);
   void RetryOrphans();
 

@@ -17,7 +17,7 @@ bool IsFamily(std::string_view address, bool ipv6) {
   return (address.find(':') != std::string_view::npos) == ipv6;
 }
 
-// The text without what a terminal or a status could not show, shortened.
+// The text without characters that a terminal or a status cannot show, truncated.
 std::string Printable(std::string_view text) {
   std::string out;
   for (char c : Trim(text).substr(0, kMaxCniMessageBytes)) {

@@ -8,7 +8,7 @@
 
 namespace drakkar::node {
 
-// What plugins answer. They are programs of others: nothing in it is trusted.
+// The output of plugins. They are third-party programs: nothing in it is trusted.
 constexpr std::size_t kMaxCniResultBytes = 1u << 20;
 constexpr std::size_t kMaxCniAddresses = 64;
 constexpr std::size_t kMaxCniMessageBytes = 1024;
@@ -21,7 +21,7 @@ struct CniResult {
 // The result of ADD. Addresses of other interfaces than `interface` are left out.
 Result<CniResult> ParseCniResult(std::string_view output, std::string_view interface);
 
-// The sentence for a plugin that failed: from its JSON error, or from what it printed.
+// The error message for a failed plugin: from its JSON error, or from its output.
 std::string DescribeCniFailure(std::string_view output, std::string_view error_output,
                                int exit_code);
 

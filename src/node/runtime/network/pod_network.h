@@ -10,7 +10,7 @@
 
 namespace drakkar::node {
 
-// Where pods that do not ask for the host's network get theirs from.
+// The network of pods that do not use the host's.
 enum class PodNetworkMode {
   kOwn,       // each pod has a network namespace of its own
   kHost,      // pods share the host's network
@@ -24,7 +24,7 @@ struct PodNetworkState {
   bool operator==(const PodNetworkState&) const = default;
 };
 
-// In a kubelet's words, for conditions and events.
+// Worded as by a kubelet, for conditions and events.
 inline std::string DescribeNotReady(const PodNetworkState& state) {
   return "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
          "message:Network plugin returns error: " +
@@ -60,12 +60,12 @@ class PodNetwork {
   virtual void OnStateChanged(std::function<void()> listener) = 0;
 
   // Returns the pod's addresses, at least one. After a failure nothing is left, or TearDown removes
-  // it.
+  // the rest.
   virtual void SetUp(PodNetworkRequest request, RuntimeCallback<std::vector<std::string>> done) = 0;
-  // Also for a sandbox without a network, and for one whose namespace is gone.
+  // May be called for a sandbox without a network, or whose namespace no longer exists.
   virtual void TearDown(const PodNetworkUser& user, RuntimeCallback<void> done) = 0;
-  // After a restart: `users` are all sandboxes that exist. Verifies their networks and tears down
-  // those of all others. Problems are logged. Later calls of SetUp wait for it.
+  // After a restart: `users` are all existing sandboxes. Verifies their networks and tears down all
+  // others. Errors are logged. Later calls of SetUp wait for it.
   virtual void Adopt(std::vector<PodNetworkUser> users) = 0;
 };
 

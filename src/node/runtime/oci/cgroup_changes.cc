@@ -67,7 +67,7 @@ bool IsFileName(std::string_view name) {
   return !name.empty() && name[0] != '.' && std::ranges::all_of(name, plain);
 }
 
-// Two settings of which each limits the other: whichever is written too early is written again.
+// Two settings that limit each other: the one that is written too early is written again.
 template <typename First, typename Second>
 Result<void> Both(const First& first, const Second& second) {
   if (first().ok()) return second();

@@ -17,9 +17,9 @@ struct CgroupUsage {
   Count processes;
 };
 
-// Reads what the kernel counts for a cgroup, in any layout: v2, v1, or v1 next to an empty v2
-// hierarchy (hybrid). Files that are absent leave their values unset. "/" is the machine; values
-// that v2 does not count there come from /proc. Blocking but short.
+// Reads the kernel's counters of a cgroup, in any layout: v2, v1, or v1 next to an empty v2
+// hierarchy (hybrid). Values of absent files are not set. "/" is the machine; values that v2 does
+// not count there come from /proc. Blocking but short.
 CgroupUsage ReadCgroupUsage(FileSystem& files, const Cgroups& cgroups, const std::string& path,
                             WallTime now);
 

@@ -25,7 +25,7 @@ FileUsage MeasureTree(const std::string& path) {
     ++*usage.inodes_used;
     return Ok();
   };
-  // A container may change the tree meanwhile; then the next measurement counts.
+  // If a container changes the tree meanwhile, the next measurement corrects the result.
   const auto walked =
       WalkTree(path, {.on_entry = count, .on_directory = count, .skip_mounts = true});
   return walked.ok() ? usage : FileUsage{};

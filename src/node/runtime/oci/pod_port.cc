@@ -29,7 +29,7 @@ Result<net::DetachedSocket> ConnectTo(const sockaddr* address, socklen_t length,
       .tv_usec = 0};
   ::setsockopt(socket.fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   if (::connect(socket.fd, address, length) != 0) {
-    // A connect that times out says that it is in progress.
+    // A connect that times out returns EINPROGRESS.
     return ErrnoError(errno == EINPROGRESS ? ETIMEDOUT : errno, what);
   }
   return socket;
@@ -62,7 +62,7 @@ Result<net::DetachedSocket> ConnectIn(const std::string& network_namespace, std:
     return ErrnoError(errno, StrCat("enter ", network_namespace));
   }
   auto connected = ConnectHere(port);
-  // A thread that stayed there would do later work in the wrong network.
+  // A thread that stayed there would run later work in the wrong network.
   CHECK(::setns(own.get(), CLONE_NEWNET) == 0);
   return connected;
 }

@@ -14,8 +14,8 @@ namespace drakkar::node {
 constexpr Duration kPortConnectTimeout = std::chrono::seconds(10);
 
 // Connects to a port on the loopback interface of a network namespace (a path; empty: the host's),
-// where servers that listen only there can be reached too. IPv4 first, then IPv6. The connection is
-// made by a worker, because entering a namespace concerns a whole thread.
+// which also reaches servers that listen only there. IPv4 first, then IPv6. A worker makes the
+// connection, because entering a namespace affects a whole thread.
 std::unique_ptr<PortConnection> ConnectPodPort(UvLoop& loop, WorkerPool& workers,
                                                std::string network_namespace, std::uint16_t port,
                                                PortConnection::Events& events);

@@ -62,7 +62,7 @@ Result<RegistryCredential> ReadLogin(Value entry) {
   if (!credential.username.empty() || !entry["auth"].is_string()) return credential;
   auto decoded = Base64Decode(entry["auth"].str());
   const std::size_t colon = decoded.ok() ? decoded->find(':') : std::string::npos;
-  // Says nothing of the content: this text ends up in events.
+  // The error must not quote the content: it ends up in events.
   if (colon == std::string::npos) {
     return InvalidArgument("auth is not the base64 form of user:password");
   }

@@ -24,7 +24,7 @@ Result<std::vector<RegistryLogin>> ParseDockerConfig(std::string_view json, bool
 std::vector<RegistryCredential> ChooseLogins(const std::vector<RegistryLogin>& logins,
                                              std::string_view image);
 
-// What a registry asks for in WWW-Authenticate.
+// What a registry requests in WWW-Authenticate.
 struct AuthChallenge {
   bool is_bearer = false;  // otherwise basic
   std::string realm;

@@ -52,7 +52,7 @@ Result<ImageReference> ParseImageReference(std::string_view name) {
   return reference;
 }
 
-// One image on its way: manifest, then blobs, then the import.
+// The download of one image: manifest, then blobs, then the import.
 class ImagePuller::Job {
  public:
   Job(ImagePuller& owner, std::string key, PullRequest request, ImageReference reference)
@@ -91,15 +91,15 @@ class ImagePuller::Job {
     return StrCat("/v2/", reference_.repository, "/", kind, "/", what);
   }
 
-  // Mirrors may lack the image or be down; the last error is the registry's own. A clear answer
-  // says more than a failed connection to another endpoint.
+  // Mirrors may lack the image or be down; the last error is the registry's own. An HTTP error says
+  // more than a failed connection to another endpoint.
   void NextEndpoint(Error error) {
     const bool is_clear =
         error_ && (error_->code == ErrorCode::kNotFound || error_->code == ErrorCode::kForbidden);
     if (endpoint_ <= 1 || !is_clear) error_ = std::move(error);
     if (endpoint_ == endpoints_.size()) return Fail(*error_);
     const RegistryEndpoint& endpoint = endpoints_[endpoint_++];
-    // Credentials belong to the registry of the name.
+    // Credentials belong to the registry that the image's name names.
     const bool is_own = endpoint.is_own;
     fetcher_ =
         std::make_unique<RegistryFetcher>(owner_.options_.loop, endpoint, reference_.repository,
@@ -151,7 +151,7 @@ class ImagePuller::Job {
     if (manifest->config.size_bytes > kMaxJsonBytes) {
       return NextEndpoint(InvalidArgument("the image configuration is too large"));
     }
-    // The usual case of a policy that asks the registry each time: nothing new.
+    // The usual case for a policy that contacts the registry each time: nothing has changed.
     if (auto image = owner_.options_.images.AddName(manifest->config.digest,
                                                     *NormalizeImageName(request_.image), digest);
         image.ok()) {
@@ -308,7 +308,7 @@ class ImagePuller::Job {
         [&images = owner_.options_.images, &files, &loop = owner_.options_.loop, name, owner,
          directory = directory_, digest = manifest_digest_, puller = &owner_, key = key_] {
           auto image = images.Import(directory, {.name = name, .pulled_digest = digest});
-          // A damaged download would be as damaged the next time.
+          // Do not keep a damaged download: resuming it would fail again.
           if (image.ok() || image.error().code != ErrorCode::kUnavailable) {
             static_cast<void>(files.RemoveTree(directory).ok());
           }
@@ -362,7 +362,7 @@ class ImagePuller::Job {
   std::vector<BlobDescriptor> queue_;
   std::vector<std::shared_ptr<Download>> downloads_;
   TimerHandle stall_timer_;
-  bool is_alive_ = false;  // something arrived since the last look
+  bool is_alive_ = false;  // something arrived since the last check
   bool is_over_ = false;
   std::unique_ptr<RegistryFetcher> fetcher_;  // destroyed first: its callbacks use the rest
 };

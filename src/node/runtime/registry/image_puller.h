@@ -27,9 +27,8 @@ Result<ImageReference> ParseImageReference(std::string_view name);
 // Pulls images from registries that speak the OCI distribution protocol.
 //
 // A pull downloads into an image layout on disk, layers in parallel, and then imports it, which
-// verifies every digest. What was downloaded before an interruption is used again. Endpoints are
-// tried in order until one has the image. Everything a registry sends is bounded. Loop-bound;
-// imports run on `workers`.
+// verifies every digest. An interrupted download is resumed. Endpoints are tried in order until one
+// has the image. Everything a registry sends is bounded. Loop-bound; imports run on `workers`.
 class ImagePuller {
  public:
   struct Progress {
@@ -60,7 +59,7 @@ class ImagePuller {
   // `done` runs once on the loop, never inside the call.
   void Pull(PullRequest request, std::function<void(const Progress&)> progress,
             RuntimeCallback<Image> done);
-  // Removes what pulls that nobody repeated left behind. Blocking.
+  // Removes what abandoned pulls left behind. Blocking.
   static Result<void> RemoveOldDownloads(FileSystem& files, const std::string& directory,
                                          WallTime now);
 

@@ -11,14 +11,14 @@
 
 namespace drakkar::node {
 
-// How this node reaches registries.
+// Settings for reaching registries.
 struct RegistrySettings {
   struct Host {
     RegistryCredential credential;  // empty: none
     std::string ca_pem;             // empty: the system's root certificates
     bool skip_verify = false;       // of the server's certificate
   };
-  // "docker.io" -> URLs that are asked first.
+  // "docker.io" -> URLs that are tried first.
   std::map<std::string, std::vector<std::string>> mirrors;
   std::map<std::string, Host> hosts;  // by host[:port]
   std::set<std::string> insecure;     // hosts that may be reached over plain HTTP
@@ -33,10 +33,10 @@ class Registries {
   Registries(UvLoop& loop, RegistrySettings settings);
   ~Registries();
 
-  // Mirrors first. Registries on the loopback interface and insecure ones are asked over HTTPS, and
+  // Mirrors first. Registries on the loopback interface and insecure ones are tried over HTTPS, and
   // over HTTP if that fails.
   std::vector<RegistryEndpoint> EndpointsOf(const std::string& host);
-  // The credentials that the node itself has for a registry, for pods without any.
+  // The node's own credentials for a registry, for pods without any.
   std::vector<RegistryCredential> CredentialsOf(const std::string& host) const;
 
  private:

@@ -25,7 +25,7 @@ std::string BasicOf(const RegistryCredential& credential) {
   return StrCat("Basic ", Base64Encode(StrCat(credential.username, ":", credential.password)));
 }
 
-// What a registry says in an error, shortened and without control characters.
+// A registry's error message, truncated and without control characters.
 std::string MessageOf(std::string_view body) {
   std::string text;
   if (auto tree = ParseJson(body); tree.ok()) {
@@ -45,7 +45,7 @@ std::string MessageOf(std::string_view body) {
 
 }  // namespace
 
-// One Get, through its redirects and authentication.
+// One Get, including its redirects and authentication.
 class RegistryFetcher::Request final : public net::StreamSink {
  public:
   Request(RegistryFetcher& owner, Get get) : owner_(owner), get_(std::move(get)) {
@@ -169,7 +169,7 @@ void RegistryFetcher::Request::End(Result<void> result) {
       if (!sends_credentials_ || challenges.empty()) return owner.Finish(self, refused);
       auto challenge = ParseChallenge(challenges);
       if (!challenge.ok()) return owner.Finish(self, challenge.error());
-      // Asked again after it got what it wanted: this credential is not good enough.
+      // The registry asks again after it got what it wanted: this credential is not good enough.
       if (authentications_ > 0) return owner.TryNextCredential(self, refused);
       return owner.Authenticate(self, *challenge);
     }

@@ -12,7 +12,7 @@
 
 namespace drakkar::node {
 
-// Sends the requests of a pull; net::HttpClient, or a fake in tests.
+// Sends the requests of a pull: net::HttpClient, or a fake in tests.
 class RegistryHttp {
  public:
   virtual ~RegistryHttp() = default;
@@ -20,7 +20,7 @@ class RegistryHttp {
                                                                    net::StreamSink& sink) = 0;
 };
 
-// Where an image may be fetched from.
+// A place from which an image can be fetched.
 struct RegistryEndpoint {
   std::string base;          // "https://registry.example.com"; no slash at the end
   bool allows_http = false;  // tokens and redirects may use plain HTTP, too
@@ -30,7 +30,7 @@ struct RegistryEndpoint {
 };
 
 // The requests to one repository of one endpoint: authentication, redirects, bounds. Credentials go
-// to the endpoint and to the token server it names, never to where it redirects. Loop-bound.
+// to the endpoint and to its token server, never to a redirect target. Loop-bound.
 class RegistryFetcher {
  public:
   static constexpr int kMaxRedirects = 5;
@@ -57,7 +57,7 @@ class RegistryFetcher {
   ~RegistryFetcher();
 
   // `done` runs once, unless this object is destroyed first. kNotFound: the registry does not have
-  // it. kForbidden: no credential helped.
+  // it. kForbidden: no credential was accepted.
   void Fetch(Get get);
 
  private:

@@ -16,7 +16,7 @@ bool RetryPolicy::NoteDevice(const std::string& pod_uid, const device::DeviceId&
         std::min_element(pod.devices.begin(), pod.devices.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; }));
   }
-  // Above the limit a failure is soon forgotten, so it must not count as news repeatedly.
+  // Above the limit, old failures are forgotten, so they must not be treated as new repeatedly.
   return is_new && !is_full;
 }
 

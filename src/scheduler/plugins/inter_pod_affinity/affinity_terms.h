@@ -13,8 +13,8 @@
 
 namespace drakkar::scheduler {
 
-// One PodAffinityTerm: which other pods it is about, and the node label whose values are the
-// domains in which they count.
+// One PodAffinityTerm: the pods that it selects, and the node label whose values are the domains in
+// which they count.
 struct AffinityTerm {
   std::string topology_key;
   api::LabelSelector selector;
@@ -36,8 +36,8 @@ struct AffinityTerms {
   std::vector<Preferred> preferred;
 };
 
-// The terms of a pod. A term without namespaces is about the pod's own namespace. An error for pods
-// with more than kMaxAffinityTerms: all other pods are matched with each of them.
+// The terms of a pod. A term without namespaces selects from the pod's own namespace. An error for
+// pods with more than kMaxAffinityTerms: all other pods are matched with each of them.
 inline constexpr std::size_t kMaxAffinityTerms = 64;
 Result<AffinityTerms> ReadAffinityTerms(const PodInfo& pod);
 

@@ -62,7 +62,7 @@ bool InterPodAffinity::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
     case EventKind::kBoundPodRemove: {
       if (is_avoided(event.before)) return true;
       const Result<AffinityTerms> theirs = ReadAffinityTerms(*MakePodInfo(event.before));
-      // Without its last match a group may start elsewhere.
+      // Without its last match, a group may start elsewhere.
       return is_wanted(event.before) ||
              (theirs.ok() && MatchesAny(theirs->anti_affinity, *pod.pod, namespaces_));
     }

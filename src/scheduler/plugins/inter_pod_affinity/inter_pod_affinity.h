@@ -43,7 +43,7 @@ class InterPodAffinity final : public Plugin {
   struct Domains;
   enum class Verdict { kFits, kAffinity, kAntiAffinity, kPlacedAntiAffinity };
 
-  // How many pods that all of `terms` match are in each domain of `topology_key`.
+  // The number of pods matched by all of `terms` in each domain of `topology_key`.
   Domains CountByDomain(const std::string& topology_key, std::span<const AffinityTerm> terms);
   void ForEachHolder(const PlacedTerms::Entry& entry,
                      const std::function<void(NodeIndex, int)>& visit) const;

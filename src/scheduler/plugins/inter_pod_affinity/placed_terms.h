@@ -12,10 +12,10 @@
 
 namespace drakkar::scheduler {
 
-// The terms of the pods that are placed, each with the nodes that have pods with it. Equal terms
-// are one entry, so a thousand replicas cost no more to ask than one.
+// The terms of the placed pods, each with the nodes on which such pods run. Equal terms share one
+// entry, so a thousand replicas cost no more to match than one.
 //
-// Lives on the scheduler's loop; one entry per distinct term, with a number per node that has one.
+// Lives on the scheduler's loop; one entry per distinct term, with a number per node.
 class PlacedTerms {
  public:
   enum class Kind : std::uint8_t { kAffinity, kAntiAffinity, kPreferred };
