@@ -54,9 +54,9 @@ def configure_release(profile):
 
 
 def build(*targets):
-    """Builds the release binaries with a profile of their own: build, run for a minute, build again. The profile stays in
-    the build directory for later builds; code that changed since is optimised without it. With DRAKKAR_PROFILE=off in the
-    environment they are built without a profile, in half the time."""
+    """Builds the release binaries with their own profile: build, run for a minute, build again. The profile stays in
+    the build directory for later builds; code that changed since is optimised without it. With DRAKKAR_PROFILE=off in
+    the environment they are built without a profile, in half the time."""
     mark = BUILD / "profile.trained"
     if os.environ.get("DRAKKAR_PROFILE") == "off":
         configure_release("")

@@ -210,7 +210,7 @@ def has_own_network():
 
 
 def bench_pod_starts(drakkar, runs=200):
-    """Like prepare, but with everything on disk. With CNI plugins each pod has a network of its own."""
+    """Like prepare, but with everything on disk. With CNI plugins, each pod has its own network."""
     figures = pod_starts(drakkar, runs, "host", "pod.start")
     if has_own_network():
         figures += pod_starts(drakkar, runs, "auto", "pod.start.network")

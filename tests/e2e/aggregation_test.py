@@ -81,7 +81,7 @@ def condition(plane):
 
 
 def check_aggregation(plane, api):
-    # The group versions of the server itself are there from the start.
+    # The server's own group versions exist from the start.
     rows = plane.run("get", "apiservices")
     assert re.search(r"^v1\. +Local +True ", rows, re.M) and re.search(r"^v1\.apps +Local +True ", rows, re.M), rows
 

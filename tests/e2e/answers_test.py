@@ -114,8 +114,8 @@ def check_viewer(world):
 
 
 def check_scheduler_port(world):
-    """On the scheduler's own port only the API server and administrators may ask, and only the API server may ask for
-    somebody else."""
+    """On the scheduler's own port, only the API server and administrators may ask, and only the API server on behalf of
+    others."""
     url = f"https://127.0.0.1:{world.scheduler}/why/pods/team-a/train"
     assert world.fetch(url)[0] == 403
     status, text = world.fetch(url, world.admin_context())

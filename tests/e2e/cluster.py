@@ -49,7 +49,7 @@ def remove_work(work):
 
 
 def scheduler_configuration(binding_timeout):
-    """Short lease times, so that one scheduler quickly takes over from the other."""
+    """Short lease times, so that a standby takes over quickly."""
     return f"""
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -221,7 +221,7 @@ def pictures_in_all_looks(browser, name):
 
 
 def cell_centre(browser, cell):
-    """Where the cell of the first node is: the map says what is under the pointer."""
+    """Finds the cell of the first node: the map shows what is under the pointer."""
     left, top = browser.run("const r = document.querySelector('canvas').getBoundingClientRect(); return [r.left, r.top]")
     for x in range(0, 600, 6):
         browser.run("""const e = document.querySelector('canvas');
@@ -350,7 +350,7 @@ def test_page():
                 "const r = document.querySelector('nav [aria-current]').getBoundingClientRect(); return r.left >= 0 && r.right <= 400"))
         browser.resize(1400, 850)
 
-        # It talks to nobody else, and logs no errors.
+        # It makes no requests to other hosts, and logs no errors.
         origin = f"http://127.0.0.1:{port.port}/"
         strangers = [url for url in browser.requests() if not url.startswith((origin, "data:", "about:", "chrome:"))]
         expect("requests to others", strangers, [])
@@ -438,7 +438,7 @@ def test_large():
             browser.run("location.hash = 'claims'")
             browser.wait_for("100 of", ".foot")
             expect("errors on the console", browser.console(), [])
-            # The cluster goes away: the page keeps what it knows, and says so.
+            # The cluster becomes unreachable: the page keeps what it knows, and says so.
             api.close()
             browser.wait_for("Not current", ".notices", 60)
             browser.wait_for("not current", ".status")

@@ -58,7 +58,7 @@ def check_layout(bench, a):
 
 
 def check_freshness(a, b):
-    """A read without a resourceVersion shows what was acknowledged before, by any server."""
+    """A read without a resourceVersion shows everything that any server has acknowledged."""
     a.api("POST", MAPS, config_map("counter", n="0"))
     for n in range(1, 40):
         writer, reader = (a, b) if n % 2 else (b, a)
@@ -101,7 +101,7 @@ def check_races(a, b):
 
 
 def check_moving(a, b):
-    """A list that one server began and a watch that one server served go on at the other."""
+    """A list that began at one server, and a watch, continue at the other."""
     for n in range(7):
         a.api("POST", MAPS, config_map(f"page-{n}"))
     first = a.api("GET", f"{MAPS}?limit=3&labelSelector=")

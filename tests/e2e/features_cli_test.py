@@ -126,7 +126,7 @@ def main():
                 assert "fits:" in run("simulate", "--node-template", template, "-f", pod, "--agent", agent)
         assert "did not match" in run("simulate", "--node-template", declares, "-f", pod, "--agent", "drakkar",
                                       "--feature-gates", f"{FEATURE}=false", code=1)
-        # Mistakes: one error each, with what is wrong and where.
+        # Mistakes: one error each, which says what is wrong and where.
         def complains(sentence, *words, code=1):
             output = run(*words, code=code)
             assert output == f"error: {sentence}\n", (words, output)

@@ -28,7 +28,7 @@ class Joining(Parts):
                 "--address=127.0.0.1", "--pod-network=host"]
 
     def attempt(self, *flags):
-        """Runs a node that must not start; returns what it says."""
+        """Runs a node that must not start; returns its output."""
         result = subprocess.run([self.drakkar, *flags], capture_output=True, text=True, timeout=60, check=False)
         assert result.returncode == 1, (result.returncode, result.stdout, result.stderr)
         return result.stderr
@@ -50,7 +50,7 @@ def openssl(*arguments):
 
 
 class Eavesdropper(http.server.BaseHTTPRequestHandler):
-    """Another cluster's API server: serves its own cluster-info and notes what it is sent."""
+    """Another cluster's API server: serves its own cluster-info and records what it receives."""
     seen, info = [], {}
 
     def answer(self):
@@ -167,7 +167,7 @@ def main():
         # The API server accepts it: it reads the node's metrics over it.
         wait_until("the API server reaches the node", lambda: parts.node_get("metrics").startswith("# HELP"), 30)
 
-        # Without the token, which is gone.
+        # Without the token, which was deleted.
         parts.stop("n1")
         token = re.search(r"--token (\S+)", command).group(1)
         parts.run("token", "delete", token[:6])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`drakkar cluster create|status|delete`, `drakkar up --separate-processes`, `drakkar down` and the systemd units: what they
-start works, a killed component comes back alone, and nothing is left behind."""
+"""`drakkar cluster create|status|delete`, `drakkar up --separate-processes`, `drakkar down` and the systemd units: what
+they start works, only a killed component is restarted, and nothing is left behind."""
 import configparser
 import os
 import pathlib

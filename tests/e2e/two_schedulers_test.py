@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two schedulers that are both active, each at an API server of its own on one etcd, over the devices of one driver. No
-device is ever allocated twice, and every pod that fits is bound."""
+"""Two active schedulers, on different API servers of one etcd, share the devices of one driver. No device is ever
+allocated twice, and every pod that fits is bound."""
 import collections
 import json
 import pathlib
@@ -96,7 +96,8 @@ def holder(server):
 
 
 def check_paused_leader(bench, a, b):
-    """A leader that is stopped in the middle of its work is replaced. When it goes on, it gives up and changes nothing."""
+    """A leader that is stopped in the middle of its work is replaced. When it resumes, it steps down and changes
+    nothing."""
     config = bench.work / "elected.yaml"
     config.write_text(scheduler_configuration("3s"))
     schedulers = {}

@@ -89,7 +89,7 @@ def main():
         cluster.start()
         address = gateway(cluster)
         certificate = serve(cluster.work, address)
-        # Where the manager is, and how often it is asked, is the administrator's to say.
+        # The administrator configures the address of the manager and the polling interval.
         source = source.replace('ip: "127.0.0.1"', f'ip: "{address}"')
         source = source.replace("        - name: USE_CM\n", "        - name: SCAN_INTERVAL\n          value: \"5s\"\n        - name: USE_CM\n")
         cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: composable-dra}\n")

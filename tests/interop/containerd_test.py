@@ -1,4 +1,4 @@
-"""`drakkar up` with a containerd of its own: pods, devices, logs, commands, and restarts of both.
+"""`drakkar up` with its own containerd: pods, devices, logs, commands, and restarts of both.
 
 usage: containerd_test.py DRAKKAR
 """

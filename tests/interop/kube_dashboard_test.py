@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The dashboard reads a stock kube-apiserver, as its administrator and as somebody who may see little."""
+"""The dashboard reads a stock kube-apiserver, as its administrator and as a user with few permissions."""
 import http.client
 import json
 import os
@@ -78,7 +78,7 @@ def check_administrator(kube, drakkar):
 
 
 def check_viewer(kube, drakkar):
-    """May list slices, and claims of one namespace: sees those, and is told what is left out."""
+    """A user who may list slices, and claims of one namespace, sees those and a note about what is left out."""
     kube.api("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {
         "metadata": {"name": "sees-slices"}, "rules": [
             {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["list", "watch"]}]})
@@ -106,7 +106,7 @@ def check_viewer(kube, drakkar):
     assert "you may not list nodes" in notes and "in namespace default only" in notes, notes
     assert page.state["namespace"] == "default", page.state
     page.close()
-    # Somebody who may read nothing gets one sentence instead of an empty page.
+    # A user who may read nothing gets one sentence instead of an empty page.
     write_kubeconfig(kubeconfig, f"https://127.0.0.1:{kube.port}", kube.pki / "ca.crt", 'token: "wrong"')
     refused = subprocess.run([drakkar, "dashboard", f"--kubeconfig={kubeconfig}"], capture_output=True, text=True, timeout=30, check=False)
     assert refused.returncode == 1 and len(refused.stderr.strip().splitlines()) == 1, refused

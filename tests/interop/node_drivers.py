@@ -21,7 +21,7 @@ def manifests(name):
 
 
 def enter(*programs):
-    """Skips without the programs; else goes on in namespaces of its own."""
+    """Skips if the programs are missing; otherwise continues in its own namespaces."""
     skip_without_containers()
     for program in programs:
         if not (DRIVERS / program).exists():
@@ -34,7 +34,7 @@ def enter(*programs):
     if os.environ.get("DRAKKAR_IN_NETNS") != "1":
         command = ["unshare", "--net", "--mount", "--uts", sys.executable, *sys.argv]
         raise SystemExit(subprocess.run(command, env=dict(os.environ, DRAKKAR_IN_NETNS="1"), check=False).returncode)
-    # Drivers that are told no other name use the host's for their node.
+    # Without a configured name, drivers use the host's as that of their node.
     subprocess.run(["hostname", "n1"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     for directory in (*PRIVATE, "/run/nri", "/run/dranet"):

@@ -103,7 +103,7 @@ def check_admission(api, port, bundle):
     assert any("a sidecar was added" in warning for warning in warnings), warnings
     print("a mutating webhook in Go adds a sidecar, which gets defaults and a service account token")
 
-    # One that hangs holds up only what it matches.
+    # A webhook that hangs holds up only the requests it matches.
     api.create(CONFIGURATIONS.format("validating"),
                configuration("Validating", "hang", hook("hang", url("/hang"), ["secrets"], timeoutSeconds=2)))
     slow = []

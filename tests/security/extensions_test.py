@@ -54,7 +54,7 @@ class Attack:
         return int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{self.server.pid}/status").read_text()).group(1)) >> 10
 
     def check(self, what, seconds=SECONDS_MAX):
-        """Nobody else waited for long, and the server is there."""
+        """No other client waited for long, and the server still answers."""
         waited = self.probe.take()
         print(f"{waited * 1000:8.1f} ms waited, {self.resident():4} MiB: {what}")
         assert self.server.poll() is None, f"the server ended after: {what}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Drivers that lie to their node: names that are paths, answers that are huge, endless, malformed or about others'
-claims, floods of health, sockets that are swapped. The node goes on, and an honest driver's pods start meanwhile."""
+claims, floods of health, sockets that are swapped. The node keeps working, and an honest driver's pods start
+meanwhile."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""A server that a webhook configuration or an APIService points at, and that does its worst: answers without an end, or far
-too late, with redirects, upgrades, or JSON made to be expensive. What it does is the last part of the path."""
+"""A hostile server to which a webhook configuration or an APIService points: it answers without end, or far too late,
+with redirects, upgrades, or JSON made to be expensive. What it does is the last part of the path."""
 import base64
 import http.server
 import json
@@ -29,8 +29,8 @@ def make_certificate(folder):
 
 
 class HostileServer:
-    """Listens at once. `seen` has path and headers of every request; `discovery` is what it does when it is asked for its
-    resources."""
+    """Listens immediately. `seen` has path and headers of every request; `discovery` is its behaviour when its
+    resources are requested."""
 
     def __init__(self, folder):
         stem = make_certificate(folder)

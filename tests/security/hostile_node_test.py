@@ -58,7 +58,7 @@ def set_up(create):
 
 
 def of_others(uids):
-    """Whatever belongs to the other node, or to nobody."""
+    """Objects of the other node, or of no node."""
     yield "its Node", "GET", f"{CORE}/nodes/victim"
     yield "all Nodes", "GET", f"{CORE}/nodes"
     yield "its Node by a list", "GET", f"{CORE}/nodes?fieldSelector=metadata.name%3Dvictim"
@@ -304,7 +304,7 @@ def main():
         for key in sorted({*before, *after}, key=str):
             if before.get(key) != after.get(key):
                 wrong.append(f"changed: {key}: {json.dumps(before.get(key))} -> {json.dumps(after.get(key))}")
-        # What it may do still works, so the refusals above are not refusals of everything.
+        # What it may do still works, so the server does not simply reject everything.
         for what, method, path, *rest in (
                 ("its Node", "GET", f"{CORE}/nodes/evil"), ("its Lease", "GET", f"{LEASES}/evil"),
                 ("its pods", "GET", f"{CORE}/pods?fieldSelector=spec.nodeName%3Devil"),

@@ -1,4 +1,4 @@
-"""Attackers, each in a process of its own: (port, credentials, seconds, random) until the time is over. What they send is
+"""Attackers, each in its own process: (port, credentials, seconds, random) until the time is up. What they send is
 bounded in number and size, and goes to the loopback interface only."""
 import contextlib
 import json

@@ -48,7 +48,7 @@ def put(addresses, key, value, seconds=30):
 
 
 class Auditor:
-    """Follows etcd with a watch of its own, and moves it to another member when it fails. `changes` is complete up to
+    """Follows etcd with its own watch, and moves it to another member when it fails. `changes` is complete up to
     `revision`."""
 
     def __init__(self, addresses, prefixes, seed, after=0):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A cluster of several machines under load while everything breaks.
+"""A cluster of several machines under load and faults.
 
 Three machines with etcd and an API server, two of them with scheduler and controllers, and nodes with real containers,
 each in a network namespace of its own, connected by a virtual switch. Kills, lost machines, pauses, partitions in one direction or both, slow and lossy

@@ -31,7 +31,7 @@ class Faults:
 
     @staticmethod
     def cut_off_and_kill(machine):
-        """As if somebody pulled the plug: nobody is told. Returns how to undo it."""
+        """As if somebody pulled the plug: no peer is notified. Returns a function that undoes it."""
         machine.change_links(lost=1)
         for process in machine.processes.values():
             process.kill()
@@ -112,7 +112,7 @@ class Faults:
         self.active.append((now + seconds, machine, undo))
 
     def supervise(self, now):
-        """Starts what ended by itself, as systemd would, half a second later."""
+        """Restarts processes that ended by themselves, as systemd would, half a second later."""
         for process in self.deployment.processes():
             if not process.wanted or process.process.poll() is None:
                 self.ended_at.pop(process, None)

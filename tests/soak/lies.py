@@ -1,5 +1,5 @@
-"""Planted bugs. These clients use keys of their own, and what stands between them and the servers lies to them. A run in
-which the checks do not find that proves nothing."""
+"""Planted bugs. These clients use their own keys, through a layer that falsifies their requests and answers. A run
+whose checks do not find that proves nothing."""
 import time
 
 from workload import Registers, Transport, Watcher

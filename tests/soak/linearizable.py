@@ -102,7 +102,7 @@ def find_violation(operations, initial=None):
             else:
                 entry = entry.after
             continue
-        # Somebody returned before an order was found that contains the operation.
+        # An operation returned before an order that contains it was found.
         if len(stack) > deepest and entry is not None:
             deepest, stuck = len(stack), (entry.operation, state)
         if not stack:

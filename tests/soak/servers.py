@@ -26,7 +26,7 @@ class Servers:
         self.work = pathlib.Path(work)
         self.disk = self.work / "disk"
         self.disk.mkdir()
-        # A disk of its own that can be filled. Without root, everything but that is attacked.
+        # A separate disk that can be filled. Without root, this attack is skipped.
         self.has_own_disk = os.geteuid() == 0 and subprocess.run(
             ["mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", str(self.disk)], capture_output=True,
             check=False).returncode == 0
@@ -99,7 +99,7 @@ class Servers:
             self.wait_for_server()
 
     def revive(self):
-        """Starts what has ended by itself, and returns the names."""
+        """Restarts processes that ended by themselves, and returns their names."""
         ended = [name for name, process in self.processes.items() if process.poll() is not None]
         for name in ended:
             self.start(name)

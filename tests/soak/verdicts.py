@@ -1,4 +1,4 @@
-"""Judges a run: what the clients were told against what the store went through."""
+"""Evaluates a run: compares the answers that clients got with the history of the store."""
 import bisect
 import collections
 import math
@@ -38,8 +38,8 @@ class Versions:
 
 
 def resolve(records, versions):
-    """Decides about operations of unknown outcome with what the store has: a write that is in it has happened, at the
-    latest when somebody saw it; a write that is not has not."""
+    """Resolves operations of unknown outcome from the store's history: a write that is in it has happened, at the
+    latest when a client saw it; one that is not in it has not."""
     seen = {}
     for record in records:
         if record.operation.kind == "read" and record.operation.observed is not None:

@@ -1,4 +1,4 @@
-"""The clients of `./dev soak cluster`. Each records what it asked for, when, and what it was told."""
+"""The clients of `./dev soak cluster`. Each records its requests with their times and answers."""
 import dataclasses
 import json
 import math
@@ -32,7 +32,7 @@ class Transport:
         self.counts = {}
 
     def ask(self, method, path, body=None, kind="application/json", server=None):
-        """(server, status, document). Status None: nobody knows whether it happened; 0: it did not."""
+        """(server, status, document). Status None: the outcome is unknown; 0: it did not happen."""
         server = server or self.random.choice(self.deployment.servers())
         connection = self.connections.get(server)
         try:
@@ -241,9 +241,9 @@ class Watcher(Client):
 
 
 class Rivals(Client):
-    """Allocates devices by hand, at any server, without looking who has them: as many schedulers at once would that know
-    nothing of each other. The driver has exclusive devices, devices that share capacity, and a card whose halves exclude
-    the whole."""
+    """Allocates devices directly, at any server, without checking who holds them, as several schedulers would that do
+    not know of each other. The driver has exclusive devices, devices that share capacity, and a card whose halves
+    exclude the whole."""
 
     pause = 0.04
     CLAIMS_EACH = 8

@@ -1,6 +1,6 @@
-"""The images that Kubernetes' own tests ask for, made from what this machine has: agnhost and other programs of the tests
-themselves, busybox, and stand-ins where a test needs only something that runs or answers. They are archives as
-`docker save` writes them. No registry is asked.
+"""The images that Kubernetes' own tests ask for, made from what this machine has: agnhost and other programs of the
+tests themselves, busybox, and stand-ins where a test needs only something that runs or answers. They are archives as
+`docker save` writes them. No registry is used.
 
 usage: images.py PEERS_DIR OUT_DIR"""
 import hashlib
