@@ -104,7 +104,7 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
     }
   };
   list_resources(status["capacity"], {}, 0);
-  // Memory in huge pages is of no use to pods that ask for memory.
+  // Pods that request memory cannot use memory in huge pages.
   list_resources(status["allocatable"], options_.reserved, in_huge_pages);
   std::vector<Draft> addresses;
   for (const std::string& address : facts.addresses) {
