@@ -263,7 +263,7 @@ TEST_F(ControllersTest, ForegroundDeletionWaitsForDependents) {
       server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
   server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child",
     "finalizers":["x/hold"],"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap",
-    "name":"owner","uid":")" +
+    "name":"owner","blockOwnerDeletion":true,"uid":")" +
                  std::string(owner->uid()) + R"("}]}})");
   Settle();
   server_.Delete("ConfigMap", "default/owner", {.propagation_policy = "Foreground"});
@@ -363,6 +363,86 @@ TEST_F(ControllersTest, ANamespaceThatCannotBeDeletedYetSaysWhy) {
   EXPECT_EQ(condition("NamespaceDeletionContentFailure"),
             "False ContentDeleted: All content successfully deleted, may be waiting on "
             "finalization");
+}
+
+// A pod may need until its end what the namespace has besides it (KEP-5080).
+TEST_F(ControllersTest, ThePodsOfANamespaceGoBeforeTheRest) {
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a",
+      "namespace":"team"}})");
+  server_.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team",
+      "finalizers":["example.com/wait"]},"spec":{"containers":[{"name":"c","image":"i:1"}]}})");
+  Settle();
+  server_.Delete("Namespace", "team");
+  Settle(std::chrono::seconds(5));
+  EXPECT_TRUE(server_.Get("Pod", "team/p")->is_being_deleted());
+  EXPECT_FALSE(server_.Get("ConfigMap", "team/a")->is_being_deleted());
+  const api::ObjectPtr team = server_.Get("Namespace", "team");
+  EXPECT_EQ(FindCondition((*team)["status"], "NamespaceContentRemaining")["message"].str(),
+            "Some resources are remaining: pods. has 1 resource instances");
+  EXPECT_EQ(FindCondition((*team)["status"], "NamespaceDeletionContentFailure")["status"].str(),
+            "False");
+  api::Draft released(server_.Get("Pod", "team/p")->tree());
+  released["metadata"].Remove("finalizers");
+  ASSERT_TRUE(server_.Update("Pod", "team/p", "", released.Freeze()).ok());
+  Settle(std::chrono::seconds(5));
+  EXPECT_EQ(server_.Get("ConfigMap", "team/a"), nullptr);
+  EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
+}
+
+TEST_F(ControllersTest, WhatCannotBeDeletedFromANamespaceDoesNotKeepTheRest) {
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  for (const char* kind : {"ConfigMap", "Secret"}) {
+    server_.Create(StrCat(R"({"apiVersion":"v1","kind":")", kind,
+                          R"(","metadata":{"name":"a","namespace":"team"}})"));
+  }
+  Settle();
+  faulty_.loses = [](std::string_view verb, const client::ResourceRef& ref, const api::TreePtr&) {
+    return verb == "deletecollection" && ref.kind->kind == "ConfigMap";
+  };
+  server_.Delete("Namespace", "team");
+  Settle(std::chrono::seconds(5));
+  EXPECT_EQ(server_.Get("Secret", "team/a"), nullptr);
+  const api::ObjectPtr team = server_.Get("Namespace", "team");
+  ASSERT_NE(team, nullptr);
+  const api::Value failure = FindCondition((*team)["status"], "NamespaceDeletionContentFailure");
+  EXPECT_EQ(failure["status"].str(), "True");
+  EXPECT_EQ(failure["message"].str(),
+            "Failed to delete all resource types, 2 remaining: connection closed, unexpected items "
+            "still remain in namespace: team for gvr: /v1, Resource=configmaps");
+  faulty_.loses = nullptr;
+  Settle(std::chrono::seconds(30));
+  EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
+}
+
+TEST_F(ControllersTest, ANamespaceStaysWhileAnApiGroupDoesNotAnswer) {
+  bool answers = false;
+  faulty_.serves = [&] {
+    client::ServedKinds served;
+    for (const api::KindSchema& kind : api::AllKinds()) {
+      if (kind.storage_version) served.kinds.push_back(&kind);
+    }
+    served.fixed = false;
+    if (!answers) served.unreachable = "metrics.example.com/v1";
+    return served;
+  };
+  Start();
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a",
+      "namespace":"team"}})");
+  server_.Delete("Namespace", "team");
+  Settle(std::chrono::seconds(5));
+  EXPECT_EQ(server_.Get("ConfigMap", "team/a"), nullptr) << "its kind is known";
+  const api::ObjectPtr team = server_.Get("Namespace", "team");
+  ASSERT_NE(team, nullptr);
+  const api::Value failure = FindCondition((*team)["status"], "NamespaceDeletionDiscoveryFailure");
+  EXPECT_EQ(failure["status"].str(), "True");
+  EXPECT_EQ(failure["message"].str(),
+            "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of "
+            "server APIs: metrics.example.com/v1");
+  answers = true;
+  Settle(std::chrono::seconds(60));
+  EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
 }
 
 // A server that does not serve storage capacities and would answer with 404.

@@ -150,15 +150,26 @@ void GarbageCollector::OnObject(const api::KindSchema& kind, const api::ObjectPt
       api::Equal(OwnersOf(*before), OwnersOf(*object))) {
     return;
   }
-  for (api::Value owner : OwnersOf(*object).elements()) {
-    // An owner that waits for its dependents is checked again when one of them changes.
-    const OwnerGraph::Item* item = graph_.Find(std::string(owner["uid"].str()));
-    if (item != nullptr && item->object->is_being_deleted()) {
-      queue_.Add(std::string(owner["uid"].str()));
+  QueueDyingOwners(*object);
+  if (before != nullptr) QueueDyingOwners(*before);
+  if (WaitsForDependents(*object) && (before == nullptr || !WaitsForDependents(*before))) {
+    // Each of them decides for itself: it may have other owners.
+    for (std::string& dependent : graph_.Dependents(std::string(object->uid()))) {
+      queue_.Add(std::move(dependent));
     }
   }
   if (!OwnersOf(*object).empty() || object->is_being_deleted()) {
     queue_.Add(std::string(object->uid()));
+  }
+}
+
+// An owner that waits for its dependents is checked again when one of them changes.
+void GarbageCollector::QueueDyingOwners(const api::Object& dependent) {
+  for (api::Value owner : OwnersOf(dependent).elements()) {
+    const OwnerGraph::Item* item = graph_.Find(std::string(owner["uid"].str()));
+    if (item != nullptr && item->object->is_being_deleted()) {
+      queue_.Add(std::string(owner["uid"].str()));
+    }
   }
 }
 
@@ -196,14 +207,18 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
     case Action::kNothing:
       return done(Ok());
     case Action::kDelete:
-      return Delete(item, std::move(done));
+      if (!decision.unblock_owners) return Delete(item, decision.propagation, std::move(done));
+      return UnblockOwners(item, [this, item, propagation = decision.propagation,
+                                  done = std::move(done)](Result<void> unblocked) {
+        if (!unblocked.ok()) return done(std::move(unblocked));
+        Delete(item, propagation, done);
+      });
     case Action::kDropDeadOwners:
       return DropOwners(item, decision.uids, std::move(done));
     case Action::kRemoveForeground:
       return RemoveFinalizer(item, api::kForegroundFinalizer, std::move(done));
     case Action::kRemoveOrphan:
       return RemoveFinalizer(item, api::kOrphanFinalizer, std::move(done));
-    case Action::kDeleteDependents:
     case Action::kOrphanDependents: {
       // The owner is queued again by the last reply and by each dependent's event. Deciding looks
       // at all dependents, so that many are handled per decision.
@@ -221,8 +236,6 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
         // A reply to an earlier one may have removed it.
         if (next == nullptr) {
           again(Ok());
-        } else if (decision.action == Action::kDeleteDependents) {
-          Delete(OwnerGraph::Item(*next), again);
         } else {
           DropOwners(OwnerGraph::Item(*next), {uid}, again);
         }
@@ -310,10 +323,24 @@ void GarbageCollector::DropOwners(const OwnerGraph::Item& item,
       lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
 }
 
-void GarbageCollector::Delete(const OwnerGraph::Item& item, Done done) {
+void GarbageCollector::UnblockOwners(const OwnerGraph::Item& item, Done done) {
+  api::Draft draft(item.object->tree());
+  if (api::Draft* references = draft["metadata"].Find("ownerReferences"); references != nullptr) {
+    for (api::Draft& reference : references->MutableElements()) {
+      reference["blockOwnerDeletion"] = false;
+    }
+  }
+  client_.Update(
+      RefOf(item), draft.Freeze(), {},
+      lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
+}
+
+void GarbageCollector::Delete(const OwnerGraph::Item& item, std::string_view propagation,
+                              Done done) {
   client_.Delete(
       RefOf(item),
-      {.propagation_policy = "Background", .precondition_uid = std::string(item.object->uid())},
+      {.propagation_policy = std::string(propagation),
+       .precondition_uid = std::string(item.object->uid())},
       lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
 }
 

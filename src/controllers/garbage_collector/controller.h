@@ -41,9 +41,12 @@ class GarbageCollector {
   void OnObject(const api::KindSchema& kind, const api::ObjectPtr& before,
                 const api::ObjectPtr& object);
   void OnGone(const api::ObjectPtr& object);
+  void QueueDyingOwners(const api::Object& dependent);
   void RemoveFinalizer(const OwnerGraph::Item& item, std::string_view finalizer, Done done);
   void DropOwners(const OwnerGraph::Item& item, const std::vector<std::string>& owners, Done done);
-  void Delete(const OwnerGraph::Item& item, Done done);
+  void Delete(const OwnerGraph::Item& item, std::string_view propagation, Done done);
+  // Takes back blockOwnerDeletion from the object's references.
+  void UnblockOwners(const OwnerGraph::Item& item, Done done);
   bool AllSynced();
   void SweepOnce();
 

@@ -17,6 +17,29 @@ api::Value OwnersOf(const api::Object& object) {
   return object["metadata"]["ownerReferences"];
 }
 
+bool WaitsForDependents(const api::Object& object) {
+  return object.is_being_deleted() && HasFinalizer(object, api::kForegroundFinalizer);
+}
+
+void OwnerGraph::Link(const std::string& uid, const api::Object& object) {
+  for (api::Value owner : OwnersOf(object).elements()) {
+    const std::string owner_uid(owner["uid"].str());
+    dependents_[owner_uid].insert(uid);
+    if (owner["blockOwnerDeletion"].boolean()) blocking_[owner_uid].insert(uid);
+  }
+}
+
+void OwnerGraph::Unlink(const std::string& uid, const api::Object& object) {
+  for (api::Value owner : OwnersOf(object).elements()) {
+    for (auto* links : {&dependents_, &blocking_}) {
+      const auto found = links->find(std::string(owner["uid"].str()));
+      if (found == links->end()) continue;
+      found->second.erase(uid);
+      if (found->second.empty()) links->erase(found);
+    }
+  }
+}
+
 void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) {
   const std::string uid(object->uid());
   if (auto before = items_.find(uid); before != items_.end()) {
@@ -25,27 +48,15 @@ void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) 
       before->second = Item{&kind, object};
       return;
     }
-    for (api::Value owner : OwnersOf(*before->second.object).elements()) {
-      auto found = dependents_.find(std::string(owner["uid"].str()));
-      if (found == dependents_.end()) continue;
-      found->second.erase(uid);
-      if (found->second.empty()) dependents_.erase(found);
-    }
+    Unlink(uid, *before->second.object);
   }
   items_[uid] = Item{&kind, object};
-  for (api::Value owner : OwnersOf(*object).elements()) {
-    dependents_[std::string(owner["uid"].str())].insert(uid);
-  }
+  Link(uid, *object);
 }
 
 void OwnerGraph::Remove(const api::Object& object) {
   const std::string uid(object.uid());
-  for (api::Value owner : OwnersOf(object).elements()) {
-    auto found = dependents_.find(std::string(owner["uid"].str()));
-    if (found == dependents_.end()) continue;
-    found->second.erase(uid);
-    if (found->second.empty()) dependents_.erase(found);
-  }
+  Unlink(uid, object);
   items_.erase(uid);
 }
 
@@ -66,50 +77,53 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid, const Uids& cert
   const Item* item = Find(uid);
   if (item == nullptr) return decision;
   const api::Object& object = *item->object;
-  // A decision looks at every owner and dependent.
-  const auto dependents = dependents_.find(uid);
-  WorkBudget::Charge(OwnersOf(object).size() +
-                     (dependents == dependents_.end() ? 0 : dependents->second.size()));
   if (object.is_being_deleted()) {
+    WorkBudget::Charge(1);
     if (HasFinalizer(object, api::kOrphanFinalizer)) {
       decision.uids = Dependents(uid);
+      WorkBudget::Charge(static_cast<std::int64_t>(decision.uids.size()));
       decision.action = decision.uids.empty() ? Action::kRemoveOrphan : Action::kOrphanDependents;
-    } else if (HasFinalizer(object, api::kForegroundFinalizer)) {
-      for (const std::string& dependent : Dependents(uid)) {
-        if (!Find(dependent)->object->is_being_deleted()) decision.uids.push_back(dependent);
-      }
-      if (Dependents(uid).empty()) {
-        decision.action = Action::kRemoveForeground;
-      } else if (!decision.uids.empty()) {
-        decision.action = Action::kDeleteDependents;
-      }
+    } else if (WaitsForDependents(object) && !blocking_.contains(uid)) {
+      decision.action = Action::kRemoveForeground;
     }
     return decision;
   }
+  WorkBudget::Charge(static_cast<std::int64_t>(OwnersOf(object).size()));
   std::size_t alive = 0, waiting = 0;
-  std::vector<std::string> gone;
+  std::vector<std::string> dead;
   for (api::Value owner : OwnersOf(object).elements()) {
     const std::string owner_uid(owner["uid"].str());
     const Item* found = Find(owner_uid);
-    if (found != nullptr) {
-      // An owner in foreground deletion, which waits for its dependents, counts as being deleted.
-      const bool going = found->object->is_being_deleted() &&
-                         HasFinalizer(*found->object, api::kForegroundFinalizer);
-      ++(going ? waiting : alive);
+    if (found != nullptr && WaitsForDependents(*found->object)) {
+      ++waiting;
+      dead.push_back(owner_uid);
+    } else if (found != nullptr) {
+      ++alive;
     } else if (certainly_gone.contains(owner_uid)) {
-      gone.push_back(owner_uid);
+      dead.push_back(owner_uid);
     } else {
       decision.unknown_owners.push_back(owner_uid);
     }
   }
-  if (!decision.unknown_owners.empty()) return decision;
-  if (gone.empty() && waiting == 0) return decision;
+  if (!decision.unknown_owners.empty() || dead.empty()) return decision;
   if (alive > 0) {
-    if (gone.empty()) return decision;
     decision.action = Action::kDropDeadOwners;
-    decision.uids = std::move(gone);
-  } else {
-    decision.action = Action::kDelete;
+    decision.uids = std::move(dead);
+    return decision;
+  }
+  decision.action = Action::kDelete;
+  const auto dependents = dependents_.find(uid);
+  if (HasFinalizer(object, api::kOrphanFinalizer)) {
+    decision.propagation = "Orphan";
+  } else if (waiting > 0 && dependents != dependents_.end()) {
+    // The owner waits for this one, which in turn waits for its dependents.
+    decision.propagation = "Foreground";
+    WorkBudget::Charge(static_cast<std::int64_t>(dependents->second.size()));
+    for (const std::string& each : dependents->second) {
+      decision.unblock_owners = decision.unblock_owners || WaitsForDependents(*Find(each)->object);
+    }
+  } else if (HasFinalizer(object, api::kForegroundFinalizer)) {
+    decision.propagation = "Foreground";
   }
   return decision;
 }

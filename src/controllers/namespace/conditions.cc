@@ -34,18 +34,23 @@ std::optional<api::Draft> PlanNamespaceStatus(const api::Object& name_space,
   const auto choose = [](bool holds, std::string text, std::string_view otherwise) {
     return holds ? std::move(text) : std::string(otherwise);
   };
-  const bool undiscovered = !obstacles.discovery.empty();
-  const bool undeleted = !obstacles.deletion.empty();
+  const bool undiscovered = !obstacles.unreachable.empty();
+  const bool undeleted = !obstacles.undeletable.empty();
   const bool remains = !obstacles.content.empty();
   const bool finalizers = !obstacles.finalizers.empty();
   const Condition conditions[] = {
       {"NamespaceDeletionDiscoveryFailure", undiscovered, "DiscoveryFailed", "ResourcesDiscovered",
-       choose(undiscovered, StrCat("Discovery failed for some groups: ", obstacles.discovery),
+       choose(undiscovered,
+              StrCat("Discovery failed for some groups, 1 failing: unable to retrieve the complete "
+                     "list of server APIs: ",
+                     obstacles.unreachable),
               "All resources successfully discovered")},
       {"NamespaceDeletionGroupVersionParsingFailure", false, "GroupVersionParsingFailed",
        "ParsedGroupVersions", "All legacy kube types successfully parsed"},
       {"NamespaceDeletionContentFailure", undeleted, "ContentDeletionFailed", "ContentDeleted",
-       choose(undeleted, StrCat("Failed to delete all resource types: ", obstacles.deletion),
+       choose(undeleted,
+              StrCat("Failed to delete all resource types, ", obstacles.undeletable.size(),
+                     " remaining: ", Join(obstacles.undeletable, ", ")),
               "All content successfully deleted, may be waiting on finalization")},
       {"NamespaceContentRemaining", remains, "SomeResourcesRemain", "ContentRemoved",
        choose(remains,

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "api/meta/object.h"
@@ -12,8 +13,8 @@ namespace drakkar::controllers {
 
 // Why a namespace that is being deleted still exists.
 struct NamespaceObstacles {
-  std::string discovery;                          // why not all kinds are known; empty if they are
-  std::string deletion;                           // why something could not be deleted
+  std::string unreachable;            // API groups whose kinds are not known; empty: all are
+  std::set<std::string> undeletable;  // why something could not be deleted
   std::map<std::string, std::size_t> content;     // "pods." and how many of them are left
   std::map<std::string, std::size_t> finalizers;  // and how many objects have each
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
@@ -23,12 +24,33 @@ const api::KindSchema* Namespaces() {
   return kind;
 }
 
-// Pods with a grace period and objects with finalizers take a while to disappear.
+bool IsPods(const api::KindSchema& kind) {
+  return kind.group.empty() && kind.kind == "Pod";
+}
+
+// Whether the pod may take until the end of its grace period, so that it is no surprise that it is
+// still there.
+bool IsInItsGracePeriod(const api::Object& pod, WallTime now) {
+  const std::string_view phase = pod["status"]["phase"].str();
+  if (phase == "Succeeded" || phase == "Failed") return false;
+  const Result<WallTime> deadline = api::ParseTime(pod["metadata"]["deletionTimestamp"].str());
+  return deadline.ok() && *deadline > now;
+}
+
 // Objects of one kind that are counted for the conditions.
 constexpr std::int64_t kMaxCounted = 500;
+// Pods with a grace period and objects with finalizers take a while to disappear.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 
 }  // namespace
+
+struct NamespaceController::Pass {
+  std::string name;
+  std::vector<const api::KindSchema*> kinds;
+  std::size_t next = 0;
+  NamespaceObstacles obstacles;
+  Done done;
+};
 
 NamespaceController::NamespaceController(EventLoop& loop, Random& random, client::Client& client,
                                          client::Informer& namespaces)
@@ -54,37 +76,38 @@ void NamespaceController::Sync(const std::string& name, Done done) {
   client_.Discover(
       lifetime_.Guard([this, name, done = std::move(done)](Result<client::ServedKinds> served) {
         if (!served.ok()) return done(served.error());
-        if (!served->unreachable.empty()) {
-          return Report(name, {.discovery = served->unreachable},
-                        Unavailable(StrCat("namespace ", name, " may have content of ",
-                                           served->unreachable, ", which does not answer")),
-                        done);
-        }
-        auto kinds = std::make_shared<std::vector<const api::KindSchema*>>();
+        auto pass = std::make_shared<Pass>();
+        pass->name = name;
+        // The namespace stays while some kinds are not known, but the others are deleted.
+        pass->obstacles.unreachable = std::move(served->unreachable);
         for (const api::KindSchema* kind : served->kinds) {
-          if (CanBeInANamespace(*kind)) kinds->push_back(kind);
+          if (CanBeInANamespace(*kind)) pass->kinds.push_back(kind);
         }
-        DeleteContent(name, kinds, 0, done);
+        std::ranges::stable_partition(pass->kinds,
+                                      [](const api::KindSchema* kind) { return IsPods(*kind); });
+        pass->done = done;
+        Continue(pass);
       }));
 }
 
-void NamespaceController::DeleteContent(const std::string& name, const Kinds& kinds,
-                                        std::size_t index, Done done) {
-  if (index == kinds->size()) {
-    return CheckEmpty(name, kinds, 0, std::make_shared<NamespaceObstacles>(), std::move(done));
-  }
-  const api::KindSchema& kind = *(*kinds)[index];
-  auto next =
-      lifetime_.Guard([this, name, kinds, index, done = std::move(done)](Result<void> deleted) {
-        if (!deleted.ok()) {
-          return Report(name, {.deletion = deleted.error().message}, deleted, done);
-        }
-        DeleteContent(name, kinds, index + 1, done);
-      });
-  if (!Has(kind, "deletecollection")) return DeleteOneByOne(name, kind, std::move(next));
-  client_.DeleteCollection({&kind, name, "", ""}, {}, {.propagation_policy = "Background"},
-                           [next = std::move(next)](client::Reply reply) {
-                             next(reply.ok() ? Ok() : Result<void>(*reply.error));
+void NamespaceController::Continue(const PassPtr& pass) {
+  const bool has_pods_left =
+      pass->next > 0 && IsPods(*pass->kinds[pass->next - 1]) &&
+      (!pass->obstacles.content.empty() || !pass->obstacles.undeletable.empty());
+  if (pass->next == pass->kinds.size() || has_pods_left) return Finish(pass);
+  const api::KindSchema& kind = *pass->kinds[pass->next++];
+  DeleteAll(pass, kind, lifetime_.Guard([this, pass, &kind](Result<void> deleted) {
+    // What cannot be deleted does not keep the rest.
+    if (!deleted.ok()) pass->obstacles.undeletable.insert(deleted.error().message);
+    Count(pass, kind);
+  }));
+}
+
+void NamespaceController::DeleteAll(const PassPtr& pass, const api::KindSchema& kind, Done done) {
+  if (!Has(kind, "deletecollection")) return DeleteOneByOne(pass->name, kind, std::move(done));
+  client_.DeleteCollection({&kind, pass->name, "", ""}, {}, {.propagation_policy = "Background"},
+                           [done = std::move(done)](client::Reply reply) {
+                             done(reply.ok() ? Ok() : Result<void>(*reply.error));
                            });
 }
 
@@ -103,30 +126,49 @@ void NamespaceController::DeleteOneByOne(const std::string& name, const api::Kin
       }));
 }
 
-void NamespaceController::CheckEmpty(const std::string& name, const Kinds& kinds, std::size_t index,
-                                     const Obstacles& found, Done done) {
-  if (index == kinds->size()) {
-    if (found->content.empty()) return Finalize(name, std::move(done));
-    return Report(name, *found, Ok(), [this, name, done = std::move(done)](Result<void> result) {
-      done(std::move(result));
-      queue_.AddAfter(name, kLookAgain);
-    });
-  }
-  const api::KindSchema* kind = (*kinds)[index];
-  client_.List({kind, name, "", ""}, {.limit = kMaxCounted},
-               lifetime_.Guard([this, name, kinds, index, kind, found,
-                                done = std::move(done)](client::ListReply reply) {
-                 if (!reply.ok()) return done(*reply.error);
-                 if (!reply.items.empty()) {
-                   found->content[StrCat(kind->plural, ".", kind->group)] = reply.items.size();
-                 }
-                 for (const api::ObjectPtr& item : reply.items) {
-                   for (api::Value each : (*item)["metadata"]["finalizers"].elements()) {
-                     ++found->finalizers[std::string(each.str())];
+void NamespaceController::Count(const PassPtr& pass, const api::KindSchema& kind) {
+  client_.List({&kind, pass->name, "", ""}, {.limit = kMaxCounted},
+               lifetime_.Guard([this, pass, &kind](client::ListReply reply) {
+                 NamespaceObstacles& found = pass->obstacles;
+                 if (!reply.ok()) found.undeletable.insert(reply.error->message);
+                 if (reply.ok() && !reply.items.empty()) {
+                   found.content[StrCat(kind.plural, ".", kind.group)] = reply.items.size();
+                   bool is_expected = false;
+                   for (const api::ObjectPtr& item : reply.items) {
+                     for (api::Value each : (*item)["metadata"]["finalizers"].elements()) {
+                       ++found.finalizers[std::string(each.str())];
+                       is_expected = true;
+                     }
+                     is_expected = is_expected ||
+                                   (IsPods(kind) && IsInItsGracePeriod(*item, loop_.clock().Now()));
+                   }
+                   if (!is_expected) {
+                     found.undeletable.insert(StrCat(
+                         "unexpected items still remain in namespace: ", pass->name,
+                         " for gvr: ", kind.group, "/", kind.version, ", Resource=", kind.plural));
                    }
                  }
-                 CheckEmpty(name, kinds, index + 1, found, done);
+                 Continue(pass);
                }));
+}
+
+void NamespaceController::Finish(const PassPtr& pass) {
+  const NamespaceObstacles& found = pass->obstacles;
+  const bool is_empty = found.content.empty() && found.undeletable.empty();
+  if (is_empty && found.unreachable.empty()) return Finalize(pass->name, pass->done);
+  // An error is tried again after a growing pause.
+  const Result<void> result =
+      !found.undeletable.empty()
+          ? Result<void>(Unavailable(*found.undeletable.begin()))
+          : (is_empty ? Result<void>(
+                            Unavailable(StrCat("namespace ", pass->name, " may have content of ",
+                                               found.unreachable, ", which does not answer")))
+                      : Ok());
+  Report(pass->name, found, result, [this, pass](Result<void> reported) {
+    const bool look_again = reported.ok();
+    pass->done(std::move(reported));
+    if (look_again) queue_.AddAfter(pass->name, kLookAgain);
+  });
 }
 
 void NamespaceController::Report(const std::string& name, const NamespaceObstacles& obstacles,

@@ -13,8 +13,10 @@
 
 namespace drakkar::controllers {
 
-// Deletes the contents of a namespace that is being deleted, then removes its finalizer. While
-// something is left, the conditions of the namespace say what.
+// Deletes the contents of a namespace that is being deleted, then removes its finalizer. Pods go
+// first, and as long as one is left nothing else is deleted: it may still need its volumes, network
+// policies and so on (KEP-5080). While something is left, the conditions of the namespace say what.
+// Each pass deletes and counts; the next one follows after a second.
 class NamespaceController {
  public:
   NamespaceController(EventLoop& loop, Random& random, client::Client& client,
@@ -23,14 +25,14 @@ class NamespaceController {
  private:
   using Done = client::WorkQueue::Done;
   void Sync(const std::string& name, Done done);
-  // The namespaced kinds of the server. Rediscovered for each deletion.
-  using Kinds = std::shared_ptr<const std::vector<const api::KindSchema*>>;
-  // Deletes all objects of the kinds from `index` on, then checks that none are left.
-  void DeleteContent(const std::string& name, const Kinds& kinds, std::size_t index, Done done);
+  struct Pass;
+  using PassPtr = std::shared_ptr<Pass>;
+  // Empties one kind after the other.
+  void Continue(const PassPtr& pass);
+  void DeleteAll(const PassPtr& pass, const api::KindSchema& kind, Done done);
   void DeleteOneByOne(const std::string& name, const api::KindSchema& kind, Done done);
-  using Obstacles = std::shared_ptr<NamespaceObstacles>;
-  void CheckEmpty(const std::string& name, const Kinds& kinds, std::size_t index,
-                  const Obstacles& found, Done done);
+  void Count(const PassPtr& pass, const api::KindSchema& kind);
+  void Finish(const PassPtr& pass);
   // Writes the conditions, then calls `done` with `result`.
   void Report(const std::string& name, const NamespaceObstacles& obstacles, Result<void> result,
               Done done);
