@@ -854,6 +854,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
                                  impl_->options.pki.front_proxy_ca().certificate_pem)) {
       wanted.push_back(std::move(each));
     }
+    wanted.push_back(LegacyTokenTracking(impl_->options.loop.clock().Now()));
     for (api::TreePtr& each : JoinPolicy()) wanted.push_back(std::move(each));
     for (api::TreePtr& each : impl_->aggregator.OwnServices()) wanted.push_back(std::move(each));
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));

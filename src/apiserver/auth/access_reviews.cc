@@ -1,7 +1,10 @@
 #include "apiserver/auth/access_reviews.h"
 
+#include <algorithm>
+
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/auth/authenticator.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/validation/cause.h"
 #include "base/text/text.h"
@@ -101,6 +104,10 @@ void AccessReviews::ReviewToken(Value spec, Draft& status) {
   if (!user) {
     status["error"] = "the token is invalid, has expired, or is for another audience";
     return;
+  }
+  // As the server would see the user.
+  if (std::ranges::find(user->groups, kAuthenticatedGroup) == user->groups.end()) {
+    user->groups.emplace_back(kAuthenticatedGroup);
   }
   status["authenticated"] = true;
   status["user"] = UserDraft(*user);

@@ -88,5 +88,23 @@ TEST_F(AccessReviewsTest, AnUnknownTokenIsNotAuthenticated) {
   EXPECT_FALSE((*response.object)["status"]["authenticated"].boolean());
 }
 
+TEST_F(AccessReviewsTest, TheUserOfATokenIsAuthenticated) {
+  AccessReviews reviews(
+      rbac_, rbac_,
+      [](std::string_view token, const std::vector<std::string>&, std::vector<std::string>&) {
+        return token == "x" ? std::optional(UserInfo{.name = "ann", .groups = {"dev"}})
+                            : std::nullopt;
+      });
+  Request request = RequestFor(
+      Verb::kCreate,
+      R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"x"}})",
+      AdminUser());
+  Response response;
+  ASSERT_TRUE(reviews.Answer(request, response));
+  EXPECT_EQ(
+      Status(response),
+      R"({"authenticated":true,"user":{"username":"ann","groups":["dev","system:authenticated"]}})");
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

@@ -1,5 +1,6 @@
 #include "apiserver/auth/bootstrap_policy.h"
 
+#include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/auth/controller_roles.h"
@@ -453,6 +454,17 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
       Draft({{"kind", "User"}, {"apiGroup", kGroup}, {"name", "system:kube-scheduler"}}));
   publishes["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "Role"}, {"name", kPublisher}});
   return {map.Freeze(), role.Freeze(), binding.Freeze(), publisher.Freeze(), publishes.Freeze()};
+}
+
+api::TreePtr LegacyTokenTracking(WallTime since) {
+  constexpr std::size_t kDate = std::string_view("2026-01-31").size();
+  return Draft({{"apiVersion", "v1"},
+                {"kind", "ConfigMap"},
+                {"metadata",
+                 {{"name", "kube-apiserver-legacy-service-account-token-tracking"},
+                  {"namespace", "kube-system"}}},
+                {"data", Draft::Map({{"since", api::FormatTime(since).substr(0, kDate)}})}})
+      .Freeze();
 }
 
 api::TreePtr ReconcilePolicy(api::Value existing, api::Value wanted) {

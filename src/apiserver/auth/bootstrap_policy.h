@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api/tree/value.h"
+#include "base/env/clock.h"
 #include "base/result/result.h"
 
 namespace drakkar::apiserver {
@@ -20,6 +21,11 @@ std::vector<api::TreePtr> BootstrapPolicy();
 // it. Complete objects; they need the namespace.
 std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem,
                                                   std::string_view front_proxy_ca_pem);
+
+// The ConfigMap in kube-system that says since when the use of tokens from Secrets is tracked. A
+// controller manager of Kubernetes removes such tokens that nobody has used since. This server does
+// not accept them.
+api::TreePtr LegacyTokenTracking(WallTime since);
 
 // The rules of system:node that do not depend on the node's pods, as an array.
 api::TreePtr NodeRules();

@@ -92,6 +92,13 @@ TEST_F(RbacTest, TheSchedulerMayReadTheAuthenticationConfiguration) {
   EXPECT_FALSE(May(user, "get", "", "configmaps", "default", kMap));
 }
 
+TEST_F(RbacTest, TheTrackingOfLegacyTokensBeginsWithADate) {
+  const api::TreePtr map =
+      LegacyTokenTracking(WallTime() + std::chrono::hours(24 * 365) + std::chrono::hours(23));
+  EXPECT_EQ(map->root()["metadata"]["namespace"].str(), "kube-system");
+  EXPECT_EQ(map->root()["data"].Entry("since").str(), "1971-01-01");
+}
+
 TEST_F(RbacTest, RolesApplyInTheirNamespaceOnly) {
   CreateRole("Role", "reader",
              R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
