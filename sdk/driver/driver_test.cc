@@ -710,6 +710,7 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
                               "method=\"NodePrepareResources\"} 1"));
   EXPECT_THAT(text, HasSubstr("dra_driver_claim_errors_total{method=\"NodePrepareResources\"} 1"));
   EXPECT_THAT(text, HasSubstr("dra_driver_registered 0"));
+  EXPECT_EQ(text.find("dra_driver_slice_writes"), text.npos) << "it has published nothing";
   ASSERT_FALSE(driver_->CheckReady().ok());
   EXPECT_EQ(driver_->CheckReady().error().message, "no node has registered the driver yet");
 }
@@ -717,6 +718,7 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
 // Prepares "slow" only when released.
 class SlowPlugin final : public BlockingPlugin {
  public:
+  using BlockingPlugin::Stop;
   ~SlowPlugin() override { Stop(); }
   Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override {
     if (claim.name() == "slow") released.get_future().wait();
@@ -735,6 +737,18 @@ class SlowPlugin final : public BlockingPlugin {
 
 // While a claim is prepared on a thread, the node registers the driver, receives health, and
 // prepares and unprepares other claims.
+TEST(BlockingPluginTest, AfterStopItRefusesClaims) {
+  SlowPlugin plugin;
+  plugin.Stop();
+  std::optional<PrepareResults> results;
+  plugin.PrepareResourceClaims(
+      {std::make_shared<api::Object>(*api::ParseJson(R"({"metadata":{"name":"a","uid":"u"}})"))},
+      [&](Result<PrepareResults> answer) { results = *std::move(answer); });
+  ASSERT_TRUE(results.has_value());
+  ASSERT_FALSE(results->at("u").ok());
+  EXPECT_THAT(results->at("u").error().message, HasSubstr("the driver is stopping"));
+}
+
 TEST(DriverOverGrpc, ASlowPrepareDelaysNothingElse) {
   auto harness = rpc::MakeGrpcHarness();
   SlowPlugin plugin;

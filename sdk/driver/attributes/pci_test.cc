@@ -23,7 +23,7 @@ class PciTest : public ::testing::Test {
     Write("devices/pci0000:00/0000:00:02.0/numa_node", "-1\n");
     Write("bus/pci/devices/placeholder", "");
     Link("bus/pci/devices/0000:81:00.1", "../../../devices/pci0000:80/0000:80:01.0/0000:81:00.1");
-    Link("bus/pci/devices/0000:00:02.0", "../../../devices/pci0000:00/0000:00:02.0");
+    Link("bus/pci/devices/0000:00:02.0", "./../../../devices/./pci0000:00/0000:00:02.0");
     Link("bus/pci/devices/0000:05:00.0", "../../../devices/virtual/0000:05:00.0");
     const char* distances[] = {"10 12 20 20", "12 10 20 20", "20 20 10 12", "20 20 12 10"};
     for (int node = 0; node < 4; ++node) {

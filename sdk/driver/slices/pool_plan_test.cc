@@ -261,5 +261,13 @@ TEST(DroppedFeatures, AreNamedByTheirGate) {
   EXPECT_EQ(dropped(R"({"devices":[{"name":"b"}]})", kPlain), "unknown");
 }
 
+TEST(PoolPlan, ANameThatOnlyBeginsWithANumberHasNoIndex) {
+  api::Draft draft(Apply(Plan(Want({"a"}), {}), {})[0]->tree());
+  draft["metadata"]["name"] = "0000g-d.example.com-n-x";
+  const PoolPlan plan = Plan(Want({"a"}), {std::make_shared<api::Object>(draft.Freeze())});
+  EXPECT_EQ(plan.deletions.size(), 1u);
+  EXPECT_EQ(plan.creations.size(), 1u);
+}
+
 }  // namespace
 }  // namespace drakkar::driver

@@ -9,6 +9,7 @@
 #include "rpc/testing/memory_transport.h"
 #include "sdk/driver/driver.h"
 #include "sdk/driver/slices/slice_controller.h"
+#include "telemetry/metrics/metrics.h"
 #include "tests/support/api_server.h"
 
 namespace drakkar::driver {
@@ -133,6 +134,54 @@ TEST_F(PublishTest, ForgetHealthRemovesTheTaint) {
   EXPECT_EQ(taints(), 1u);
   (*driver)->ForgetHealth("pool", "gpu-0");
   EXPECT_EQ(taints(), 0u);
+}
+
+TEST_F(PublishTest, DevicesInEverySliceAreTaintedAndWritesAreCounted) {
+  api_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})");
+  MemoryFileSystem files;
+  rpc::MemoryTransport transport(loop_);
+  NoPlugin plugin;
+  Metrics metrics;
+  auto driver = Driver::Start({.loop = loop_,
+                               .random = loop_.random(),
+                               .files = files,
+                               .client = api_.client(),
+                               .transport = transport,
+                               .plugin = plugin,
+                               .driver_name = "d.example.com",
+                               .node_name = "n",
+                               .health_service = true,
+                               .unhealthy_taint = {.key = "d.example.com/unhealthy"},
+                               .metrics = &metrics});
+  ASSERT_TRUE(driver.ok()) << driver.error().message;
+  DriverResources resources;
+  resources.pools["pool"].slices.resize(2);
+  resources.pools["pool"].slices[0].devices = {{.name = "gpu-0"}, {.name = "gpu-1"}};
+  resources.pools["pool"].slices[1].devices = {{.name = "gpu-2"}, {.name = "gpu-3"}};
+  ASSERT_TRUE((*driver)->PublishResources(resources).ok());
+  loop_.Advance(std::chrono::seconds(2));
+  std::vector<rpc::DeviceHealth> reports;
+  for (const char* name : {"gpu-1", "gpu-3"}) {
+    reports.push_back(
+        {.pool_name = "pool", .device_name = name, .health = rpc::DeviceHealthState::kUnhealthy});
+  }
+  ASSERT_TRUE((*driver)->ReportHealth(reports).ok());
+  loop_.Advance(std::chrono::seconds(2));
+  std::vector<std::string> tainted;
+  for (const api::ObjectPtr& slice : Slices()) {
+    for (const api::Value device : (*slice)["spec"]["devices"].elements()) {
+      if (!device["taints"].empty()) tainted.emplace_back(device["name"].str());
+    }
+  }
+  EXPECT_THAT(tainted, ::testing::UnorderedElementsAre("gpu-1", "gpu-3"));
+  ASSERT_TRUE((*driver)->PublishResources({}).ok());
+  loop_.Advance(std::chrono::seconds(2));
+  (*driver)->UpdateMetrics();
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("dra_driver_slice_writes{verb=\"create\"} 2"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_slice_writes{verb=\"update\"} 2"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_slice_writes{verb=\"delete\"} 2"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_health_watchers 0"));
 }
 
 class GatePublishTest : public PublishTest {

@@ -365,6 +365,32 @@ TEST_F(SliceControllerTest, WithoutANodeItManagesOnlyItsPool) {
 }
 
 // Random publications and foreign changes with failing writes; the model is the last publication.
+TEST_F(SliceControllerTest, IsSettledOnceEverythingIsWritten) {
+  EXPECT_FALSE(controller_->IsSettled()) << "nothing was published";
+  Publish({{{"p", PoolOf({{"a"}})}}});
+  EXPECT_FALSE(controller_->IsSettled()) << "the slices are not known yet";
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(controller_->IsSettled());
+  Publish({{{"p", PoolOf({{"b"}})}}});
+  EXPECT_FALSE(controller_->IsSettled()) << "not written yet";
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(controller_->IsSettled());
+}
+
+TEST_F(SliceControllerTest, DeletedSlicesAreGoneAlthoughTheWatchShowsThem) {
+  Publish({{{"p", PoolOf({{"a"}, {"b"}})}}});
+  loop_.RunUntilIdle();
+  client_.watch_delay = std::chrono::seconds(5);
+  Publish({});
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Published(), ElementsAre());
+  Publish({{{"p", PoolOf({{"a"}, {"b"}})}}});
+  loop_.RunUntilIdle();
+  EXPECT_EQ(Published().size(), 2u) << "the watch still shows the slices that were deleted";
+  EXPECT_EQ(controller_->counts(), (SliceController::Counts{.creations = 4, .deletions = 2}));
+  EXPECT_THAT(errors_, ElementsAre());
+}
+
 class SliceControllerRandomTest : public SliceControllerTest,
                                   public ::testing::WithParamInterface<int> {
  protected:

@@ -85,6 +85,14 @@ TEST(ClaimStatus, RejectsWhatTheServerWouldReject) {
                         .device_name = "a",
                         .data = *api::ParseJson("{\"x\":\"" + std::string(11'000, 'y') + "\"}")}}),
               HasSubstr("10240 bytes"));
+  for (const std::size_t bytes : {10'240, 10'241}) {
+    const std::string json = StrCat(R"({"x":")", std::string(bytes - 8, 'y'), R"("})");
+    ASSERT_EQ(json.size(), bytes);
+    EXPECT_EQ(
+        ErrorOf({{.pool_name = "p", .device_name = "a", .data = *api::ParseJson(json)}}).empty(),
+        bytes == 10'240)
+        << bytes;
+  }
   EXPECT_THAT(ErrorOf({{.pool_name = "p", .device_name = "a", .data = *api::ParseJson("[1]")}}),
               HasSubstr("must be an object"));
   EXPECT_THAT(ErrorOf({{.pool_name = "p",

@@ -165,5 +165,56 @@ TEST_F(CertificateStrategyTest, TheCertificateIsSetOnceByTheStatusAndMustParse) 
   EXPECT_EQ((*failed.object)["status"]["conditions"].at(0)["reason"].str(), "Test");
 }
 
+TEST_F(CertificateStrategyTest, AContradictionIsSaidOnce) {
+  MakeOne();
+  const std::string message = Message(Change("approval", [](api::Draft& o) {
+    for (const char* type : {"Approved", "Denied", "Noted"}) AddCondition(o, type);
+  }));
+  const std::size_t first = message.find("mutually exclusive");
+  ASSERT_NE(first, message.npos) << message;
+  EXPECT_EQ(message.find("mutually exclusive", first + 1), message.npos) << message;
+  EXPECT_THAT(message, HasSubstr("status.conditions: Invalid value: \"Denied\""));
+}
+
+TEST_F(CertificateStrategyTest, ConditionsHaveTypesAndStatuses) {
+  MakeOne();
+  const auto with = [&](std::string_view type, std::string_view status) {
+    return Message(Change("approval", [&](api::Draft& o) { AddCondition(o, type, status); }));
+  };
+  EXPECT_THAT(with("", "True"), HasSubstr("status.conditions[0].type: Required value"));
+  EXPECT_THAT(with("Noted", ""), HasSubstr("status.conditions[0].status: Required value"));
+  EXPECT_THAT(with("Noted", "Maybe"),
+              HasSubstr("Unsupported value: \"Maybe\": supported values: \"False\", \"True\", "
+                        "\"Unknown\""));
+  EXPECT_THAT(with("Failed", "Unknown"),
+              HasSubstr("Unsupported value: \"Unknown\": supported values: \"True\""));
+  EXPECT_EQ(with("Noted", "Unknown"), "ok");
+  EXPECT_THAT(with("Noted", "False"),
+              HasSubstr("status.conditions[1].type: Duplicate value: \"Noted\""));
+}
+
+TEST_F(CertificateStrategyTest, AConditionKeepsTheTimeOfItsTransition) {
+  MakeOne();
+  ASSERT_FALSE(
+      Change("approval", [](api::Draft& o) { AddCondition(o, "Noted", "False"); }).failure);
+  const auto times = [](const Response& response) {
+    const api::Value condition = (*response.object)["status"]["conditions"].at(0);
+    return std::pair(std::string(condition["lastUpdateTime"].str()),
+                     std::string(condition["lastTransitionTime"].str()));
+  };
+  const auto again = [&](std::string_view status) {
+    loop_.Advance(std::chrono::seconds(10));
+    return times(Change("approval", [&](api::Draft& o) {
+      o["status"]["conditions"] = api::Draft::Array();
+      AddCondition(o, "Noted", status);
+    }));
+  };
+  const auto first = again("False");
+  const auto second = again("False");
+  EXPECT_NE(first.first, second.first) << "updated";
+  EXPECT_EQ(first.second, second.second) << "but not changed";
+  EXPECT_NE(again("True").second, second.second);
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

@@ -54,6 +54,9 @@ const GatedField kFields[] = {
     {Gate::kDRADeviceBindingConditions, "bindingFailureConditions", "ResourceClaim", kClaimSpec,
      R"("allocation":{"devices":{"results":[{"request":"r","driver":"d.example.com","pool":"p",)"
      R"("device":"a","bindingFailureConditions":["c"]}]}})"},
+    {Gate::kDRAAdminAccess, "adminAccess", "ResourceClaim",
+     R"("devices":{"requests":[{"name":"q","exactly":{"deviceClassName":"x"}},)"
+     R"({"name":"r","exactly":{"deviceClassName":"x","adminAccess":true}}]})"},
     {Gate::kDRAConsumableCapacity, "allowMultipleAllocations", "ResourceSlice",
      R"("nodeName":"n","devices":[{"name":"a","allowMultipleAllocations":true}])"},
     {Gate::kDRAConsumableCapacity, "requestPolicy", "ResourceSlice",
@@ -143,6 +146,10 @@ class GatedFields : public CoreFixture, public ::testing::WithParamInterface<int
 
 TEST_P(GatedFields, IsDroppedUnlessTheStoredObjectUsesIt) {
   StartCore(nullptr);
+  // adminAccess is allowed only there.
+  Handle(RequestFor(Verb::kUpdate, R"({"apiVersion":"v1","kind":"Namespace","metadata":{
+      "name":"default","labels":{"resource.kubernetes.io/admin-access":"true"}}})",
+                    AdminUser()));
   SetGate(true);
   Response on = Make();
   ASSERT_FALSE(on.failure) << on.failure->message;

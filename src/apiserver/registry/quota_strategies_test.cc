@@ -77,5 +77,27 @@ TEST_F(QuotaStrategiesTest, DefaultsOfARangeFollowFromEachOther) {
   EXPECT_EQ(item["defaultRequest"].Entry("memory").str(), "1Mi");
 }
 
+TEST_F(QuotaStrategiesTest, APodHasNoDefaults) {
+  for (const char* field : {"default", "defaultRequest"}) {
+    EXPECT_EQ(
+        Made("LimitRange", StrCat(R"({"limits":[{"type":"Pod",")", field, R"(":{"cpu":"1"}}]})")),
+        StrCat("LimitRange \"x\" is invalid: spec.limits[0].", field,
+               ": Forbidden: may not be specified when `type` is 'Pod'"));
+  }
+}
+
+TEST_F(QuotaStrategiesTest, AClaimOfAVolumeNeedsOneBound) {
+  for (const char* field : {"min", "max"}) {
+    EXPECT_EQ(Made("LimitRange", StrCat(R"({"limits":[{"type":"PersistentVolumeClaim",")", field,
+                                        R"(":{"storage":"1Gi"}}]})")),
+              "ok");
+    Delete("v1", "LimitRange", "default", "x");
+  }
+  EXPECT_NE(Made("LimitRange", R"({"limits":[{"type":"PersistentVolumeClaim",
+      "min":{"cpu":"1"}}]})")
+                .find("either minimum or maximum storage value is required"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

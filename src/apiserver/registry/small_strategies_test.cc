@@ -1,6 +1,7 @@
 // Kinds that have only one or two rules.
 #include "apiserver/registry/small_strategies.h"
 
+#include "apiserver/registry/cluster_strategies.h"
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
 
@@ -29,6 +30,7 @@ class SmallStrategiesTest : public CoreFixture {
                   R"(","metadata":{"name":")", name, R"("},)", rest, "}");
   }
   static constexpr std::string_view kRbac = "rbac.authorization.k8s.io/v1";
+  int count_ = 0;
 };
 
 TEST_F(SmallStrategiesTest, VolumesOfACsiDriverArePersistentUnlessItSaysOtherwise) {
@@ -222,6 +224,169 @@ TEST_F(SmallStrategiesTest, EventsOfEventsK8sIoNameTheReporterAndTheAction) {
             "event.namespace");
   EXPECT_EQ(Made("v1", "Event", R"("reason":"r","involvedObject":{"kind":"Node","name":"n"})"),
             "none");
+}
+
+TEST_F(SmallStrategiesTest, TheRoleOfABindingIsAPathSegment) {
+  EXPECT_EQ(Made(kRbac, "ClusterRoleBinding",
+                 R"("roleRef":{"kind":"ClusterRole","name":"a/b"},"subjects":[])"),
+            "422 ClusterRoleBinding.rbac.authorization.k8s.io \"x\" is invalid: roleRef.name: "
+            "Invalid value: \"a/b\": may not contain '/'");
+}
+
+TEST_F(SmallStrategiesTest, SubjectsHaveNamesAndAccountsANamespace) {
+  const auto made = [this](std::string_view kind, std::string_view subject) {
+    const std::string refusal =
+        Made(kRbac, kind,
+             StrCat(R"("roleRef":{"kind":"ClusterRole","name":"r"},"subjects":[)", subject, "]"));
+    const std::size_t at = refusal.find("is invalid: ");
+    return at == refusal.npos ? refusal : refusal.substr(at + 12);
+  };
+  EXPECT_EQ(made("ClusterRoleBinding", R"({"kind":"User"})"), "subjects[0].name: Required value");
+  EXPECT_EQ(made("ClusterRoleBinding", R"({"kind":"ServiceAccount","name":"s"})"),
+            "subjects[0].namespace: Required value");
+  EXPECT_EQ(made("ClusterRoleBinding", R"({"kind":"ServiceAccount","namespace":"n"})"),
+            "subjects[0].name: Required value");
+  EXPECT_NE(made("RoleBinding", R"({"kind":"ServiceAccount","name":"Not"})")
+                .find("subjects[0].name: Invalid value: \"Not\""),
+            std::string::npos);
+  EXPECT_EQ(made("RoleBinding", R"({"kind":"ServiceAccount","name":"s","apiGroup":"a"})"),
+            "subjects[0].apiGroup: Unsupported value: \"a\": supported values: \"\"");
+  EXPECT_EQ(made("RoleBinding", R"({"kind":"Group","name":"g","apiGroup":"a"})"),
+            "subjects[0].apiGroup: Unsupported value: \"a\": supported values: "
+            "\"rbac.authorization.k8s.io\"");
+  EXPECT_EQ(made("RoleBinding", R"({"kind":"ServiceAccount","name":"s"})"), "none")
+      << "of the binding's namespace";
+}
+
+TEST_F(SmallStrategiesTest, ARuleIsAboutResourcesOrPathsButNotBoth) {
+  for (const char* part :
+       {R"("apiGroups":[""])", R"("resources":["pods"])", R"("resourceNames":["a"])"}) {
+    EXPECT_NE(
+        Made(kRbac, "ClusterRole",
+             StrCat(R"("rules":[{"verbs":["get"],"nonResourceURLs":["/metrics"],)", part, "}]"))
+            .find("rules cannot apply to both regular resources and non-resource URLs"),
+        std::string::npos)
+        << part;
+  }
+  EXPECT_NE(Made(kRbac, "ClusterRole", R"("rules":[{"apiGroups":[""],"resources":["pods"]}])")
+                .find("rules[0].verbs: Required value: verbs must contain at least one value"),
+            std::string::npos);
+}
+
+TEST_F(SmallStrategiesTest, AnIngressHasABackendOrRules) {
+  constexpr std::string_view kVersion = "networking.k8s.io/v1";
+  EXPECT_NE(Made(kVersion, "Ingress", R"("spec":{})")
+                .find("either `defaultBackend` or `rules` must be specified"),
+            std::string::npos);
+  EXPECT_EQ(Made(kVersion, "Ingress",
+                 R"("spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}})"),
+            "none");
+  EXPECT_EQ(Made(kVersion, "Ingress", R"("spec":{"rules":[{"host":"a.example.com"}]})", "y"),
+            "none");
+  EXPECT_NE(Updated(kVersion, "Ingress", R"("spec":{})").find("must be specified"),
+            std::string::npos);
+}
+
+TEST_F(SmallStrategiesTest, APolicyIsAboutIngressUnlessItSaysMore) {
+  const auto types = [this](const std::string& name, std::string_view more) {
+    EXPECT_EQ(Made("networking.k8s.io/v1", "NetworkPolicy",
+                   StrCat(R"("spec":{"podSelector":{})", more, "}"), name),
+              "none");
+    std::string text;
+    const api::ObjectPtr made =
+        core_->Find("networking.k8s.io", "networkpolicies", StrCat("default/", name));
+    for (const api::Value type : (*made)["spec"]["policyTypes"].elements()) {
+      text += StrCat(type.str(), ";");
+    }
+    return text;
+  };
+  EXPECT_EQ(types("a", ""), "Ingress;");
+  EXPECT_EQ(types("b", R"(,"egress":[{}])"), "Ingress;Egress;");
+  EXPECT_EQ(types("c", R"(,"egress":[{}],"policyTypes":["Egress"])"), "Egress;");
+}
+
+TEST_F(SmallStrategiesTest, AnAutoscalerGetsItsRules) {
+  const auto made = [this](const std::string& name, std::string_view more) {
+    return Made("autoscaling/v2", "HorizontalPodAutoscaler",
+                StrCat(R"("spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment",)",
+                       R"("name":"d"},)", more, "}"),
+                name);
+  };
+  const auto behavior = [this](const std::string& name) {
+    return (*core_->Find("autoscaling", "horizontalpodautoscalers",
+                         StrCat("default/", name)))["spec"]["behavior"];
+  };
+  EXPECT_EQ(made("plain", R"("maxReplicas":3)"), "none");
+  EXPECT_FALSE(behavior("plain").exists());
+  EXPECT_EQ(made("up", R"("maxReplicas":3,"behavior":{"scaleUp":{}})"), "none");
+  const api::Value up = behavior("up")["scaleUp"];
+  EXPECT_EQ(up["stabilizationWindowSeconds"].optional_integer(), 0);
+  EXPECT_EQ(up["selectPolicy"].str(), "Max");
+  ASSERT_EQ(up["policies"].size(), 2u);
+  EXPECT_EQ(up["policies"].at(0)["type"].str(), "Pods");
+  EXPECT_EQ(up["policies"].at(0)["value"].integer(), 4);
+  EXPECT_EQ(up["policies"].at(1)["type"].str(), "Percent");
+  EXPECT_EQ(up["policies"].at(1)["periodSeconds"].integer(), 15);
+  const api::Value down = behavior("up")["scaleDown"];
+  EXPECT_FALSE(down["stabilizationWindowSeconds"].has_value());
+  ASSERT_EQ(down["policies"].size(), 1u);
+  EXPECT_EQ(down["policies"].at(0)["type"].str(), "Percent");
+  EXPECT_EQ(
+      made("given", R"("maxReplicas":3,"behavior":{"scaleUp":{"stabilizationWindowSeconds":5,)"
+                    R"("selectPolicy":"Min","policies":[{"type":"Pods","value":1,)"
+                    R"("periodSeconds":9}]}})"),
+      "none");
+  const api::Value given = behavior("given")["scaleUp"];
+  EXPECT_EQ(given["stabilizationWindowSeconds"].integer(), 5);
+  EXPECT_EQ(given["selectPolicy"].str(), "Min");
+  EXPECT_EQ(given["policies"].size(), 1u);
+  EXPECT_EQ(made("equal", R"("minReplicas":3,"maxReplicas":3)"), "none");
+  EXPECT_NE(made("less", R"("minReplicas":4,"maxReplicas":3)")
+                .find("must be greater than or equal to `minReplicas`"),
+            std::string::npos);
+}
+
+TEST_F(SmallStrategiesTest, DeclaredFeaturesAreSortedNames) {
+  const auto declared = [](std::string_view list) {
+    std::string text;
+    const auto tree = api::ParseJson(list);
+    for (const api::FieldError& error : ValidateDeclaredFeatures((*tree)->root())) {
+      text += StrCat(error.field, ";");
+    }
+    return text;
+  };
+  EXPECT_EQ(declared(R"(["A","B","Ba","Bb/sub9"])"), "");
+  EXPECT_EQ(declared(R"(["Z","zz"])"), "status.declaredFeatures[1];") << "starts with a capital";
+  EXPECT_EQ(declared(R"(["A/Sub","A/sub"])"), "");
+  for (const char* bad : {"", "a", "9", "A-b", "A/", "/A", "A/9", "A//b", "A.b", "A[", "A{", "[A",
+                          "@A", "A@", "A`"}) {
+    EXPECT_EQ(declared(StrCat(R"([")", bad, R"("])")), "status.declaredFeatures[0];") << bad;
+  }
+  EXPECT_EQ(declared(R"(["A","A"])"), "status.declaredFeatures[1];");
+  EXPECT_EQ(declared(R"(["B","A","C"])"), "status.declaredFeatures[1];");
+  EXPECT_EQ(declared(StrCat(R"([")", std::string(253, 'A'), R"("])")), "");
+  EXPECT_EQ(declared(StrCat(R"([")", std::string(254, 'A'), R"("])")),
+            "status.declaredFeatures[0];");
+}
+
+TEST_F(SmallStrategiesTest, ImagesWithATagThatMovesArePulledAgain) {
+  const auto policy = [this](std::string_view image) {
+    const std::string name = StrCat("p", count_++);
+    EXPECT_EQ(
+        Made("v1", "Pod",
+             StrCat(R"("spec":{"containers":[{"name":"c","image":")", image, R"("}]})"), name),
+        "none");
+    return std::string((*core_->Find("", "pods", StrCat("default/", name)))["spec"]["containers"]
+                           .at(0)["imagePullPolicy"]
+                           .str());
+  };
+  EXPECT_EQ(policy("i"), "Always");
+  EXPECT_EQ(policy("i:latest"), "Always");
+  EXPECT_EQ(policy("host:5000/i"), "Always");
+  EXPECT_EQ(policy("host:5000/i:latest"), "Always");
+  EXPECT_EQ(policy("host:5000/i:1"), "IfNotPresent");
+  EXPECT_EQ(policy("i:1"), "IfNotPresent");
+  EXPECT_EQ(policy("i:latest@sha256:00"), "IfNotPresent");
 }
 
 }  // namespace

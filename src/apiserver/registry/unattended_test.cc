@@ -100,5 +100,23 @@ TEST_F(UnattendedTest, TheCompatibilityPageListsEveryKindAndItsWarnings) {
   }
 }
 
+TEST_F(UnattendedTest, WarningsAreAboutWhatIsNew) {
+  const Unattended line{"", "Pod", [](api::Value pod) { return pod.Entry("odd").boolean(); },
+                        "odd"};
+  const Unattended always{"", "Pod", nullptr, "always"};
+  const Unattended* const lines[] = {&line, &always};
+  const auto said = [&](std::string_view object, std::string_view before) {
+    const auto now = api::ParseJson(object);
+    const auto then = api::ParseJson(before.empty() ? "{}" : before);
+    return Join(
+        UnattendedWarnings(lines, (*now)->root(), before.empty() ? api::Value() : (*then)->root()),
+        " ");
+  };
+  EXPECT_EQ(said(R"({"odd":true})", ""), "odd always");
+  EXPECT_EQ(said(R"({"odd":false})", ""), "always");
+  EXPECT_EQ(said(R"({"odd":true})", R"({"odd":true})"), "");
+  EXPECT_EQ(said(R"({"odd":true})", R"({"odd":false})"), "odd") << "an update added it";
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

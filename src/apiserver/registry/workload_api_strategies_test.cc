@@ -92,5 +92,36 @@ TEST_F(WorkloadApiTest, TheTemplatesOfAWorkloadStay) {
             std::string::npos);
 }
 
+TEST_F(WorkloadApiTest, ClaimsStayWithTheirGate) {
+  gates_ = gates_.With(Gate::kGenericWorkload, true).With(Gate::kDRAWorkloadResourceClaims, true);
+  constexpr char kGroup[] = R"({"schedulingPolicy":{"basic":{}},
+      "resourceClaims":[{"name":"c","resourceClaimName":"x"},{"name":"d","resourceClaimName":"y"}]})";
+  ASSERT_EQ(MessageOf(Group(kGroup)), "accepted");
+  const auto with = [&](std::string_view name) {
+    api::Draft changed(core_->Find("scheduling.k8s.io", "podgroups", "default/g")->tree());
+    changed["status"]["resourceClaimStatuses"].Append({{"name", "c"}});
+    changed["status"]["resourceClaimStatuses"].Append({{"name", std::string(name)}});
+    Request request =
+        RequestFor(Verb::kUpdate, api::WriteJson(changed.Freeze()->root()), AdminUser());
+    request.subresource = "status";
+    request.dry_run = true;
+    const Response response = Handle(std::move(request));
+    return response.failure ? response.failure->message : "accepted";
+  };
+  EXPECT_EQ(with("d"), "accepted");
+  EXPECT_NE(with("e").find("status.resourceClaimStatuses[1].name: Invalid value: \"e\": must match "
+                           "the name of an entry in `spec.resourceClaims`"),
+            std::string::npos)
+      << with("e");
+}
+
+TEST_F(WorkloadApiTest, ClaimsOfTemplatesAreDroppedWithoutTheirGate) {
+  ASSERT_EQ(MessageOf(Workload(R"([{"name":"a","schedulingPolicy":{"basic":{}},
+      "resourceClaims":[{"name":"c","resourceClaimName":"x"}]}])")),
+            "accepted");
+  const api::ObjectPtr made = core_->Find("scheduling.k8s.io", "workloads", "default/w");
+  EXPECT_FALSE((*made)["spec"]["podGroupTemplates"].at(0)["resourceClaims"].exists());
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

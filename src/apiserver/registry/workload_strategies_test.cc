@@ -85,6 +85,26 @@ TEST_F(WorkloadTest, StrategiesAreNotMixed) {
             "{\"type\":\"Now\"}: must be 'RollingUpdate' or 'OnDelete'");
 }
 
+TEST_F(WorkloadTest, NoMoreThanAllPodsAreUnavailable) {
+  for (const auto& [kind, strategy, other] :
+       {std::tuple("Deployment", "strategy", R"("maxSurge":1,)"),
+        std::tuple("DaemonSet", "updateStrategy", "")}) {
+    const auto refused = [&](std::string_view most) {
+      return Refusal(Workload(kind, StrCat("\"", strategy, R"(":{"rollingUpdate":{)", other,
+                                           R"("maxUnavailable":")", most, R"("}})")));
+    };
+    EXPECT_EQ(refused("101%"),
+              StrCat(kind, ".apps \"w\" is invalid: spec.", strategy,
+                     ".rollingUpdate.maxUnavailable: Invalid value: \"101%\": must not be greater "
+                     "than 100%"));
+    EXPECT_EQ(refused("100%"), "");
+  }
+  EXPECT_NE(Refusal(Workload("DaemonSet", R"("updateStrategy":{"rollingUpdate":)"
+                                          R"({"maxUnavailable":0,"maxSurge":"101%"}})"))
+                .find("maxSurge: Invalid value: \"101%\""),
+            std::string::npos);
+}
+
 TEST_F(WorkloadTest, TheSelectorMustSelectTheTemplateAndStay) {
   EXPECT_EQ(Refusal(R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"w"},
       "spec":{"selector":{"matchLabels":{"a":"c"}},"template":{"metadata":{"labels":{"a":"b"}},

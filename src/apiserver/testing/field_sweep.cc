@@ -1,7 +1,9 @@
 #include "apiserver/testing/field_sweep.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 
 #include "api/json/writer.h"
 #include "base/text/text.h"
@@ -256,6 +258,31 @@ void FieldSweep::Visit(JsonNode& node, const std::string& path) {
   for (auto& [name, member] : node.members) {
     Visit(member, path.empty() ? name : StrCat(path, ".", name));
   }
+}
+
+std::string NewLines(const std::string& lines, const std::string& known) {
+  constexpr std::size_t kMany = 5;
+  const std::vector<std::string_view> before = Split(known, '\n');
+  const std::set<std::string_view> expected(before.begin(), before.end());
+  std::size_t same = 0;
+  std::map<std::string_view, std::vector<std::string_view>> by_judgement;
+  for (const std::string_view line : Split(lines, '\n')) {
+    if (line.empty()) continue;
+    if (expected.contains(line)) {
+      ++same;
+    } else {
+      by_judgement[line.substr(line.find(": ") + 2)].push_back(line);
+    }
+  }
+  std::string text = StrCat("(", same, " as above)\n");
+  for (const auto& [judgement, sharing] : by_judgement) {
+    if (sharing.size() >= kMany) {
+      text += StrCat("(", sharing.size(), " changes): ", judgement, "\n");
+    } else {
+      for (const std::string_view line : sharing) text += StrCat(line, "\n");
+    }
+  }
+  return text;
 }
 
 }  // namespace drakkar::apiserver

@@ -58,4 +58,8 @@ class FieldSweep {
   std::string lines_;
 };
 
+// How many lines of a sweep are in `known`, and the others; a judgement that many changes share is
+// listed once, with their number.
+std::string NewLines(const std::string& lines, const std::string& known);
+
 }  // namespace drakkar::apiserver

@@ -138,6 +138,21 @@ TEST(AdmissionPolicy, VariablesAreIdentifiers) {
       << "a variable may use those before it";
 }
 
+TEST(AdmissionPolicy, IdentifiersHaveLettersDigitsAndUnderscores) {
+  const auto problems = [](std::string_view name) {
+    return Policy(StrCat("  validations: [{expression: 'true'}]\n  variables: [{name: '", name,
+                         "', expression: '1'}]"))
+        .size();
+  };
+  for (const char* good : {"a", "z", "A", "Z", "_", "a0", "a9", "aZ_z", "whiles"}) {
+    EXPECT_EQ(problems(good), 0u) << good;
+  }
+  for (const char* bad : {"0", "9a", "a-b", "a~", "a{",    "a`", "a[",   "a@",   "a:",   "a/",
+                          "{", "[",  "`",   "@",  "while", "in", "true", "null", "void", "as"}) {
+    EXPECT_EQ(problems(bad), 1u) << bad;
+  }
+}
+
 TEST(AdmissionPolicy, ConditionsAndAnnotationsHaveUniqueNamesAndALimit) {
   const auto conditions = [](std::string_view list) {
     return Policy(StrCat("  validations: [{expression: 'true'}]\n  matchConditions: ", list));

@@ -132,33 +132,6 @@ std::string Difference(const std::set<std::string>& before, const std::set<std::
   return text;
 }
 
-// How many of the lines are in `known`, and the others; a judgement that many changes share is
-// listed once, with their number.
-std::string NewLines(const std::string& lines, const std::string& known) {
-  constexpr std::size_t kMany = 5;
-  const std::vector<std::string_view> before = Split(known, '\n');
-  const std::set<std::string_view> expected(before.begin(), before.end());
-  std::size_t same = 0;
-  std::map<std::string_view, std::vector<std::string_view>> by_judgement;
-  for (const std::string_view line : Split(lines, '\n')) {
-    if (line.empty()) continue;
-    if (expected.contains(line)) {
-      ++same;
-    } else {
-      by_judgement[line.substr(line.find(": ") + 2)].push_back(line);
-    }
-  }
-  std::string text = StrCat("(", same, " as above)\n");
-  for (const auto& [judgement, sharing] : by_judgement) {
-    if (sharing.size() >= kMany) {
-      text += StrCat("(", sharing.size(), " changes): ", judgement, "\n");
-    } else {
-      for (const std::string_view line : sharing) text += StrCat(line, "\n");
-    }
-  }
-  return text;
-}
-
 // One document of a file. Each has a case of its own, so that a failure names it.
 struct Case {
   std::string file;
