@@ -124,12 +124,12 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   // Serves pod logs and node responses as configured by the test, and records the request's query.
   void Serve(const apiserver::RequestInfo& info, Target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override {
-    if (info.rest == std::vector<std::string>{"drivers"} && !node_drivers_.empty()) {
+    if (info.rest == "/drivers" && !node_drivers_.empty()) {
       return writer->Send(200, {{"Content-Type", "application/json"}}, node_drivers_);
     }
     if (info.resource == "nodes") {
       return writer->Send(node_devices_.empty() ? 404 : 200, {{"Content-Type", "application/json"}},
-                          info.rest == std::vector<std::string>{"devices"} ? node_devices_ : "");
+                          info.rest == "/devices" ? node_devices_ : "");
     }
     log_query_ = request.raw_query;
     if (info.subresource == "why") {
