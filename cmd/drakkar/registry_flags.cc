@@ -1,6 +1,7 @@
 #include "cmd/drakkar/registry_flags.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "api/codec/yaml_reader.h"
 #include "base/env/absolute_path.h"
@@ -41,6 +42,16 @@ Result<void> ReadHost(FileSystem& files, Value config, const std::string& where,
     host.ca_pem = *std::move(pem);
   }
   return Ok();
+}
+
+// In capitals or, as some programs have it, not.
+std::string Variable(const std::string& name) {
+  for (const std::string& each : {name, ToLower(name)}) {
+    if (const char* value = std::getenv(each.c_str()); value != nullptr && *value != '\0') {
+      return value;
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -92,6 +103,9 @@ Result<node::RegistrySettings> ReadRegistrySettings(const cli::Arguments& argume
     if (!parsed.ok()) return std::move(parsed).error().Prefixed(path);
     settings = *std::move(parsed);
   }
+  ASSIGN_OR_RETURN(settings.proxies,
+                   node::ProxySettings::Parse(Variable("HTTP_PROXY"), Variable("HTTPS_PROXY"),
+                                              Variable("NO_PROXY")));
   for (std::string_view host : Split(arguments.Text("insecure-registry"), ',')) {
     if (!Trim(host).empty()) settings.insecure.emplace(Trim(host));
   }

@@ -42,6 +42,10 @@ void Connection::Start() {
   address.host = url_.host;
   address.port = url_.port;
   address.unix_path = options_.unix_path;
+  if (proxy) {
+    address.host = proxy->host;
+    address.port = proxy->port;
+  }
   connect_timeout_ = loop_.RunAfter(options_.connect_timeout, [this, address] {
     Close(Error{ErrorCode::kDeadlineExceeded,
                 StrCat("connect to ", address.ToText(), ": timed out")});
@@ -53,12 +57,25 @@ void Connection::Start() {
     if (self->options_.unacknowledged_timeout > Duration(0)) {
       (*socket)->LimitUnacknowledged(self->options_.unacknowledged_timeout);
     }
-    self->transport_ = std::make_unique<Transport>(
-        std::move(*socket),
-        self->tls_ ? TlsFilter::Connect(self->tls_, self->url_.host, self->peer_) : nullptr,
-        static_cast<Transport::Handler&>(*self));
-    self->transport_->Start();
+    if (!self->proxy || self->tls_ == nullptr) return self->OnSocket(*std::move(socket));
+    self->tunnel_ = std::make_unique<Tunnel>(
+        *std::move(socket), Address{self->url_.host, self->url_.port, ""}.ToText(), *self->proxy,
+        [weak](Result<std::unique_ptr<Socket>> tunnelled) {
+          const auto owner = weak.lock();
+          if (!owner || !owner->owner_) return;
+          if (!tunnelled.ok()) return owner->Close(tunnelled.error());
+          owner->OnSocket(*std::move(tunnelled));
+          owner->tunnel_.reset();
+        });
+    self->tunnel_->Start();
   });
+}
+
+void Connection::OnSocket(std::unique_ptr<Socket> socket) {
+  transport_ = std::make_unique<Transport>(
+      std::move(socket), tls_ ? TlsFilter::Connect(tls_, url_.host, peer_) : nullptr,
+      static_cast<Transport::Handler&>(*this));
+  transport_->Start();
 }
 
 void Connection::OnTransportReady() {
@@ -236,6 +253,7 @@ void Connection::RawClose() {
 void Connection::Abandon() {
   owner_ = nullptr;
   connector_.reset();
+  tunnel_.reset();
   connect_timeout_.reset();
   transport_.reset();
   for (auto& [stream, call] : calls_) {
@@ -257,6 +275,7 @@ void Connection::Close(const Error& error) {
   auto calls = std::move(calls_);
   calls_.clear();
   connector_.reset();
+  tunnel_.reset();
   connect_timeout_.reset();
   transport_.reset();
   std::vector<CallPtr> failed;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "net/client/http_client.h"
+#include "net/client/tunnel.h"
 #include "net/http/session.h"
 #include "net/http/url.h"
 #include "net/tls/certificates.h"
@@ -61,6 +62,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   void* pool_entry = nullptr;  // used by the owner to find its record
   // The client's certificate when the connection was opened; null if there is none.
   std::shared_ptr<const CertificateAndKey> certificate = nullptr;
+  std::optional<HttpProxy> proxy = std::nullopt;  // set before Start
   // Takes no new calls, because the client has another certificate now. It closes when it is idle.
   bool is_retired = false;
 
@@ -93,6 +95,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   void OnStreamEnd(StreamId stream, const Error* error, bool unprocessed) override;
   void OnRawData(std::string_view bytes) override;
 
+  void OnSocket(std::unique_ptr<Socket> socket);
   void ScheduleFlush();
   void AfterEvents();
 
@@ -103,6 +106,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   const std::string peer_;
   std::shared_ptr<const TlsContext> tls_;
   std::unique_ptr<Connector> connector_;
+  std::unique_ptr<Tunnel> tunnel_;
   TimerHandle connect_timeout_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<ClientSession> session_;

@@ -51,6 +51,13 @@ class HttpClient::Impl final : public client::ConnectionOwner {
       FailLater(call, host.error());
       return call;
     }
+    if (const auto& proxy = (*host)->proxy; proxy && (*host)->url.scheme == "http") {
+      // The proxy makes the request itself.
+      call->request.target = StrCat("http://", (*host)->url.Authority(), call->request.target);
+      if (!proxy->authorization.empty()) {
+        call->request.headers.Add("Proxy-Authorization", proxy->authorization);
+      }
+    }
     if ((*host)->queue.size() >= options_.max_queued_requests) {
       FailLater(call, Error{ErrorCode::kResourceExhausted, "too many queued requests"});
       return call;
@@ -86,6 +93,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     Url url;
     std::string peer;
     std::shared_ptr<const TlsContext> tls;
+    std::optional<HttpProxy> proxy;
     bool http1_only = false;  // for upgrades, or learned from ALPN
     bool protocol_known = false;
     std::vector<std::shared_ptr<Connection>> connections;
@@ -154,6 +162,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     host.peer = peer;
     host.http1_only = upgrade;
     host.protocol_known = upgrade;
+    if (options_.proxy_of) host.proxy = options_.proxy_of(url);
     if (url.scheme == "https") {
       auto& context = upgrade ? upgrade_tls_ : tls_;
       if (!context) {
@@ -204,6 +213,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
       auto connection =
           std::make_shared<Connection>(loop_, options_, *this, host.url, host.peer, host.tls);
       connection->pool_entry = &host;
+      connection->proxy = host.proxy;
       if (options_.tls.source != nullptr) connection->certificate = options_.tls.source->Current();
       host.connections.push_back(connection);
       connection->Start();

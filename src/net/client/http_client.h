@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,14 +11,25 @@
 #include "base/result/result.h"
 #include "net/http/message.h"
 #include "net/http/raw_stream.h"
+#include "net/http/url.h"
 #include "net/tls/tls.h"
 
 namespace drakkar::net {
 
+// A server that connects to others for its clients.
+struct HttpProxy {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string authorization;  // the value of Proxy-Authorization; empty: none
+};
+
 struct HttpClientOptions {
-  TlsClientOptions tls;                // for https
-  std::string unix_path;               // if set, connect here instead of the URL's host
-  bool http2_prior_knowledge = false;  // HTTP/2 without TLS
+  TlsClientOptions tls;   // for https
+  std::string unix_path;  // if set, connect here instead of the URL's host
+  // How to reach the server of a URL; nothing: directly. https goes through a tunnel (CONNECT), so
+  // that the proxy sees only the server's name. Null: everything directly.
+  std::function<std::optional<HttpProxy>(const Url& url)> proxy_of = nullptr;
+  bool http2_prior_knowledge = false;                   // HTTP/2 without TLS
   Duration connect_timeout = std::chrono::seconds(10);  // including the TLS handshake
   Duration idle_timeout = std::chrono::seconds(90);     // of a pooled connection
   // An HTTP/2 connection with open streams that is silent for this long is pinged, and closed if it

@@ -1,5 +1,6 @@
 #include "net/client/http_client.h"
 
+#include "net/socket/socket.h"
 #include "net/testing/loopback.h"
 #include "net/tls/certificate_source.h"
 
@@ -246,6 +247,161 @@ TEST(HttpClient, CanBeDestroyedWithRequestsInFlight) {
     net.client.reset();
   });
   net.RunSync([&] { handle.reset(); });
+}
+
+// A proxy on the loop of a Loopback. It answers requests that are not CONNECT with their first
+// line.
+class FakeProxy {
+ public:
+  explicit FakeProxy(Loopback& net) : net_(net) {
+    net_.RunSync([this] {
+      auto listener = Listener::Create(net_.loop(), {.address = {"127.0.0.1", 0, ""}},
+                                       [this](std::unique_ptr<Socket> socket) {
+                                         pairs_.push_back(std::make_unique<Pair>(*this));
+                                         pairs_.back()->Start(std::move(socket));
+                                       });
+      ASSERT_TRUE(listener.ok());
+      listener_ = *std::move(listener);
+    });
+  }
+  ~FakeProxy() {
+    net_.RunSync([this] {
+      pairs_.clear();
+      listener_.reset();
+    });
+  }
+  std::uint16_t port() const { return listener_->port(); }
+
+  std::string answer = "HTTP/1.1 200 Connection established\r\nX: y\r\n\r\n";  // to CONNECT
+  std::vector<std::string> heads;
+
+ private:
+  struct Pair {
+    explicit Pair(FakeProxy& owner) : proxy(owner) {}
+    void Start(std::unique_ptr<Socket> socket) {
+      client = std::move(socket);
+      client->Start(from_client);
+    }
+    void OnHead() {
+      proxy.heads.push_back(head);
+      std::string reply = proxy.answer;
+      if (!head.starts_with("CONNECT ")) {
+        const std::string line = head.substr(0, head.find("\r\n"));
+        reply = StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", line.size(), "\r\n\r\n", line);
+        client->Write(reply);
+        return;
+      }
+      connector = Connector::Start(proxy.net_.loop(), {"127.0.0.1", proxy.net_.port, ""},
+                                   [this, reply](Result<std::unique_ptr<Socket>> socket) mutable {
+                                     server = std::move(socket).value();
+                                     server->Start(from_server);
+                                     client->Write(reply);
+                                   });
+    }
+
+    struct FromClient final : Socket::Handler {
+      explicit FromClient(Pair& owner) : pair(owner) {}
+      void OnSocketData(std::string_view bytes) override {
+        std::string copy(bytes);
+        if (pair.server) return pair.server->Write(copy);
+        pair.head += copy;
+        if (pair.head.ends_with("\r\n\r\n")) pair.OnHead();
+      }
+      void OnSocketClosed(const Error*) override { pair.server.reset(); }
+      void OnSocketDrained() override {}
+      Pair& pair;
+    };
+    struct FromServer final : Socket::Handler {
+      explicit FromServer(Pair& owner) : pair(owner) {}
+      void OnSocketData(std::string_view bytes) override {
+        std::string copy(bytes);
+        pair.client->Write(copy);
+      }
+      void OnSocketClosed(const Error*) override { pair.client.reset(); }
+      void OnSocketDrained() override {}
+      Pair& pair;
+    };
+
+    FakeProxy& proxy;
+    std::string head;
+    FromClient from_client{*this};
+    FromServer from_server{*this};
+    std::unique_ptr<Socket> client, server;
+    std::unique_ptr<Connector> connector;
+  };
+
+  Loopback& net_;
+  std::unique_ptr<Listener> listener_;
+  std::vector<std::unique_ptr<Pair>> pairs_;
+};
+
+// Options of a client whose proxy gets its port later.
+HttpClientOptions Proxied(const std::shared_ptr<std::uint16_t>& port) {
+  HttpClientOptions options;
+  options.proxy_of = [port](const Url&) {
+    return HttpProxy{.host = "127.0.0.1", .port = *port, .authorization = "Basic bWU6cHc="};
+  };
+  return options;
+}
+
+TEST(HttpClientProxy, HttpsGoesThroughOneTunnelWithItsOwnTls) {
+  for (const bool http2 : {false, true}) {
+    auto port = std::make_shared<std::uint16_t>();
+    HttpServerOptions options;
+    options.tls = TestServerTls(http2);
+    Loopback net(std::move(options), Proxied(port));
+    net.handler.function = Greet;
+    FakeProxy proxy(net);
+    *port = proxy.port();
+    for (int i = 0; i < 3; ++i) {
+      const auto response = net.Get("/x");
+      ASSERT_TRUE(response.ok()) << response.error().message;
+      EXPECT_EQ(response->body, "hello");
+    }
+    const std::string server = StrCat("127.0.0.1:", net.port);
+    ASSERT_EQ(proxy.heads.size(), 1u) << "the tunnel is kept";
+    EXPECT_EQ(proxy.heads[0], StrCat("CONNECT ", server, " HTTP/1.1\r\nHost: ", server,
+                                     "\r\nProxy-Authorization: Basic bWU6cHc=\r\n\r\n"));
+  }
+}
+
+TEST(HttpClientProxy, HttpIsRequestedFromTheProxy) {
+  auto port = std::make_shared<std::uint16_t>();
+  Loopback net({}, Proxied(port));
+  FakeProxy proxy(net);
+  *port = proxy.port();
+  ClientRequest request;
+  request.url = "http://example.com/a?b=c";
+  for (int i = 0; i < 2; ++i) {
+    const auto response = net.Do(request);
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    EXPECT_EQ(response->body, "GET http://example.com/a?b=c HTTP/1.1");
+  }
+  EXPECT_THAT(proxy.heads[0], HasSubstr("Proxy-Authorization: Basic bWU6cHc=\r\n"));
+  EXPECT_THAT(proxy.heads[0], HasSubstr("Host: example.com\r\n"));
+}
+
+TEST(HttpClientProxy, AProxyThatRefusesOrIsNoneIsNamedInTheError) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "it answered 407, which means"},
+      {"HTTP/1.0 503 No\r\nX: y\r\n\r\n", "it answered 503"},
+      {"SSH-2.0-x\r\n\r\n", "it is not an HTTP proxy"},
+      {"HTTP/1.1 200 OK\r\n\r\nhello", "it sent more than an answer"},
+      {std::string(30'000, 'x'), "its answer is too long"},
+  };
+  for (const auto& [answer, why] : cases) {
+    auto port = std::make_shared<std::uint16_t>();
+    HttpServerOptions options;
+    options.tls = TestServerTls();
+    Loopback net(std::move(options), Proxied(port));
+    FakeProxy proxy(net);
+    *port = proxy.port();
+    proxy.answer = answer;
+    const auto response = net.Get("/x");
+    ASSERT_FALSE(response.ok()) << answer;
+    EXPECT_THAT(response.error().message,
+                HasSubstr(StrCat("through proxy 127.0.0.1:", proxy.port(), ": ", why)));
+  }
 }
 
 }  // namespace

@@ -44,6 +44,9 @@ RegistryHttp* Registries::HttpOf(const std::string& authority) {
   if (client == nullptr) {
     net::HttpClientOptions options;
     options.max_connections_per_host = kMaxConnections;
+    if (!settings_.proxies.empty()) {
+      options.proxy_of = [this](const net::Url& url) { return settings_.proxies.ProxyFor(url); };
+    }
     if (host != settings_.hosts.end()) {
       options.tls.ca_pem = host->second.ca_pem;
       options.tls.insecure = host->second.skip_verify;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/exec/uv_loop.h"
+#include "node/runtime/registry/proxies.h"
 #include "node/runtime/registry/registry_fetch.h"
 
 namespace drakkar::node {
@@ -22,6 +23,7 @@ struct RegistrySettings {
   std::map<std::string, std::vector<std::string>> mirrors;
   std::map<std::string, Host> hosts;  // by host[:port]
   std::set<std::string> insecure;     // hosts that may be reached over plain HTTP
+  ProxySettings proxies;
 };
 
 // "127.0.0.1:5000", "localhost:5000", "[::1]:5000".
