@@ -11,6 +11,7 @@ namespace {
 
 constexpr CniVersion kFirstWithCheck{0, 4, 0};
 constexpr CniVersion kFirstWithGc{1, 1, 0};
+constexpr CniVersion kFirstWithStatus{1, 1, 0};
 constexpr char kNotInitialized[] = "cni plugin not initialized";
 
 // The part of `path` below `directory` up to the next slash: "cni" for /etc and /etc/cni/net.d.
@@ -159,10 +160,47 @@ void CniNetwork::Load() {
   uses_built_in_ = uses_built_in;
   if (list_ && list_->text != before) {
     Log(StrCat("new pods join the network ", list_->name));
+    status_.reset();
+  }
+  configured_ = std::move(state);
+  Publish();
+  AskStatus();
+}
+
+void CniNetwork::Publish() {
+  PodNetworkState state = configured_;
+  if (state.mode == PodNetworkMode::kOwn && ReportsStatus() && status_ != "") {
+    state = {PodNetworkMode::kNotReady,
+             status_ ? StrCat("network plugins are not ready: ", *status_)
+                     : "network plugins were asked for their status and have not answered yet"};
   }
   if (state == state_) return;
+  if (status_ && !status_->empty()) Log(state.message);
   state_ = std::move(state);
   if (listener_) listener_();
+}
+
+bool CniNetwork::ReportsStatus() const {
+  return list_ && list_->parsed_version >= kFirstWithStatus;
+}
+
+// Not an operation: it changes nothing, and must not wait for the pods in the queue.
+void CniNetwork::AskStatus() {
+  status_timer_.reset();
+  if (!ReportsStatus() || std::exchange(asks_status_, true)) return;
+  auto pass = NewPass(*list_, {}, "STATUS", "");
+  pass->stop_at_error = true;
+  pass->done = [this, text = list_->text](Result<std::string> result) {
+    asks_status_ = false;
+    const bool is_current = list_ && list_->text == text;
+    if (is_current) {
+      status_ = result.ok() ? "" : result.error().message;
+      Publish();
+    }
+    if (!is_current) return options_.loop.Post(lifetime_.Guard([this] { AskStatus(); }));
+    status_timer_ = options_.loop.RunAfter(kStatusEvery, [this] { AskStatus(); });
+  };
+  RunPass(std::move(pass));
 }
 
 bool CniNetwork::Enqueue(Operation operation) {
@@ -355,7 +393,8 @@ std::shared_ptr<CniNetwork::Pass> CniNetwork::NewPass(CniList list, CniAttachmen
                                                       std::string namespace_path) {
   auto pass = std::make_shared<Pass>();
   for (std::size_t i = 0; i < list.plugins.size(); ++i) {
-    if (command == "GC" || IsNeeded(list.plugins[i], attachment.capabilities)) {
+    if (command == "GC" || command == "STATUS" ||
+        IsNeeded(list.plugins[i], attachment.capabilities)) {
       pass->order.push_back(i);
     }
   }
@@ -366,8 +405,8 @@ std::shared_ptr<CniNetwork::Pass> CniNetwork::NewPass(CniList list, CniAttachmen
   return pass;
 }
 
-// Except for ADD, every plugin is called even after a failure: whatever can be removed or verified
-// is, and the first error is reported.
+// Except for ADD and STATUS, every plugin is called even after a failure: whatever can be removed
+// or verified is, and the first error is reported.
 void CniNetwork::RunPass(std::shared_ptr<Pass> pass) {
   const bool stops = pass->first_error && pass->stop_at_error;
   if (pass->order.empty() || stops) {

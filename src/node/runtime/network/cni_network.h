@@ -24,6 +24,10 @@ namespace drakkar::node {
 // that start afterwards. Running pods keep their network, and it is removed with the configuration
 // it was made with. Without a file, the built-in network applies, if there is one.
 //
+// Plugins of a configuration of version 1.1 or newer are asked for their status every kStatusEvery:
+// no pod joins the network before they say that they are ready, or while they say that they are
+// not.
+//
 // A few operations run at a time, in the order in which they were requested. Loop-bound.
 class CniNetwork final : public PodNetwork {
  public:
@@ -47,6 +51,7 @@ class CniNetwork final : public PodNetwork {
   static constexpr Duration kSettle = std::chrono::milliseconds(100);
   static constexpr Backoff::Options kRetry{.initial = std::chrono::seconds(1),
                                            .max = std::chrono::minutes(1)};
+  static constexpr Duration kStatusEvery = std::chrono::seconds(10);
   static constexpr char kInterface[] = "eth0";
 
   explicit CniNetwork(Options options);
@@ -84,6 +89,10 @@ class CniNetwork final : public PodNetwork {
   void Watch();
   void OnDirectoryEvent(const FileEvent& event);
   void Load();
+  // Combines what the configuration and the plugins say.
+  void Publish();
+  bool ReportsStatus() const;
+  void AskStatus();
 
   // Scheduling.
   bool Enqueue(Operation operation);
@@ -112,6 +121,10 @@ class CniNetwork final : public PodNetwork {
 
   const Options options_;
   CniAttachments attachments_;
+  PodNetworkState configured_;         // without the status of the plugins
+  std::optional<std::string> status_;  // why they are not ready; empty: they are
+  bool asks_status_ = false;
+  TimerHandle status_timer_;
   PodNetworkState state_;
   std::optional<CniList> list_;
   bool uses_built_in_ = false;

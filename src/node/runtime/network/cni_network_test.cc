@@ -282,6 +282,7 @@ TEST(CniNetwork, PluginsOfVersion11CollectGarbageAloneAndKnowWhatIsValid) {
   Node node;
   node.Configure(TwoPlugins("1.1.0"));
   node.Start();
+  node.loop.RunUntilIdle();
   ASSERT_TRUE(node.SetUp("s1").ok());
   node.plugins.calls.clear();
   node.network->Adopt({{"s1", "/ns"}});
@@ -442,6 +443,56 @@ TEST(CniNetwork, PodSettingsBecomeCapabilities) {
   EXPECT_EQ(arguments.at("dns"),
             R"({"servers":["10.0.0.10"],"searches":["a"],"options":["ndots:5"]})");
   EXPECT_EQ(arguments.at("io.kubernetes.cri.pod-annotations"), R"({"k":"v"})");
+}
+
+TEST(CniNetworkStatus, PodsWaitUntilThePluginsSayThatTheyAreReady) {
+  Node node;
+  node.Configure(TwoPlugins("1.1.0"));
+  node.plugins.fails = {"portmap STATUS"};
+  node.Start();
+  EXPECT_EQ(node.network->State().mode, PodNetworkMode::kNotReady) << "not asked yet";
+  int changes = 0;
+  node.network->OnStateChanged([&] { ++changes; });
+  node.loop.RunUntilIdle();
+  EXPECT_EQ(node.plugins.Names(), (Names{"bridge STATUS", "portmap STATUS"}));
+  EXPECT_EQ(node.network->State().message,
+            "network plugins are not ready: plugin portmap STATUS failed: on purpose");
+  EXPECT_FALSE(node.SetUp("a").ok());
+  EXPECT_TRUE(node.TearDown("a").ok());
+  node.plugins.fails.clear();
+  node.loop.Advance(CniNetwork::kStatusEvery);
+  EXPECT_EQ(node.network->State().mode, PodNetworkMode::kOwn);
+  EXPECT_TRUE(node.SetUp("a").ok());
+  const int before = changes;
+  node.loop.Advance(3 * CniNetwork::kStatusEvery);
+  EXPECT_EQ(changes, before) << "nothing changed";
+  node.plugins.fails = {"bridge STATUS"};
+  node.loop.Advance(CniNetwork::kStatusEvery);
+  EXPECT_EQ(node.network->State().mode, PodNetworkMode::kNotReady);
+  EXPECT_GT(changes, before);
+}
+
+TEST(CniNetworkStatus, ANewConfigurationIsAskedAtOnceAndAnOldVersionNever) {
+  Node node;
+  node.Configure(TwoPlugins("1.0.0"));
+  node.Start();
+  node.loop.Advance(seconds(60));
+  EXPECT_EQ(node.plugins.Names(), Names());
+  EXPECT_EQ(node.network->State().mode, PodNetworkMode::kOwn);
+  node.plugins.holds = true;
+  node.Configure(TwoPlugins("1.1.0", "second"));
+  EXPECT_EQ(node.network->State().mode, PodNetworkMode::kNotReady);
+  node.Configure(TwoPlugins("1.1.0", "third"));
+  ASSERT_EQ(node.plugins.calls.size(), 1u) << "one question at a time";
+  node.plugins.LetGo();
+  node.loop.RunUntilIdle();
+  EXPECT_EQ(node.network->State().mode, PodNetworkMode::kOwn);
+  EXPECT_TRUE(node.plugins.calls.back().input.find("third") != std::string::npos);
+  const std::size_t calls = node.plugins.calls.size();
+  node.Configure(TwoPlugins("1.0.0", "fourth"));
+  node.loop.Advance(seconds(60));
+  EXPECT_EQ(node.plugins.calls.size(), calls);
+  EXPECT_EQ(node.network->State().mode, PodNetworkMode::kOwn);
 }
 
 }  // namespace
