@@ -31,6 +31,9 @@ struct ContainerFacts {
   // Belongs to a previous run of the pod: all containers are being restarted.
   bool superseded = false;
 
+  // Stopped to start again with other resources, whatever the restart policy says.
+  bool restarts_for_resize = false;
+
   bool running() const { return current && current->state == ContainerState::kRunning; }
   bool ended() const {
     return current && (current->state == ContainerState::kExited ||

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
+#include "node/pods/pod_facts.h"
 #include "node/pods/pod_manager.h"
 #include "node/testing/node_harness.h"
 
@@ -56,6 +57,39 @@ TEST_F(PodResize, ChangesLimitsInPlaceAndReportsThem) {
   EXPECT_EQ(Status()["allocatedResources"].Entry("cpu").str(), "150m");
   EXPECT_EQ(Condition("PodResizeInProgress"), "");
   EXPECT_EQ(node_.Events("ResizeCompleted").size(), 1u);
+}
+
+TEST_F(PodResize, AContainerWhoseResizePolicySaysSoRestartsAlsoUnderOnFailure) {
+  node_.CreatePod("q", R"("restartPolicy":"OnFailure","containers":[{"name":"a",
+      "image":"busybox:1","resizePolicy":[{"resourceName":"memory",
+      "restartPolicy":"RestartContainer"}],"resources":{"requests":{"memory":"64Mi"},
+      "limits":{"memory":"64Mi"}}}])");
+  ASSERT_EQ(node_.Phase("q"), "Running");
+  api::Draft pod(node_.Pod("q")->tree());
+  for (const api::FieldName part : api::FieldNames{"requests", "limits"}) {
+    pod["spec"]["containers"].at(0)["resources"][part].Entry("memory") = "128Mi";
+  }
+  ASSERT_TRUE(node_.api.Update("Pod", "default/q", "resize", pod.Freeze()).ok());
+  node_.Advance(seconds(60));
+  ASSERT_EQ(node_.Containers("q", "a").size(), 2u);
+  const HollowContainer& now = *node_.Containers("q", "a").back();
+  EXPECT_EQ(now.status.state, ContainerState::kRunning);
+  EXPECT_EQ(now.config.resources.memory_limit_bytes, 128 << 20);
+  const auto object = node_.Pod("q");
+  EXPECT_EQ((*object)["status"]["phase"].str(), "Running");
+  EXPECT_EQ((*object)["status"]["containerStatuses"].at(0)["restartCount"].integer(), 1);
+}
+
+TEST(RestartRules, AContainerStoppedForAResizeStartsAgainWhateverItsExitCode) {
+  PodFacts facts;
+  facts.regular.push_back({.name = "a", .current = ContainerStatus{}});
+  ContainerFacts& a = facts.regular.back();
+  a.current->state = ContainerState::kExited;
+  const RestartSettings settings{.policy = RestartPolicy::kOnFailure};
+  EXPECT_TRUE(PlanPod(facts, settings).finished);
+  a.restarts_for_resize = true;
+  EXPECT_FALSE(PlanPod(facts, settings).finished);
+  EXPECT_EQ(PlanPod(facts, settings).start.size(), 1u);
 }
 
 TEST_F(PodResize, ReportsWhyAResizeIsNotDone) {

@@ -157,6 +157,12 @@ void PodWorker::Step() {
 PodFacts PodWorker::LookAtRuntime() const {
   PodFacts facts = CollectFacts(root(), uid_, context_.runtime);
   MarkRuns(facts, Restart());
+  for (auto* list : {&facts.init, &facts.regular}) {
+    for (ContainerFacts& each : *list) {
+      const auto attempt = each.current ? attempts_.find(each.current->id) : attempts_.end();
+      each.restarts_for_resize = attempt != attempts_.end() && attempt->second.restarts_for_resize;
+    }
+  }
   facts.pod = pod_;
   return facts;
 }

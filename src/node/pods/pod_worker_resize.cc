@@ -96,9 +96,9 @@ bool PodWorker::StepResize() {
         ArmTimer(resize_retry_at_);
         return true;
       }
-      // Stop the container only if it will be restarted regardless of its exit code.
-      if (Restart().policy == RestartPolicy::kAlways && WantsRestart(each.spec, applied->second)) {
+      if (WantsRestart(each.spec, applied->second)) {
         SetResize(ResizeState{});
+        attempts_[each.current->id].restarts_for_resize = true;
         context_.events.Normal(pod_, "Killing",
                                StrCat("Container ", each.name, " resize requires restart"));
         StopContainer(each.current->id, each.name, GracePeriod());
