@@ -286,6 +286,7 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
                                  .Set("tls-cert-file", node.Path("pki/node.crt"))
                                  .Set("tls-private-key-file", node.Path("pki/node.key"))
                                  .Pass("runtime")
+                                 .Pass("runtime-handlers")
                                  .Pass("container-runtime-endpoint")
                                  .Pass("pod-pids-limit")
                                  .PassSwitch("seccomp-default")
