@@ -162,6 +162,13 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   if (const std::string_view age = root["imageMinimumGCAge"].str(); !age.empty()) {
     ASSIGN_OR_RETURN(images.min_age, api::ParseDuration(age));
   }
+  if (const std::string_view age = root["imageMaximumGCAge"].str(); !age.empty()) {
+    ASSIGN_OR_RETURN(images.max_age, api::ParseDuration(age));
+    if (images.max_age != Duration::zero() && images.max_age <= images.min_age) {
+      return InvalidArgument(
+          StrCat(path, ": imageMaximumGCAge must be greater than imageMinimumGCAge, or 0"));
+    }
+  }
   settings.resolv_conf = root["resolvConf"].str();
   auto eviction = ReadEviction(root);
   if (!eviction.ok()) return std::move(eviction).error().Prefixed(path);
@@ -169,6 +176,9 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   auto resources = ReadResourceSettings(root);
   if (!resources.ok()) return std::move(resources).error().Prefixed(path);
   settings.resources = *std::move(resources);
+  auto agent = ReadAgentSettings(root);
+  if (!agent.ok()) return std::move(agent).error().Prefixed(path);
+  settings.agent = *std::move(agent);
   std::vector<std::string> unsafe;
   for (api::Value each : root["allowedUnsafeSysctls"].elements()) unsafe.emplace_back(each.str());
   auto sysctls = node::AllowedSysctls::Make(unsafe);

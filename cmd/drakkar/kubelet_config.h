@@ -5,6 +5,7 @@
 
 #include "base/env/file_system.h"
 #include "cli/command.h"
+#include "cmd/drakkar/agent_settings.h"
 #include "cmd/drakkar/resource_settings.h"
 #include "node/admission/node_features.h"
 #include "node/admission/pod_fit.h"
@@ -29,6 +30,7 @@ struct KubeletSettings {
   std::vector<node::ShutdownPeriod> shutdown_periods;
   node::AllowedSysctls sysctls;
   std::int64_t max_pods = 0;  // 0: not set
+  AgentSettings agent;
   node::NodeFeatureOptions features;
 };
 

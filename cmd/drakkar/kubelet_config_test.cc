@@ -205,6 +205,81 @@ TEST_F(KubeletConfigTest, RejectsResourceSettingsThatContradictEachOther) {
   }
 }
 
+TEST_F(KubeletConfigTest, ReadsHowTheNodeRegistersLogsAndPulls) {
+  const auto settings = Read(R"(
+nodeStatusUpdateFrequency: 4s
+nodeStatusReportFrequency: 1m
+nodeLeaseDurationSeconds: 20
+registerWithTaints: [{key: a, value: b, effect: NoSchedule}]
+providerID: cloud://1
+registerNode: false
+containerLogMaxSize: 1Mi
+containerLogMaxFiles: 3
+containerLogMonitorInterval: 5s
+serializeImagePulls: false
+maxParallelImagePulls: 3
+registryPullQPS: 2
+registryBurst: 4
+crashLoopBackOff: {maxContainerRestartPeriod: 30s}
+podLogsDir: /logs
+podsPerCore: 10
+imageMaximumGCAge: 24h
+memoryManagerPolicy: None
+topologyManagerPolicy: none
+topologyManagerScope: pod
+)");
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  const AgentSettings& agent = settings->agent;
+  EXPECT_EQ(agent.registration.status_every, std::chrono::seconds(4));
+  EXPECT_EQ(agent.registration.heartbeat_every, std::chrono::minutes(1));
+  EXPECT_EQ(agent.registration.lease_seconds, 20);
+  ASSERT_THAT(agent.registration.taints, SizeIs(1));
+  EXPECT_EQ(agent.registration.taints[0].effect, "NoSchedule");
+  EXPECT_EQ(agent.registration.provider_id, "cloud://1");
+  EXPECT_FALSE(agent.registration.creates_node);
+  EXPECT_EQ(agent.logs.max_bytes, 1u << 20);
+  EXPECT_EQ(agent.logs.max_files, 3u);
+  EXPECT_EQ(agent.logs.check_every, std::chrono::seconds(5));
+  EXPECT_EQ(agent.pulls.max_parallel, 3u);
+  EXPECT_EQ(agent.pulls.per_second, 2);
+  EXPECT_EQ(agent.pulls.burst, 4);
+  EXPECT_EQ(agent.longest_crash_backoff, std::chrono::seconds(30));
+  EXPECT_EQ(agent.pod_logs_directory, "/logs");
+  EXPECT_EQ(settings->image_collection.max_age, std::chrono::hours(24));
+  EXPECT_EQ(MaxPods(agent, 0, {.cpu_count = 4}), 40);
+  EXPECT_EQ(MaxPods(agent, 30, {.cpu_count = 4}), 30);
+  EXPECT_THAT(logged_, IsEmpty());
+  EXPECT_EQ(Read("nodeStatusUpdateFrequency: 20s\n")->agent.registration.heartbeat_every,
+            std::chrono::seconds(20))
+      << "as in a kubelet";
+  EXPECT_EQ(Read("serializeImagePulls: true\n")->agent.pulls.max_parallel, 1u);
+  EXPECT_EQ(Read("maxPods: 5\n")->agent.pulls.max_parallel, 0u);
+}
+
+TEST_F(KubeletConfigTest, RejectsAgentSettingsThatMeanNothing) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"memoryManagerPolicy: Static\n", "memoryManagerPolicy: this node has only None"},
+      {"topologyManagerPolicy: best-effort\n", "topologyManagerPolicy: this node has only none"},
+      {"topologyManagerScope: node\n", "must be container or pod"},
+      {"containerLogMaxFiles: 1\n", "containerLogMaxFiles: must be between 2"},
+      {"containerLogMaxSize: lots\n", "containerLogMaxSize"},
+      {"containerLogMaxSize: -1Mi\n", "containerLogMaxSize: must be greater than zero"},
+      {"containerLogMonitorInterval: 1s\n", "containerLogMonitorInterval: must be at least 3s"},
+      {"maxParallelImagePulls: 2\n", "needs serializeImagePulls: false"},
+      {"maxParallelImagePulls: 0\n", "must be greater than zero"},
+      {"registryPullQPS: -1\n", "registryPullQPS: must not be negative"},
+      {"nodeLeaseDurationSeconds: -1\n", "nodeLeaseDurationSeconds"},
+      {"nodeStatusUpdateFrequency: 1ms\n", "must be at least 1s"},
+      {"registerWithTaints: [{key: a, effect: Never}]\n", "registerWithTaints"},
+      {"crashLoopBackOff: {maxContainerRestartPeriod: 10m}\n", "between 1s and 300s"},
+      {"podLogsDir: logs\n", "podLogsDir: must be an absolute path"},
+      {"imageMinimumGCAge: 5m\nimageMaximumGCAge: 1m\n", "greater than imageMinimumGCAge"},
+  };
+  for (const auto& [settings, why] : cases) {
+    EXPECT_THAT(ErrorOf(settings), HasSubstr(why)) << settings;
+  }
+}
+
 TEST_F(KubeletConfigTest, ReadsShutdownPeriods) {
   EXPECT_THAT(
       Read("shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n")->shutdown_periods,

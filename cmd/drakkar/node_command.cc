@@ -201,6 +201,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .shutdown_periods = settings->shutdown_periods,
        .sysctls = settings->sysctls,
        .max_pods = settings->max_pods,
+       .agent = settings->agent,
        .client_ca_pem = *ca,
        .serving = std::move(serving),
        .low_latency = arguments.Bool("low-latency")}));

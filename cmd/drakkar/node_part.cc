@@ -168,7 +168,11 @@ class NodeState {
     if (const auto disk = node::ReadDiskSpace(options_.root_dir); disk.ok()) {
       facts.ephemeral_storage_bytes = static_cast<std::int64_t>(disk->capacity_bytes.value_or(0));
     }
-    if (options_.max_pods > 0) facts.max_pods = options_.max_pods;
+    if (options_.agent.fail_swap_on && facts.swap_bytes > 0) {
+      return FailedPrecondition(
+          "this machine has swap, and failSwapOn is set: run swapoff -a, or set failSwapOn: false");
+    }
+    facts.max_pods = MaxPods(options_.agent, options_.max_pods, facts);
     ASSIGN_OR_RETURN(const std::vector<node::Threshold> thresholds,
                      node::ParseThresholds(options_.eviction));
     ASSIGN_OR_RETURN(const std::optional<node::CpuManager> cpu_manager,
@@ -195,7 +199,9 @@ class NodeState {
         .features = options_.features,
         .root_directory = options_.root_dir,
         .registry_directory = RegistryDirectory(options_.root_dir),
-        .log_directory = JoinPath(options_.data_dir, "logs"),
+        .log_directory = options_.agent.pod_logs_directory.empty()
+                             ? JoinPath(options_.data_dir, "logs")
+                             : options_.agent.pod_logs_directory,
         .cdi_directories = CdiDirectories(options_.data_dir),
         .service_variables = node::ApiServerVariables(options_.api_host, options_.api_port),
         .pod_network_variables =
@@ -224,6 +230,10 @@ class NodeState {
         .eviction_max_pod_grace_seconds = options_.eviction.max_pod_grace_seconds,
         .free_images = [this](std::function<void()> done) { FreeImages(std::move(done)); },
         .reserved = ReservationOf(thresholds, facts),
+        .registration = options_.agent.registration,
+        .logs = options_.agent.logs,
+        .pulls = options_.agent.pulls,
+        .longest_crash_backoff = options_.agent.longest_crash_backoff,
     });
     return Ok();
   }
@@ -236,6 +246,8 @@ class NodeState {
         {.root = JoinPath(options_.data_dir, "runtime"),
          .runtime = options_.runtime,
          .handlers = options_.runtime_handlers,
+         .max_log_bytes =
+             std::max<std::uint64_t>(node::kMaxLogBytes, 2 * options_.agent.logs.max_bytes),
          .network = network_->network(),
          .log = [](const std::string& line) { kLog.Info(line); },
          .pull =

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cmd/drakkar/agent_settings.h"
 #include "cmd/drakkar/daemon.h"
 #include "cmd/drakkar/nri_flags.h"
 #include "cmd/drakkar/pod_network_flags.h"
@@ -46,6 +47,7 @@ struct NodeOptions {
   std::vector<node::ShutdownPeriod> shutdown_periods;
   node::AllowedSysctls sysctls;
   std::int64_t max_pods = 0;  // 0: the default
+  AgentSettings agent;
   std::string pod_api_host;   // the same for pods with a network of their own; empty: api_host
   std::string client_ca_pem;  // CA for clients of the node's port
   std::shared_ptr<net::CertificateSource> serving;

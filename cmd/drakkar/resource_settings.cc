@@ -127,6 +127,25 @@ Result<void> ReadCpuManager(api::Value root, ResourceSettings& settings) {
   return Ok();
 }
 
+// A node that ignored these policies would look as if it aligned resources.
+Result<void> RefuseOtherPolicies(api::Value root) {
+  const std::string_view memory = root["memoryManagerPolicy"].str();
+  if (!memory.empty() && memory != "None") {
+    return InvalidArgument(
+        StrCat("memoryManagerPolicy: this node has only None, not ", Quote(memory)));
+  }
+  const std::string_view topology = root["topologyManagerPolicy"].str();
+  if (!topology.empty() && topology != "none") {
+    return InvalidArgument(
+        StrCat("topologyManagerPolicy: this node has only none, not ", Quote(topology)));
+  }
+  const std::string_view scope = root["topologyManagerScope"].str();
+  if (!scope.empty() && scope != "container" && scope != "pod") {
+    return InvalidArgument("topologyManagerScope: must be container or pod");
+  }
+  return Ok();
+}
+
 node::CgroupShare ShareOf(const node::NodeReservation& reserved) {
   return {reserved.cpu_milli, reserved.memory_bytes, reserved.pids};
 }
@@ -166,6 +185,7 @@ Result<ResourceSettings> ReadResourceSettings(api::Value root) {
   }
   settings.single_process_oom_kill = root["singleProcessOOMKill"].boolean();
   RETURN_IF_ERROR(ReadCpuManager(root, settings));
+  RETURN_IF_ERROR(RefuseOtherPolicies(root));
   return settings;
 }
 

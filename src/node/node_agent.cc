@@ -21,12 +21,10 @@
 #include "node/plugins/plugin_registrar.h"
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/slice_wiper.h"
-#include "node/pods/log_rotation.h"
 #include "node/pods/pod_manager.h"
 #include "node/pods/volume_host.h"
 #include "node/runtime/network/pod_network.h"
 #include "node/status/forgotten_drivers.h"
-#include "node/status/node_registrar.h"
 #include "rpc/server/service_set.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
@@ -127,6 +125,7 @@ struct NodeAgent::Parts {
                  {.collection = {api::FindKind("", "v1", "Service"), "", "", ""},
                   .may_be_missing = true}),
         plain_volumes(MakePlainVolumeHost(options.files)),
+        pulls(options.loop, options.runtime, options.pulls),
         context{
             .loop = options.loop,
             .files = options.files,
@@ -156,6 +155,8 @@ struct NodeAgent::Parts {
             .pod_cgroup = [this](api::Value pod) { return cgroups.Prepare(pod); },
             .seccomp_default = options.seccomp_default,
             .metrics = options.metrics,
+            .pulls = &pulls,
+            .longest_crash_backoff = options.longest_crash_backoff,
             .prober = options.prober,
             .container_rules = options.gates.Enabled(Gate::kContainerRestartRules),
             .restart_all_containers =
@@ -183,6 +184,7 @@ struct NodeAgent::Parts {
               .runtime_handlers =
                   [this] { return runtime.Handlers().value_or(std::vector<RuntimeHandler>()); },
               .reserved = options.reserved,
+              .registration = options.registration,
               .has_pressure =
                   [this](std::string_view condition) { return eviction.HasCondition(condition); }}),
         forgotten(options.loop, options.random, options.client, options.node_name,
@@ -414,6 +416,7 @@ struct NodeAgent::Parts {
   cdi::Cache cdi;
   client::Informer services;
   std::unique_ptr<VolumeHost> plain_volumes;
+  ImagePullQueue pulls;
   PodContext context;
   PluginRegistrar registrar;
   NodeRegistrar node;
@@ -483,7 +486,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     // Claims of deleted pods are unprepared as soon as the pods are listed, not in the next
     // reconcile.
     ready.pods->Start([&ready] { ready.dra.ReconcileNow(); });
-    ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
+    ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime,
+                                                   options_.logs);
     ready.rotation->Start();
     ready.eviction.Start();
     ready.dra.StartReconcile(

@@ -17,11 +17,14 @@
 #include "node/admission/pod_fit.h"
 #include "node/cpus/cpu_manager.h"
 #include "node/eviction/thresholds.h"
+#include "node/pods/image_pull_queue.h"
+#include "node/pods/log_rotation.h"
 #include "node/pods/pod_dns.h"
 #include "node/resources/pod_cgroups.h"
 #include "node/shutdown/shutdown_manager.h"
 #include "node/stats/summary.h"
 #include "node/status/node_facts.h"
+#include "node/status/node_registrar.h"
 #include "rpc/transport/transport.h"
 
 namespace drakkar {
@@ -93,6 +96,10 @@ class NodeAgent {
     // Removes images that nobody uses, when the disk is nearly full. Null: there are none.
     std::function<void(std::function<void()> done)> free_images = nullptr;
     NodeReservation reserved = {};  // for the system and for hard thresholds
+    NodeRegistration registration = {};
+    LogLimits logs = {};
+    PullLimits pulls = {};
+    Duration longest_crash_backoff = std::chrono::minutes(5);
   };
 
   explicit NodeAgent(Options options);

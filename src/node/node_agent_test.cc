@@ -48,6 +48,60 @@ TEST(NodeAgent, UpdatesItsNodeOnlyOnChangeAndAsAHeartbeat) {
   EXPECT_GT(node.api.Get("Node", "node-1")->resource_version(), before);
 }
 
+TEST(NodeAgent, RegistersAsItsSettingsSay) {
+  NodeHarness node;
+  node.registration = {.status_every = seconds(2),
+                       .heartbeat_every = seconds(30),
+                       .lease_seconds = 20,
+                       .taints = {{"a", "b", "NoSchedule"}, {"c", "", "NoExecute"}},
+                       .provider_id = "cloud://7"};
+  node.StartAgent();
+  const auto object = node.api.Get("Node", "node-1");
+  const api::Value spec = (*object)["spec"];
+  EXPECT_EQ(spec["providerID"].str(), "cloud://7");
+  ASSERT_EQ(spec["taints"].size(), 2u);
+  EXPECT_EQ(spec["taints"].at(0)["value"].str(), "b");
+  EXPECT_EQ(spec["taints"].at(1)["effect"].str(), "NoExecute");
+  const auto lease = [&] { return node.api.Get("Lease", "kube-node-lease/node-1"); };
+  EXPECT_EQ((*lease())["spec"]["leaseDurationSeconds"].integer(), 20);
+  const std::string renewed((*lease())["spec"]["renewTime"].str());
+  node.Advance(std::chrono::milliseconds(5'100));
+  EXPECT_GT((*lease())["spec"]["renewTime"].str(), renewed);
+  const auto version = node.api.Get("Node", "node-1")->resource_version();
+  node.Advance(seconds(31));
+  EXPECT_GT(node.api.Get("Node", "node-1")->resource_version(), version) << "a heartbeat";
+}
+
+TEST(NodeAgent, WaitsForItsNodeIfItMustNotCreateIt) {
+  NodeHarness node;
+  node.registration.creates_node = false;
+  node.StartAgent();
+  node.Advance(seconds(30));
+  EXPECT_EQ(node.api.Get("Node", "node-1"), nullptr);
+  node.api.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-1"}})");
+  node.Advance(seconds(2));
+  EXPECT_EQ((*node.api.Get("Node", "node-1"))["status"]["capacity"]["pods"].str(), "110");
+}
+
+TEST(NodeAgent, LogsAreRotatedAndCrashesDelayedAsTheSettingsSay) {
+  NodeHarness node;
+  node.logs = {.max_bytes = 100, .max_files = 2, .check_every = seconds(3)};
+  node.longest_crash_backoff = seconds(4);
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
+  const std::string log = node.Containers("p", "a").at(0)->status.log_path;
+  ASSERT_TRUE(node.files.MakeDirectories(std::string(DirectoryName(log)), 0755).ok());
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(node.files.WriteFile(log, std::string(101, 'x'), 0644).ok());
+    node.Advance(seconds(3));
+    EXPECT_EQ(RotatedLogs(node.files, log).size(), 1u);
+  }
+  node.RunFor(std::chrono::milliseconds(10), 1);
+  node.CreatePod("q", R"("containers":[{"name":"a","image":"busybox:1"}])");
+  node.Advance(seconds(45));
+  EXPECT_GE((*node.Pod("q"))["status"]["containerStatuses"].at(0)["restartCount"].integer(), 9);
+}
+
 TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
   GpuNode node;
   ASSERT_EQ(node.driver.plugin.notifications.size(), 1u);

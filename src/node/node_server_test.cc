@@ -268,9 +268,9 @@ TEST_F(NodeServerTest, FollowsWritesWithAFileWatcher) {
 }
 
 TEST_F(NodeServerTest, AFastGrowingLogIsCheckedMoreOften) {
-  const std::string piece(LogRotation::kMaxBytes / 2 + 1, 'x');
+  const std::string piece(LogLimits().max_bytes / 2 + 1, 'x');
   EXPECT_TRUE(node_.files.WriteFile(log_, piece + piece, 0644).ok());
-  node_.Advance(LogRotation::kCheckEvery);
+  node_.Advance(LogLimits().check_every);
   ASSERT_EQ(RotatedLogs(node_.files, log_).size(), 1u);
   // Half the limit each second from now on: the next checks come after about a second, not ten.
   EXPECT_TRUE(node_.files.WriteFile(log_, "", 0644).ok());
@@ -296,14 +296,14 @@ TEST_F(NodeServerTest, LogsAreRotatedAndFollowedAcross) {
   auto logs = Get("/containerLogs/default/p/a", "follow=true&tailLines=0");
   const std::string line = "2027-01-15T08:00:02Z stdout F " + std::string(1000, 'x') + "\n";
   std::string much;
-  while (much.size() <= LogRotation::kMaxBytes) much += line;
-  for (std::size_t i = 0; i < 2 * LogRotation::kMaxFiles; ++i) {
+  while (much.size() <= LogLimits().max_bytes) much += line;
+  for (std::size_t i = 0; i < 2 * LogLimits().max_files; ++i) {
     EXPECT_TRUE(node_.files.WriteFile(log_, much, 0644).ok());
-    node_.Advance(LogRotation::kCheckEvery);
+    node_.Advance(LogLimits().check_every);
     EXPECT_FALSE(node_.files.Exists(log_)) << "set aside";
-    EXPECT_LT(RotatedLogs(node_.files, log_).size(), LogRotation::kMaxFiles);
+    EXPECT_LT(RotatedLogs(node_.files, log_).size(), LogLimits().max_files);
   }
-  EXPECT_EQ(RotatedLogs(node_.files, log_).size(), LogRotation::kMaxFiles - 1);
+  EXPECT_EQ(RotatedLogs(node_.files, log_).size(), LogLimits().max_files - 1);
   logs->text.clear();
   EXPECT_TRUE(node_.files.WriteFile(log_, "2027-01-15T08:00:03Z stdout F restarted\n", 0644).ok());
   node_.Advance(seconds(2));

@@ -35,12 +35,12 @@ std::vector<std::string> RotatedLogs(FileSystem& files, const std::string& path)
   return found;
 }
 
-LogRotation::LogRotation(EventLoop& loop, FileSystem& files, Runtime& runtime)
-    : loop_(loop), files_(files), runtime_(runtime) {}
+LogRotation::LogRotation(EventLoop& loop, FileSystem& files, Runtime& runtime, LogLimits limits)
+    : loop_(loop), files_(files), runtime_(runtime), limits_(limits) {}
 
 void LogRotation::Start() {
   looked_at_ = loop_.clock().Monotonic();
-  Arm(kCheckEvery);
+  Arm(limits_.check_every);
 }
 
 void LogRotation::Arm(Duration delay) {
@@ -51,7 +51,7 @@ Duration LogRotation::Check() {
   const MonotonicTime now = loop_.clock().Monotonic();
   const double seconds = std::chrono::duration<double>(now - looked_at_).count();
   looked_at_ = now;
-  Duration next = kCheckEvery;
+  Duration next = limits_.check_every;
   std::map<std::string, std::uint64_t> sizes;
   for (const ContainerStatus& container : runtime_.ListContainers()) {
     if (container.state != ContainerState::kRunning || container.log_path.empty()) continue;
@@ -62,8 +62,8 @@ Duration LogRotation::Check() {
     // A log that shrank was rotated in the meantime.
     const std::uint64_t before = last != sizes_.end() && last->second <= size ? last->second : 0;
     const double rate = static_cast<double>(size - before) / std::max(seconds, 1e-3);
-    std::uint64_t left = kMaxBytes;
-    if (size > kMaxBytes) {
+    std::uint64_t left = limits_.max_bytes;
+    if (size > limits_.max_bytes) {
       Rotate(container.id, container.log_path);
       sizes[container.id] = 0;
     } else {
@@ -82,7 +82,7 @@ Duration LogRotation::Check() {
 void LogRotation::Rotate(const std::string& container_id, const std::string& path) {
   std::vector<std::string> old = RotatedLogs(files_, path);
   // Leaves room for the current file and the one about to be rotated.
-  for (std::size_t i = 0; i + kMaxFiles < old.size() + 2; ++i)
+  for (std::size_t i = 0; i + limits_.max_files < old.size() + 2; ++i)
     static_cast<void>(files_.Remove(old[i]).ok());
   // Several files may be rotated within one second.
   const std::string stamp = StrCat(path, ".", Stamp(loop_.clock().Now()));

@@ -10,21 +10,25 @@
 
 namespace drakkar::node {
 
-// Rotates the logs of running containers with a kubelet's defaults: a log larger than kMaxBytes is
-// renamed to <log>.<time> and a new one is started; kMaxFiles are kept per container, the current
-// one included. Logs are checked every kCheckEvery. Those that grow fast are checked when they are
+// By default a kubelet's.
+struct LogLimits {
+  std::uint64_t max_bytes = 10 << 20;
+  std::size_t max_files = 5;  // per container, the current one included; at least 2
+  Duration check_every = std::chrono::seconds(10);
+};
+
+// Rotates the logs of running containers: one that is larger than max_bytes is renamed to
+// <log>.<time> and a new one is started; max_files are kept. Logs are checked every check_every.
+// Those that grow fast are checked when they are
 // expected to reach the limit, at most every kCheckSoonest. Between checks the runtime bounds the
 // log: it truncates one that grows far beyond the limit.
 //
 // Loop-bound; everything passed in must outlive it.
 class LogRotation {
  public:
-  static constexpr Duration kCheckEvery = std::chrono::seconds(10);
   static constexpr Duration kCheckSoonest = std::chrono::milliseconds(200);
-  static constexpr std::uint64_t kMaxBytes = 10 << 20;
-  static constexpr std::size_t kMaxFiles = 5;
 
-  LogRotation(EventLoop& loop, FileSystem& files, Runtime& runtime);
+  LogRotation(EventLoop& loop, FileSystem& files, Runtime& runtime, LogLimits limits = {});
   void Start();
 
  private:
@@ -36,6 +40,7 @@ class LogRotation {
   EventLoop& loop_;
   FileSystem& files_;
   Runtime& runtime_;
+  const LogLimits limits_;
   TimerHandle timer_;
   std::map<std::string, std::uint64_t> sizes_;  // by container, at the last check
   MonotonicTime looked_at_{};

@@ -42,6 +42,7 @@ namespace drakkar::node {
 class BlockingWork;
 class CpuPool;
 class DraManager;
+class ImagePullQueue;
 class NodeFeatures;
 class PodNetwork;
 
@@ -84,6 +85,9 @@ struct PodContext {
   std::function<std::string(api::Value pod)> pod_cgroup = nullptr;
   bool seccomp_default = false;
   Metrics* metrics = nullptr;
+  // Null: images are pulled at once, however many there are.
+  ImagePullQueue* pulls = nullptr;
+  Duration longest_crash_backoff = std::chrono::minutes(5);
   NetworkProber* prober = nullptr;      // null: network probes are reported as unsupported
   bool container_rules = false;         // gate ContainerRestartRules
   bool restart_all_containers = false;  // gate RestartAllContainersOnContainerExits

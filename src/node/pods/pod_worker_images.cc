@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "client/event_recorder.h"
+#include "node/pods/image_pull_queue.h"
 #include "node/runtime/images/image_name.h"
 #include "node/runtime/registry/credentials.h"
 #include "telemetry/log/log.h"
@@ -105,10 +106,11 @@ void PodWorker::StartPull(const std::string& key, const std::string& image) {
   waiting_.erase(ContainerOf(key));
   context_.events.Normal(pod_, "Pulling", StrCat("Pulling image ", Quote(image)));
   auto ask = [this, key, image](std::vector<RegistryCredential> credentials) {
-    context_.runtime.PullImage({.image = image, .credentials = std::move(credentials)},
-                               lifetime_.Guard([this, key, image](Result<Image> pulled) {
-                                 OnPulled(key, image, std::move(pulled));
-                               }));
+    PullRequest request{.image = image, .credentials = std::move(credentials)};
+    auto done = lifetime_.Guard(
+        [this, key, image](Result<Image> pulled) { OnPulled(key, image, std::move(pulled)); });
+    if (context_.pulls != nullptr) return context_.pulls->Pull(std::move(request), done);
+    context_.runtime.PullImage(std::move(request), done);
   };
   if (root()["spec"]["imagePullSecrets"].empty()) return ask({});
   FetchPodSources(

@@ -298,10 +298,11 @@ MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
   CrashBackoff& backoff = entry->second;
   if (added && last.attempt > 0) {
     // Adopted from a previous agent: the attempt number says how often it was restarted.
-    backoff.delay = kFirstCrashBackoff;
-    for (std::uint32_t i = 1; i < last.attempt && backoff.delay < kLongestCrashBackoff; ++i)
+    backoff.delay = std::min(kFirstCrashBackoff, context_.longest_crash_backoff);
+    for (std::uint32_t i = 1; i < last.attempt && backoff.delay < context_.longest_crash_backoff;
+         ++i)
       backoff.delay *= 2;
-    backoff.delay = std::min(backoff.delay, kLongestCrashBackoff);
+    backoff.delay = std::min(backoff.delay, context_.longest_crash_backoff);
   }
   if (backoff.for_id != last.id) {
     backoff.for_id = last.id;
@@ -327,8 +328,8 @@ MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
                  metadata["name"].str(), "_", metadata["namespace"].str(), "(", uid_, ")"));
     }
     backoff.delay = backoff.delay == Duration::zero()
-                        ? kFirstCrashBackoff
-                        : std::min(backoff.delay * 2, kLongestCrashBackoff);
+                        ? std::min(kFirstCrashBackoff, context_.longest_crash_backoff)
+                        : std::min(backoff.delay * 2, context_.longest_crash_backoff);
   }
   return backoff.start_at;
 }

@@ -192,6 +192,19 @@ Draft NodeRegistrar::MakeNode() const {
   node["kind"] = "Node";
   node["metadata"]["name"] = options_.node_name;
   node["spec"] = Draft::Object();
+  const NodeRegistration& registration = options_.registration;
+  if (!registration.provider_id.empty()) node["spec"]["providerID"] = registration.provider_id;
+  if (!registration.taints.empty()) {
+    Draft taints = Draft::Array();
+    for (const NodeTaint& taint : registration.taints) {
+      Draft each = Draft::Object();
+      each["key"] = taint.key;
+      if (!taint.value.empty()) each["value"] = taint.value;
+      each["effect"] = taint.effect;
+      taints.Append(std::move(each));
+    }
+    node["spec"]["taints"] = std::move(taints);
+  }
   return node;
 }
 
@@ -234,16 +247,24 @@ void NodeRegistrar::OnNode(client::Reply reply) {
 
 void NodeRegistrar::SyncStatus() {
   const WallTime now = options_.loop.clock().Now();
-  const bool heartbeat = now - last_heartbeat_ >= kHeartbeatEvery;
+  const bool heartbeat = now - last_heartbeat_ >= options_.registration.heartbeat_every;
   Draft changed(node_->tree());
   changed["status"] = MakeStatus((*node_)["status"], heartbeat);
   const api::TreePtr tree = changed.Freeze();
   if (heartbeat) last_heartbeat_ = now;
-  if (api::Equal(tree->root()["status"], (*node_)["status"])) return NextLook(kStatusEvery);
+  if (api::Equal(tree->root()["status"], (*node_)["status"]))
+    return NextLook(options_.registration.status_every);
   WriteNode("status", tree);
 }
 
 void NodeRegistrar::CreateNode() {
+  if (!options_.registration.creates_node) {
+    if (!std::exchange(has_missed_node_, true)) {
+      kLog.Warning("Node does not exist, and registerNode is false: waiting for it",
+                   {{"node", options_.node_name}});
+    }
+    return NextLook(kRetryAfter);
+  }
   Draft node = MakeNode();
   Draft& labels = node["metadata"]["labels"];
   labels.Entry("kubernetes.io/hostname") = options_.node_name;
@@ -267,7 +288,7 @@ void NodeRegistrar::WriteNode(const char* subresource, api::TreePtr tree) {
         if (reply.ok()) {
           // Not compared again at once: if the server alters what we write, we would write forever.
           node_ = reply.object;
-          return status ? NextLook(kStatusEvery) : SyncStatus();
+          return status ? NextLook(options_.registration.status_every) : SyncStatus();
         }
         if (reply.error->code == ErrorCode::kConflict) return SyncNode();
         kLog.Warning("could not update Node", {{"err", reply.error->message}});
@@ -310,7 +331,7 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
                                                 {"uid", Draft(std::string(node_->uid()))}});
   }
   body["spec"]["holderIdentity"] = options_.node_name;
-  body["spec"]["leaseDurationSeconds"] = kLeaseSeconds;
+  body["spec"]["leaseDurationSeconds"] = options_.registration.lease_seconds;
   body["spec"]["renewTime"] = api::FormatMicroTime(options_.loop.clock().Now());
   const api::KindSchema* kind = api::FindResource("coordination.k8s.io", "v1", "leases");
   auto done = lifetime_.Guard([this, had_lease = lease_ != nullptr](client::Reply reply) {
@@ -332,7 +353,9 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
       return;
     }
     if (!reply.ok()) kLog.Warning("could not renew Lease", {{"err", reply.error->message}});
-    NextLease(reply.ok() ? kLeaseEvery : kRetryAfter);
+    // As a kubelet, so that three renewals may fail.
+    const Duration every = std::chrono::seconds(options_.registration.lease_seconds) / 4;
+    NextLease(reply.ok() ? every : std::min<Duration>(every, kRetryAfter));
   });
   if (lease) {
     options_.client.Update({kind, "kube-node-lease", options_.node_name, ""}, body.Freeze(), {},

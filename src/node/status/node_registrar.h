@@ -17,9 +17,26 @@
 
 namespace drakkar::node {
 
-// Registers this machine's Node and keeps its status (on change, and every 5 minutes as a
-// heartbeat) and its Lease in kube-node-lease (every 10 s) up to date. Changes by others are kept,
-// except to the fields the node itself reports. Failures are retried. Loop-bound.
+struct NodeTaint {
+  std::string key;
+  std::string value;
+  std::string effect;
+};
+
+// How a node appears in the cluster; by default as with a kubelet.
+struct NodeRegistration {
+  Duration status_every = std::chrono::seconds(10);    // looks for changes
+  Duration heartbeat_every = std::chrono::minutes(5);  // writes the status without a change
+  std::int64_t lease_seconds = 40;
+  // Of a Node that this agent creates; not changed later.
+  std::vector<NodeTaint> taints = {};
+  std::string provider_id = {};
+  bool creates_node = true;  // false: somebody else creates it, and the agent waits
+};
+
+// Registers this machine's Node and keeps its status (on change, and now and then as a heartbeat)
+// and its Lease in kube-node-lease (four times before it expires) up to date. Changes by others are
+// kept, except to the fields the node itself reports. Failures are retried. Loop-bound.
 class NodeRegistrar {
  public:
   struct Options {
@@ -39,13 +56,10 @@ class NodeRegistrar {
     std::function<std::vector<RuntimeHandler>()> runtime_handlers = nullptr;
     // Kept back from pods: status.allocatable is the rest.
     NodeReservation reserved = {};
+    NodeRegistration registration = {};
     // Whether a condition such as MemoryPressure holds. Null: none does.
     std::function<bool(std::string_view condition)> has_pressure = nullptr;
   };
-  static constexpr Duration kStatusEvery = std::chrono::seconds(10);
-  static constexpr Duration kHeartbeatEvery = std::chrono::minutes(5);
-  static constexpr Duration kLeaseEvery = std::chrono::seconds(10);
-  static constexpr int kLeaseSeconds = 40;
   static constexpr Duration kRetryAfter = std::chrono::seconds(1);
 
   explicit NodeRegistrar(Options options);
@@ -86,6 +100,7 @@ class NodeRegistrar {
   api::ObjectPtr node_;
   api::ObjectPtr lease_;  // as last written; null: read it first
   std::function<void()> on_registered_;
+  bool has_missed_node_ = false;
   bool looking_ = false;
   WallTime last_heartbeat_{};
   TimerHandle status_timer_;

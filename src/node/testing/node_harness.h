@@ -93,6 +93,10 @@ class NodeHarness {
   std::map<std::string, std::string> pod_network_variables;  // of agents started later
   DnsSettings dns;                                           // of agents started later
   std::map<std::string, std::int64_t> huge_pages;            // of agents started later
+  NodeRegistration registration;                             // of agents started later
+  LogLimits logs;                                            // of agents started later
+  PullLimits pulls;                                          // of agents started later
+  Duration longest_crash_backoff = std::chrono::minutes(5);  // of agents started later
   std::optional<CpuManager> cpu_manager;                     // of agents started later
   std::vector<ShutdownPeriod> shutdown_periods;              // of agents started later
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".

@@ -49,6 +49,7 @@ void CriImageCollector::Collect() {
   Start();
   // Also records what is currently in use.
   std::vector<Image> candidates = Candidates(options_.settings.min_age);
+  RemoveOld(candidates);
   if (options_.settings.high_percent >= 100 || candidates.empty()) return;
   options_.runtime.ReadUsage(
       UsageScope::kWithoutFiles,
@@ -81,6 +82,21 @@ void CriImageCollector::Collect() {
         };
         RemoveNext(removal);
       }));
+}
+
+void CriImageCollector::RemoveOld(std::vector<Image>& candidates) {
+  const Duration max_age = options_.settings.max_age;
+  if (max_age == Duration::zero()) return;
+  const WallTime now = options_.loop.clock().Now();
+  auto removal = std::make_shared<Removal>();
+  removal->wanted_bytes = UINT64_MAX;
+  std::erase_if(candidates, [&](const Image& image) {
+    const bool is_old = now - last_used_[image.id] > max_age;
+    if (is_old) removal->candidates.push_back(image);
+    return is_old;
+  });
+  removal->done = [] {};
+  RemoveNext(removal);
 }
 
 void CriImageCollector::RemoveUnused(std::function<void()> done) {

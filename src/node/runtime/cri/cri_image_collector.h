@@ -40,6 +40,8 @@ class CriImageCollector {
   void Collect();
   // Updates when each image was last used, and returns those that no container uses and that were
   // not used for `min_age`, the longest unused first.
+  // Removes those that were unused for longer than max_age from the machine and from the list.
+  void RemoveOld(std::vector<Image>& candidates);
   std::vector<Image> Candidates(Duration min_age);
   void RemoveNext(const std::shared_ptr<Removal>& removal);
 

@@ -463,5 +463,33 @@ TEST_F(CriRuntimeTest, UnusedImagesAreCollectedWhenTheDiskIsFull) {
   EXPECT_THAT(full, HasSubstr("only found 100 bytes"));
 }
 
+TEST_F(CriRuntimeTest, ImagesThatWereUnusedForLongAreRemovedThoughThereIsSpace) {
+  const auto add = [&](const std::string& name, bool pinned) {
+    machine_.images.push_back({.id = "sha256:" + name,
+                               .names = {StrCat("example.com/", name, ":1")},
+                               .size_bytes = 100,
+                               .is_pinned = pinned});
+  };
+  add("pause", true);
+  add("old", false);
+  Fake(FakeOptions());
+  ASSERT_TRUE(Open().ok());
+  Run(Sandbox());  // uses busybox
+  CriImageCollector collector({.loop = loop_,
+                               .runtime = *runtime_,
+                               .settings = {.high_percent = 100, .max_age = std::chrono::hours(1)},
+                               .disk = [](const std::string&) -> Result<DiskUsage> {
+                                 return DiskUsage{.used_bytes = 0, .total_bytes = 1'000};
+                               },
+                               .log = [](const std::string&) {},
+                               .on_full = [](const std::string&) {}});
+  collector.Start();
+  loop_.Advance(std::chrono::minutes(59));
+  EXPECT_EQ(machine_.images.size(), 3u);
+  loop_.Advance(std::chrono::minutes(11));
+  ASSERT_EQ(machine_.images.size(), 2u);
+  EXPECT_EQ(machine_.images[1].id, "sha256:pause");
+}
+
 }  // namespace
 }  // namespace drakkar::node

@@ -380,15 +380,12 @@ class HollowRuntime final : public Runtime {
     if (auto error = Refuse("PullImage")) return Answer(std::move(done), Result<Image>(*error));
     const auto name = NormalizeImageName(request.image);
     if (!name.ok()) return Answer(std::move(done), Result<Image>(name.error()));
-    const auto found = machine_.registry.find(*name);
-    if (found == machine_.registry.end()) {
-      return Answer(std::move(done), Result<Image>(NotFound("not found")));
+    if (machine_.pull_takes == Duration::zero()) {
+      return Answer(std::move(done), TakeFromRegistry(*name));
     }
-    std::erase_if(machine_.images, [&](const Image& image) {
-      return std::ranges::find(image.names, *name) != image.names.end();
-    });
-    machine_.images.push_back(found->second);
-    Answer(std::move(done), Result<Image>(found->second));
+    auto shared = std::make_shared<RuntimeCallback<Image>>(std::move(done));
+    pulls_.push_back(loop_.RunAfter(
+        machine_.pull_takes, [this, name = *name, shared] { (*shared)(TakeFromRegistry(name)); }));
   }
   bool IsImported(const std::string& name) const override {
     const auto full = NormalizeImageName(name);
@@ -406,6 +403,16 @@ class HollowRuntime final : public Runtime {
   }
 
  private:
+  Result<Image> TakeFromRegistry(const std::string& name) {
+    const auto found = machine_.registry.find(name);
+    if (found == machine_.registry.end()) return NotFound("not found");
+    std::erase_if(machine_.images, [&](const Image& image) {
+      return std::ranges::find(image.names, name) != image.names.end();
+    });
+    machine_.images.push_back(found->second);
+    return found->second;
+  }
+
   RuntimeUsage Usage(UsageScope scope) const {
     const WallTime now = loop_.clock().Now();
     std::map<std::string, PodUsage> pods;
@@ -548,6 +555,7 @@ class HollowRuntime final : public Runtime {
   std::function<void(const ContainerStatus&)> listener_;
   std::map<std::string, TimerHandle> timers_;
   std::map<std::string, std::vector<RuntimeCallback<void>>> stop_waiters_;
+  std::vector<TimerHandle> pulls_;  // all that were asked for, if they take time
   Lifetime lifetime_;
 };
 

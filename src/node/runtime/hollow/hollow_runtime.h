@@ -54,6 +54,7 @@ struct HollowMachine {
   // The same by the pod as well; takes precedence.
   std::function<HollowProgram(const PodSandboxConfig&, const ContainerConfig&)> program_in_pod;
   Duration start_takes{};
+  Duration pull_takes{};
   // The addresses of pods that do not ask for the host's network; empty: they share it.
   std::vector<std::string> pod_ips;
   std::uint16_t closed_port = 1;  // every other port of a pod echoes

@@ -50,8 +50,9 @@ Result<RemovedImages> CollectImages(ImageStore& images, const DiskUsage& disk,
   const auto part = [&](int percent) {
     return disk.total_bytes / 100 * static_cast<std::uint64_t>(percent);
   };
-  if (settings.high_percent >= 100 || disk.used_bytes < part(settings.high_percent)) return removed;
-  removed.wanted_bytes = disk.used_bytes - std::min(disk.used_bytes, part(settings.low_percent));
+  const bool is_full =
+      settings.high_percent < 100 && disk.used_bytes >= part(settings.high_percent);
+  if (!is_full && settings.max_age == Duration::zero()) return removed;
   ASSIGN_OR_RETURN(const std::vector<Image> all, images.List());
   std::vector<std::pair<WallTime, const Image*>> candidates;
   for (const Image& image : all) {
@@ -62,6 +63,15 @@ Result<RemovedImages> CollectImages(ImageStore& images, const DiskUsage& disk,
     candidates.emplace_back(*last, &image);
   }
   std::ranges::stable_sort(candidates, {}, [](const auto& each) { return each.first; });
+  if (settings.max_age > Duration::zero()) {
+    std::size_t old = 0;
+    while (old < candidates.size() && now - candidates[old].first > settings.max_age) {
+      RETURN_IF_ERROR(Remove(images, *candidates[old++].second, removed));
+    }
+    candidates.erase(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(old));
+  }
+  if (!is_full) return removed;
+  removed.wanted_bytes = disk.used_bytes - std::min(disk.used_bytes, part(settings.low_percent));
   for (const auto& [last, image] : candidates) {
     if (removed.freed_bytes >= removed.wanted_bytes) break;
     RETURN_IF_ERROR(Remove(images, *image, removed));
@@ -107,7 +117,8 @@ void ImageCollector::Done(Result<RemovedImages> removed) {
     return options_.log(StrCat("could not remove unused images: ", removed.error().message));
   }
   if (!removed->names.empty()) {
-    options_.log(StrCat("the disk is full: removed ", removed->names.size(), " unused images, ",
+    options_.log(StrCat(removed->wanted_bytes > 0 ? "the disk is full: " : "", "removed ",
+                        removed->names.size(), " unused images, ",
                         Megabytes(removed->freed_bytes)));
   }
   if (removed->freed_bytes < removed->wanted_bytes && options_.on_full) {

@@ -16,6 +16,7 @@ struct ImageCollection {
   int high_percent = 85;  // of the disk; 100: never
   int low_percent = 80;
   Duration min_age = std::chrono::minutes(2);  // since an image was last used
+  Duration max_age{};  // unused for longer, it is removed though there is space; zero: never
 };
 
 struct DiskUsage {
@@ -30,9 +31,9 @@ struct RemovedImages {
   std::uint64_t wanted_bytes = 0;  // more than freed: the rest of the images is in use
 };
 
-// If the disk is fuller than high_percent, removes images that no container uses, the longest
-// unused first, until usage drops to low_percent. Imported images are kept, because they cannot be
-// pulled again. Blocking.
+// Removes images that no container has used for max_age. If the disk is still fuller than
+// high_percent, removes those that no container uses, the longest unused first, until usage drops
+// to low_percent. Imported images are kept, because they cannot be pulled again. Blocking.
 Result<RemovedImages> CollectImages(ImageStore& images, const DiskUsage& disk,
                                     const ImageCollection& settings, WallTime now);
 // Removes every image that no container uses; with `imported`, imported ones as well.

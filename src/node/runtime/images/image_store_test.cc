@@ -593,6 +593,11 @@ TEST_F(ImageStoreTest, UnusedImagesAreCollectedOldestFirstUntilTheDiskHasSpace) 
   EXPECT_EQ(removed->names.size(), 1u);
   EXPECT_LT(removed->freed_bytes, removed->wanted_bytes);
   EXPECT_THAT(names(), ElementsAre("example.com/kept:1", "example.com/used:1"));
+  const ImageCollection aging{.high_percent = 100, .max_age = std::chrono::minutes(50)};
+  add("old", digest);
+  EXPECT_THAT(CollectImages(*store_, {}, aging, RealClock().Now())->names, IsEmpty());
+  EXPECT_THAT(CollectImages(*store_, {}, aging, later)->names, ElementsAre("example.com/old:1"));
+  EXPECT_THAT(names(), ElementsAre("example.com/kept:1", "example.com/used:1"));
   ASSERT_TRUE(store_->DropUse(used, "container").ok());
   EXPECT_EQ(PruneImages(*store_, false)->names.size(), 1u);
   EXPECT_THAT(names(), ElementsAre("example.com/kept:1"));

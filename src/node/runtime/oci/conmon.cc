@@ -122,7 +122,7 @@ std::vector<std::string> ConmonArguments(const OciPrograms& programs, const OciP
       "--full-attach",
       "--no-sync-log",
       "--log-size-max",
-      std::to_string(kMaxLogBytes),
+      std::to_string(programs.max_log_bytes),
       "--log-level",
       "error"};
   if (record.terminal) arguments.push_back("--terminal");

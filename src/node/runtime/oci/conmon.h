@@ -11,18 +11,18 @@
 #include "base/os/process.h"
 #include "base/result/result.h"
 #include "node/runtime/oci/bundle.h"
+#include "node/runtime/oci/oci_runtime.h"
 #include "node/runtime/oci/record.h"
 
 namespace drakkar::node {
-
-// conmon truncates a log at this size. A container that writes faster than logs are rotated loses
-// the beginning of the file.
-inline constexpr std::uint64_t kMaxLogBytes = 128u << 20;
 
 // The programs that the embedded runtime uses, as absolute paths.
 struct OciPrograms {
   std::string runtime;  // runc or crun
   std::string conmon;
+  // conmon truncates a log at this size. A container that writes faster than logs are rotated loses
+  // the beginning of the file.
+  std::uint64_t max_log_bytes = kMaxLogBytes;
 };
 
 // Finds conmon and runc (or crun, or the given one) in PATH and the standard directories.

@@ -199,6 +199,7 @@ Result<void> OciRuntime::Prepare() {
     return FailedPrecondition("containers need root; run the node agent as root");
   ASSIGN_OR_RETURN(Cgroups cgroups, Cgroups::Detect(files_));
   ASSIGN_OR_RETURN(programs_, FindPrograms(files_, options_.runtime, cgroups.is_unified()));
+  programs_.max_log_bytes = options_.max_log_bytes;
   for (const auto& [name, wanted] : options_.handlers) {
     ASSIGN_OR_RETURN(handlers_[name],
                      FindRuntimeProgram(files_, name, wanted, cgroups.is_unified()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +15,9 @@
 #include "node/runtime/runtime.h"
 
 namespace drakkar::node {
+
+// Where conmon truncates a log by default: far above what rotation leaves.
+inline constexpr std::uint64_t kMaxLogBytes = 128u << 20;
 
 // The embedded runtime: OCI bundles run by runc (or crun), each under its own conmon.
 //
@@ -33,7 +37,9 @@ struct OciRuntimeOptions {
   // Programs for pods with a RuntimeClass, by handler: like `runtime`, which they must resemble in
   // that the container's process is a process of this machine (runc, crun, youki).
   std::map<std::string, std::string> handlers = {};
-  std::string runtime_state;                    // empty: <root>/state
+  std::string runtime_state;  // empty: <root>/state
+  // The size at which a container's log is truncated; more than its rotation allows.
+  std::uint64_t max_log_bytes = kMaxLogBytes;
   PodNetwork* network = nullptr;                // null: pods share the host's
   std::function<void(const std::string&)> log;  // one sentence each; may be empty
   // Fetches an image into the store; empty: images can only be imported.
