@@ -180,7 +180,7 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments, std::vecto
                                                      .file_overrides = std::string(file_gates),
                                                      .turned_on = std::move(turned_on)});
   if (!gates.ok()) return gates;
-  // Nothing here does what these gates promise, so nobody should rely on them.
+  // Nothing implements these gates, so nobody should rely on them.
   const Result<FeatureGates> defaults = FeatureGates::Create({.emulated = *version});
   if (defaults.ok() && defaults->Enabled(Gate::kDynamicResourceAllocation) &&
       !gates->Enabled(Gate::kDynamicResourceAllocation)) {

@@ -43,7 +43,7 @@ void OnMimallocError(int error_number, void*) {
 }
 #endif
 
-// Says it once per minute: whoever runs out of something does so again and again.
+// At most once per minute: a process that runs out of a resource does so again and again.
 void OnShortage(int error_number) {
   static std::atomic<std::int64_t> told_at{0};
   const std::int64_t now =

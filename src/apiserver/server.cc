@@ -54,14 +54,14 @@ constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-publ
 
 // Large responses are compressed on a worker; if the queue is full, on the loop.
 constexpr std::size_t kWorkers = 1;
-// How many unreadable objects have a metric of their own; the rest is only counted.
+// Maximum number of unreadable objects with a metric of their own; the rest is only counted.
 constexpr std::size_t kMaxNamedUnreadable = 100;
 constexpr std::size_t kMaxQueuedWork = 64;
 
 // The connection's limit, beyond which it rejects requests without a Status.
 constexpr std::size_t kMaxTakenBodyBytes = 4u << 20;
-// What the bodies of all requests may occupy together, and those of callers that have not been
-// authenticated. Beyond that requests get 429.
+// Memory limits for the bodies of all requests together, and for those of unauthenticated callers.
+// Beyond them, requests get 429.
 constexpr std::size_t kMaxBodyMemory = 64u << 20;
 constexpr std::size_t kMaxStrangerBodyMemory = 16u << 20;
 static_assert(kMaxTakenBodyBytes > Frontend::kMaxBodyBytes);
@@ -144,7 +144,7 @@ std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port
 // How often the server looks whether its own Service still exists.
 constexpr Duration kKeepInterval = std::chrono::seconds(10);
 
-// Events expire by themselves in a store that can do that. Their number is limited in any case.
+// In a store that supports it, events expire by themselves. Their number is limited in any case.
 EventLimits ExpiryLimits(EventLimits limits, const storage::Store& store) {
   if (store.expires_keys()) limits.ttl = kNever;
   return limits;
@@ -563,9 +563,9 @@ struct ApiServer::Impl {
     }
   }
 
-  // The ConfigMap by which machines that join find the CA, with the names of all API servers.
-  // Nothing if it is complete. On a shared store the address is that of the server that was first.
-  // The signatures in it are the controllers' business.
+  // The ConfigMap in which joining machines find the CA, with the names of all API servers. Nothing
+  // if it is up to date. On a shared store the address is that of the server that started first.
+  // The controllers maintain the signatures in it.
   std::vector<api::TreePtr> ClusterInfo() const {
     std::string host = OwnHost();
     if (host.empty() || host == "0.0.0.0") host = "127.0.0.1";
@@ -604,8 +604,8 @@ struct ApiServer::Impl {
     return {map.Freeze()};
   }
 
-  // The ConfigMap by which the servers behind APIServices know whom to trust. Nothing if it says so
-  // already. Authorities that others have written stay: another server may use them.
+  // The ConfigMap that tells the servers behind APIServices which authorities to trust. Nothing if
+  // it is up to date. Authorities that others have written stay: another server may use them.
   std::vector<api::TreePtr> Authentication() const {
     const api::TreePtr wanted = DelegatedAuthentication(
         options.pki.ca().certificate_pem, options.pki.front_proxy_ca().certificate_pem)[0];
@@ -626,8 +626,8 @@ struct ApiServer::Impl {
     return {map.Freeze()};
   }
 
-  // Writes where the server is. On a shared store others do so at the same time; a conflict is
-  // resolved by what they wrote.
+  // Publishes the server's address. On a shared store others do so at the same time; after a
+  // conflict, what they wrote is taken into account.
   void Publish(std::function<void(Result<void>)> done, int attempt = 1) {
     constexpr int kMostAttempts = 10;
     std::vector<api::TreePtr> maps = ClusterInfo();
@@ -653,7 +653,7 @@ struct ApiServer::Impl {
     });
   }
 
-  // Creates them again if somebody deletes them.
+  // Recreates them if somebody deletes them.
   void KeepOwnService() {
     keep_timer = options.loop.RunAfter(kKeepInterval, [this] {
       if (stopping) return;

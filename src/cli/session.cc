@@ -111,7 +111,7 @@ struct Session::Impl {
     });
   }
 
-  // Waits for the result and reports what it waits for if that takes long; an empty `what` means
+  // Waits for the result and, if that takes long, reports what it waits for; an empty `what` means
   // the server's response. The callback that delivered the result has returned by then, so what it
   // refers to may be destroyed.
   template <typename T>

@@ -14,7 +14,7 @@ using Access = AccessReviewer::Access;
 using Refusal = AccessReviewer::Refusal;
 using User = AccessReviewer::User;
 
-// Members may do everything, whether or not the server can be asked.
+// Members may do everything, even if the server cannot be reached.
 constexpr std::string_view kMasters = "system:masters";
 constexpr std::string_view kBearer = "Bearer ";
 

@@ -143,8 +143,8 @@ ListReply ToListReply(Reply reply) {
   return list;
 }
 
-// Whether the server in question, or something before it, cannot serve at the moment. A busy one
-// says when to come back.
+// Whether the server, or a proxy in front of it, cannot serve at the moment. A busy one says when
+// to retry.
 bool CannotServe(int status, bool says_when) {
   return (status == 503 || status == 504) && !says_when;
 }
@@ -411,7 +411,7 @@ class HttpApiClient final : public Client {
     Send(std::move(request), {servers_.current(), servers_.size()}, std::move(done));
   }
 
-  // What may still be done about a request that fails.
+  // What to do about a failed request.
   struct Retries {
     std::string server;            // that the request is for
     std::size_t servers_left = 1;  // that it may be sent to

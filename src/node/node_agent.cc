@@ -319,7 +319,8 @@ struct NodeAgent::Parts {
   }
 
   void HealthChanged(const std::vector<HealthMonitor::Change>& changes) {
-    // Status before events: whoever waits for the status should not also wait for the events.
+    // Write the status before the events: a client that waits for the status should not also have
+    // to wait for the events.
     std::set<std::string> uids;
     for (const HealthMonitor::Change& change : changes) {
       uids.insert(change.pod_uids.begin(), change.pod_uids.end());

@@ -28,8 +28,8 @@ void AppendNumber(std::string& out, std::uint32_t number, std::int64_t value) {
   AppendVarint(out, static_cast<std::uint64_t>(value));
 }
 
-// Go compares opaque JSON byte by byte, and what it has read and written again is compact. In the
-// form that a client sent, with spaces, an unchanged field would count as changed.
+// Go compares opaque JSON byte by byte, and JSON that it has read and written again is compact. If
+// the client's spaces were kept, an unchanged field would count as changed.
 std::string RawBytes(std::string_view text) {
   const bool has_spaces = text.find(' ') != std::string_view::npos ||
                           text.find('\n') != std::string_view::npos ||

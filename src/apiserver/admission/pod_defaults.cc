@@ -89,7 +89,8 @@ bool SameAmounts(const api::Draft& a, api::Value b) {
   return true;
 }
 
-// What the class says about scheduling is added to what the pod says. Returns what contradicts it.
+// Adds the class's scheduling settings to those of the pod. Returns a description of what
+// contradicts.
 std::string MergeScheduling(api::Draft& spec, api::Value scheduling) {
   for (const auto& [key, name, value] : scheduling["nodeSelector"].members()) {
     api::Draft& own = spec["nodeSelector"].Entry(name);

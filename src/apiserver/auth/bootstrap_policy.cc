@@ -145,7 +145,7 @@ std::vector<RoleText> UserRoles() {
         {kRead, "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"}},
        {},
        "view"},
-      // `drakkar why`. A role of its own, because the one above is that of Kubernetes.
+      // For `drakkar why`. A separate role, because the one above is Kubernetes'.
       {"drakkar:aggregate-to-view",
        {{"get", "core", "pods/why"}, {"get", "resource.k8s.io", "resourceclaims/why"}},
        {},
@@ -215,7 +215,7 @@ std::vector<RoleText> ComponentRoles() {
        {{"approve", kCertificates, "signers", "kubernetes.io/kube-apiserver-client"}}},
       {"system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
        {{"approve", kCertificates, "signers", "kubernetes.io/kube-apiserver-client-kubelet"}}},
-      // What the API server may do on the ports of nodes; it grants nothing in the API.
+      // The API server's permissions on the ports of nodes; they grant nothing in the API.
       {"drakkar:apiserver-kubelet-client",
        {{"create get", "core", "nodes/proxy"},
         {"get", "core", "nodes/flagz nodes/log nodes/metrics nodes/stats nodes/statusz"}}},

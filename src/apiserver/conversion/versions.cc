@@ -42,7 +42,7 @@ ConvertedForms& FormsOf(const api::Object& object) {
 // schemas keep. What is stored keeps everything.
 api::TreePtr ConvertCustom(const api::TreePtr& object, const api::KindSchema& to) {
   if (to.is_api_version(object->root()["apiVersion"].str())) return object;
-  // Only its webhook can. Whoever needs it in this version asks for that first.
+  // Only its webhook can do so. A caller that needs the object in this version calls it first.
   if (IsConvertedByWebhook(to)) return object;
   api::Draft draft(object);
   draft["apiVersion"] = to.api_version();

@@ -63,7 +63,7 @@ struct Group {
   std::vector<Version> versions;  // preferred first
 };
 
-// What decides a group's place: its highest priority, then the name of the APIService that has it.
+// The order of groups: by their highest priority, then by the name of the APIService that has it.
 std::pair<int, std::string> PlaceOf(const Group& group) {
   std::pair<int, std::string> place = {0, ""};
   for (const Version& version : group.versions) {
@@ -176,7 +176,7 @@ Draft AggregatedGroup(const Group& group, const DiscoveryOptions& options) {
   for (const Version& version : group.versions) {
     Draft resources = Draft::Array();
     if (const AggregatedApi* api = version.aggregated.get()) {
-      // What it said last, if it has ever said anything.
+      // The resources it last reported, if it ever did.
       if (api->resources != nullptr) resources = Draft(api->resources);
       versions.Append(Draft({{"version", version.name},
                              {"resources", std::move(resources)},

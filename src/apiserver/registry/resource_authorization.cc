@@ -86,7 +86,7 @@ void CheckAdminAccess(Findings& out, Value requests, std::string_view namespace_
 
 void CheckAdminAccessStatus(Findings& out, Value claim, Value before,
                             const StrategyContext& context) {
-  // An allocation is immutable: what was granted stays granted.
+  // An allocation is immutable, so permissions that were granted for it stay.
   if (FirstAdminResult(before)) return;
   const std::optional<std::size_t> index = FirstAdminResult(claim);
   if (!index) return;

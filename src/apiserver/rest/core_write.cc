@@ -170,7 +170,7 @@ void Core::Create(Resource& resource, Request&& asked, std::function<void(Respon
     return write.Fail(std::move(*failure));
   }
   if (!write.applies()) {
-    // What the server adds from here on has no field manager.
+    // Fields that the server adds from here on have no manager.
     PinSentEntries(object);
     const api::DraftView claimed(object);
     TrackManagedFields(*write.schema, *resource.strategy, request, nullptr, claimed.root(),
@@ -277,7 +277,7 @@ void Core::StoreCreated(Write& write) {
     if (std::optional<Failure> failure = CheckHome(resource, request, write.name)) {
       return write.Fail(std::move(*failure));
     }
-    // Something it depends on may be gone or taken by now: an address, a node port.
+    // Something it depends on, such as an address or a node port, may be gone or taken by now.
     const api::DraftView view(write.object);
     const StrategyContext context = ContextFor(request);
     if (const api::FieldErrors causes = resource.strategy->Validate(view.root(), context);
@@ -631,7 +631,7 @@ void Core::DeleteNext(const std::shared_ptr<CollectionDeletion>& deletion) {
     ++deletion->waiting;
     Delete(*deletion->resource, std::move(one), [deletion, object](Response response) {
       Response& whole = deletion->response;
-      // Already gone: that is what was asked for.
+      // Already deleted, as requested.
       if (response.failure && response.failure->code != 404 && !whole.failure) {
         whole.http_status = response.http_status;
         whole.failure = std::move(response.failure);

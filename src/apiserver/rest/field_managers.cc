@@ -43,7 +43,7 @@ api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strat
               std::string_view api_version) -> std::pair<api::TreePtr, const api::StructSchema*> {
     const api::KindSchema* other = FindVersion(kind, api_version);
     if (other == nullptr) return {nullptr, nullptr};
-    // Its webhook cannot be asked here. The entry stays as it is.
+    // Its webhook cannot be called here, so the entry is not changed.
     if (IsConvertedByWebhook(*other) && !other->is_api_version(value["apiVersion"].str())) {
       return {nullptr, nullptr};
     }

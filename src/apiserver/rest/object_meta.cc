@@ -122,7 +122,7 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
       KeepMember(field, current, metadata);
     }
   }
-  // If none is given, the current one is meant.
+  // If none is given, use the current one.
   metadata["resourceVersion"] = std::to_string(before.resource_version());
   object.KeepAlive(before.tree());
   return std::nullopt;

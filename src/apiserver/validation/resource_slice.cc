@@ -446,7 +446,7 @@ Findings CheckResourceSlice(Value slice, Value before, const FeatureGates& gates
       },
       by_name);
   CheckPartitionType(out, path, spec);
-  // A stored value may stay, whatever the current rules say.
+  // A stored value may stay, even if current rules would reject it.
   if (!old.exists() ||
       !SameSkippedOperations(spec["skipNodeOperations"], old["skipNodeOperations"])) {
     CheckSkippedOperations(out, path.Child("skipNodeOperations"), spec["skipNodeOperations"]);

@@ -291,7 +291,8 @@ void GarbageCollector::ConfirmNext(const std::shared_ptr<Confirmation>& confirma
             gone_.insert(owner_uid);
             confirmation->found_gone = true;
           }
-          // Replies may come at once: not from here, or the stack would grow with every owner.
+          // Replies may arrive immediately. Do not continue from here, or the stack would grow with
+          // every owner.
           loop_.Post(lifetime_.Guard([this, confirmation] { ConfirmNext(confirmation); }));
         }));
   }

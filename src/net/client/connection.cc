@@ -150,7 +150,7 @@ void Connection::FlushOutput() {
   AfterEvents();
 }
 
-// Does what must not happen inside a session event.
+// Runs what must not run inside a session event.
 void Connection::AfterEvents() {
   if (!owner_ || !session_) return;
   if (calls_.empty() && !raw_ && session_->IsFinished()) {

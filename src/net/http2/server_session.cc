@@ -191,7 +191,7 @@ class Session final : public ServerSession, private Nghttp2Session {
   void OnFrameBegin(const nghttp2_frame_hd& head) override {
     const bool is_data = head.type == NGHTTP2_DATA;
     const bool carries = is_data && (head.length > 0 || (head.flags & NGHTTP2_FLAG_END_STREAM));
-    // Requests have limits of their own, and a receiver of much data opens its window often.
+    // Requests have their own limits, and a receiver of much data opens its window often.
     const bool is_request = head.type == NGHTTP2_HEADERS;
     const bool is_acknowledgement = (head.type == NGHTTP2_SETTINGS || head.type == NGHTTP2_PING) &&
                                     (head.flags & NGHTTP2_FLAG_ACK) != 0;
@@ -270,7 +270,7 @@ class Session final : public ServerSession, private Nghttp2Session {
 
   void OnRemoteEnd(Stream& stream) override {
     DoneReceiving(stream);
-    // ApproveBody goes on with it.
+    // ApproveBody resumes it.
     if (stream.approval == Approval::kAwaited) return;
     Dispatch(stream);
   }

@@ -437,7 +437,7 @@ class HookedRuntime final : public Runtime, public HookedObjects {
   PodHooks& hooks_;
   Random& random_;
   const CdiInjector injector_;
-  // Descriptions by id, while the containers exist: they hold what a status does not.
+  // Descriptions by id, while the containers exist: they contain what a status does not.
   std::map<std::string, rpc::NriContainer> described_;
   // Changes of containers whose creation is under way.
   std::map<std::string, CgroupChanges> early_changes_;

@@ -157,7 +157,7 @@ void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnat
   socket.backoff.Reset();
 }
 
-// Tells the plugin why, and retries later, since it may answer differently then.
+// Reports the reason to the plugin and retries later, because its answer may change.
 void PluginRegistrar::Refuse(const std::string& path, const std::string& reason) {
   const std::uint64_t incarnation = sockets_[path].incarnation;
   client_->NotifyRegistrationStatus(path, {.plugin_registered = false, .error = reason},

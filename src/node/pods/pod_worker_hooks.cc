@@ -41,7 +41,7 @@ void PodWorker::RunHook(const std::string& id, Value container, Value action, Du
   }
   if (const Value sleep = action["sleep"]; sleep.has_value()) {
     const Duration wanted = BoundedSeconds(sleep["seconds"].integer());
-    // Cancelled with the attempt, when nobody waits for the hook any more.
+    // Cancelled with the attempt, once the hook's result is no longer needed.
     attempts_[id].*timer = context_.loop.RunAfter(
         std::min(wanted, timeout), [this, id, timer, done = std::move(done)] {
           const TimerHandle over = std::move(attempts_[id].*timer);

@@ -338,7 +338,7 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
     lease_ = reply.ok() ? reply.object : nullptr;
     if (!reply.ok() && had_lease) return SyncLease();  // changed or deleted meanwhile
     if (!reply.ok() && reply.error->code == ErrorCode::kNotFound) {
-      // The namespace is missing: whoever needs it first creates it.
+      // The namespace is missing; create it.
       Draft home = Draft::Object();
       home["apiVersion"] = "v1";
       home["kind"] = "Namespace";

@@ -91,7 +91,7 @@ struct MemoryTransport::Hub {
         [this, call, result = std::move(result)]() mutable { EndClient(call, std::move(result)); });
   }
 
-  // Tells the server that the client has given up.
+  // Tells the server that the client has cancelled.
   void CancelServer(const CallPointer& call) {
     if (!call->server_open) return;
     call->server_open = false;

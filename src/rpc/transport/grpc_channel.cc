@@ -65,7 +65,7 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   void Begin(const CallPointer& call);
   void Send(const CallPointer& call, const std::string& message);
   void FinishSending(const CallPointer& call);
-  // The caller gives up: no callback.
+  // The caller cancels: no callback.
   void Cancel(const CallPointer& call);
   EventLoop& loop() { return context_->loop; }
 
@@ -238,7 +238,7 @@ void ChannelState::Begin(const CallPointer& call) {
       return FailSoon(call, *refused);
     }
   }
-  // gRPC's fail-fast: nobody waits for a server that could not be reached a moment ago.
+  // gRPC's fail-fast: calls do not wait for a server that could not be reached just now.
   if (!ready_ && IsKept() && failing_) return FailSoon(call, {grpc::kUnavailable, last_error_});
   if (call->deadline) {
     call->timer = loop().RunAfter(*call->deadline - loop().clock().Monotonic(), [this, call] {

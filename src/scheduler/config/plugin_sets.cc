@@ -53,7 +53,7 @@ Result<std::vector<Entry>> ReadList(Value list, const std::string& path) {
   return entries;
 }
 
-// One set; `bits` are the points it applies to.
+// One set; `bits` are the points to which it applies.
 Result<void> ApplySet(Value set, const std::string& path, Points bits, bool is_all,
                       PluginChoices& choices) {
   Fields fields(set, path);

@@ -266,8 +266,8 @@ void LocalStore::OnFailed(Error error) {
   if (self.alive()) hub_.Close(Unavailable(error.message));
 }
 
-// What has been applied stays so: it becomes durable when there is space. Whoever waits for that is
-// told now, because it may take long.
+// What has been applied stays applied: it becomes durable when there is space. Notify waiting
+// callers now, because that may take long.
 void LocalStore::OnSpace(std::optional<Error> full, bool stalled) {
   full_ = std::move(full);
   if (!stalled) return;

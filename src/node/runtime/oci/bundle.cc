@@ -314,8 +314,7 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   return input;
 }
 
-// The files of an image, which nobody changes: a path in it that has no links when it is looked at
-// has none later either.
+// The files of an image, which nobody changes: a path without links stays without links.
 Result<void> BundleBuilder::ResolveImageMounts(const std::string& user,
                                                std::vector<Mount>& mounts) {
   for (Mount& mount : mounts) {
@@ -465,7 +464,7 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
   auto exit = files_.Stat(paths_.ExitFile(record.id));
   if (!exit.ok() && exit.error().code != ErrorCode::kNotFound) return std::move(exit).error();
   const bool has_exited = exit.ok();
-  // A container that was still starting is dropped if its conmon is gone.
+  // A container that was still starting is dropped if its conmon has exited.
   if (pid && !has_exited && !supervisors.empty()) {
     const auto number = static_cast<int>(*pid);
     auto init = ProcessHandle::Open(number);

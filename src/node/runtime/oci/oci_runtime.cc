@@ -97,8 +97,8 @@ void OciRuntime::Open(RuntimeCallback<void> done) {
       });
 }
 
-// A container cannot stay in a sandbox that has lost its namespaces while nobody watched: it would
-// share nothing with the containers that start from now on.
+// A container cannot stay in a sandbox that lost its namespaces while the agent was not running: it
+// would share nothing with containers that start later.
 void OciRuntime::EndLostSandboxes() {
   std::vector<std::string> lost;
   for (const auto& [id, container] : containers_) {

@@ -151,7 +151,7 @@ void DynamicResources::TakeBack(std::size_t at, std::string why, CyclePtr cycle,
   context_.claims.ClearPending(item.key, cycle->pod->uid);
   writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
               [why = std::move(why), done = std::move(done)](std::string) {
-                // If the write fails, the next attempt finds the claim as it is.
+                // If the write fails, the next attempt finds the claim unchanged.
                 done(Status::Error(why));
               });
 }
