@@ -150,7 +150,7 @@ class Supervisor {
       return Fail(StrCat(member.name, " did not start"));
     }
     const Duration wait = member.backoff.Next();
-    kLog.Error("a component ended; starting it again, the others go on",
+    kLog.Error("a component ended; restarting it, the others keep running",
                {{"component", member.name},
                 {"how", HowItEnded(exit)},
                 {"wait", StrCat(std::chrono::duration_cast<std::chrono::milliseconds>(wait).count(),

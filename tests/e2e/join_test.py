@@ -90,7 +90,7 @@ def check_other_cluster(parts, command):
         process = subprocess.Popen([parts.drakkar, *parts.join_flags("n1", command)], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
         try:
-            # A TLS error may be temporary, so it is tried again; what counts is that nothing is sent.
+            # A TLS error may be temporary, so it is retried; what counts is that nothing is sent.
             said = process.communicate(timeout=4)[1]
             assert process.returncode == 1 and reason in said, said
         except subprocess.TimeoutExpired:

@@ -116,14 +116,14 @@ def test_separate(_work):
         for component in ("scheduler", "controllers", "node", "driver"):
             old = wait_until(f"{component} runs", lambda c=component: pid_of(c))
             os.kill(old, signal.SIGKILL)
-            wait_until(f"{component} is started again", lambda c=component, o=old: pid_of(c) not in (None, o))
+            wait_until(f"{component} is restarted", lambda c=component, o=old: pid_of(c) not in (None, o))
             assert pid_of("apiserver") == server, f"the end of {component} took the API server with it"
         log = (cluster.work / "up.log").read_text()
-        assert log.count("a component ended; starting it again") == 4 and "memory" in log, log[-2000:]
+        assert log.count("a component ended; restarting it") == 4 and "memory" in log, log[-2000:]
         cluster.run("apply", "-f", "-", stdin=POD)
         wait_until("a pod runs", lambda: (cluster.get("pod", "stays") or {}).get("status", {}).get("phase") == "Running", 60)
         os.kill(server, signal.SIGKILL)
-        wait_until("the API server is started again", lambda: pid_of("apiserver") not in (None, server))
+        wait_until("the API server is restarted", lambda: pid_of("apiserver") not in (None, server))
         wait_until("and serves", lambda: cluster.get("pod", "stays"))
         drakkar("down", f"--data-dir={cluster.data}", "--stop")
         wait_until("up has ended", lambda: cluster.process.poll() is not None)

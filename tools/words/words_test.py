@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on phrases of phrases.txt in sources and docs, and on prose in Markdown wider than 100 columns."""
+"""Fails on phrases of phrases.txt in sources and docs, on prose in Markdown wider than 100 columns, and on changelog
+entries of more than one line."""
 import pathlib
 import re
 import subprocess
@@ -50,6 +51,12 @@ def find_wide_prose(path, text):
     return errors
 
 
+def find_long_entries(path, text):
+    """Continuation lines of list entries: users read the changelog line by line."""
+    return [f"{path}:{number}: an entry takes one line; reasons and measurements belong in the commit"
+            for number, line in enumerate(text.splitlines(), 1) if line.startswith("  ") and line.strip()]
+
+
 def self_test():
     """The checks must be able to fail."""
     phrases = {"once more": "again"}
@@ -61,6 +68,8 @@ def self_test():
     wide = "word " * 30
     if not find_wide_prose("x.md", wide) or find_wide_prose("x.md", f"| {wide} |\n```\n{wide}\n```\n"):
         errors.append("self-test: wide prose")
+    if len(find_long_entries("x.md", "- One.\n- Two\n  lines.\n\n- Three.\n")) != 1:
+        errors.append("self-test: long entries")
     return errors
 
 
@@ -86,6 +95,8 @@ def main():
             errors += found
         if path.endswith(".md"):
             errors += find_wide_prose(path, text)
+        if path == "CHANGELOG.md":
+            errors += find_long_entries(path, text)
     for error in errors:
         print(error)
     for folder in sorted(clean):

@@ -20,8 +20,8 @@ class OpenApi {
  public:
   explicit OpenApi(const DiscoveryOptions& options = {}) : options_(options) {}
 
-  // The kinds of definitions, besides those of the scheme. Their documents are made again when they
-  // change.
+  // The kinds of definitions, besides those of the scheme. Their documents are regenerated when
+  // they change.
   void SetCustom(CustomKindsPtr custom);
   // What other servers serve, with the documents that they have given us. Not in /openapi/v2.
   void SetAggregated(AggregatedApisPtr apis);

@@ -268,7 +268,7 @@ TEST_F(PluginsTest, SettlesOnceEveryInitialSocketHasAnsweredOrFailed) {
   transport_.Kill("/registry/a.sock");
   start();
   loop_.Advance(seconds(60));
-  EXPECT_THAT(settled, ElementsAre(false)) << "once, although it is tried again and again";
+  EXPECT_THAT(settled, ElementsAre(false)) << "once, although it is retried";
 }
 
 TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsRecreated) {

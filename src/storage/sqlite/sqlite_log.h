@@ -22,7 +22,7 @@ namespace drakkar::storage {
 //
 // When the disk is full, a commit that does not fit is retried in intervals, and so is the check
 // for space that reopens the log for writes: nothing announces that a disk has space again. At
-// Close it is tried again.
+// Close it is retried.
 class SqliteLog final : public RowLog {
  public:
   SqliteLog(EventLoop& loop, std::unique_ptr<DirectoryLock> lock,

@@ -1,5 +1,4 @@
-/* A driver in C that keeps every call and answers it when the test says so, on a thread of its
- * own. */
+/* A driver in C that keeps every call and answers it when the test says so, on its own thread. */
 #ifndef DRAKKAR_LATE_DRIVER_H_
 #define DRAKKAR_LATE_DRIVER_H_
 

@@ -225,7 +225,7 @@ void DynamicResources::FilterUnallocated(const std::string& pod_uid, PodDevices&
   // A device that failed once is better than none.
   state.avoids_failed = false;
   verdicts_.Search(state.problem, budget);
-  // All devices have been tried, so start a new round in which each is tried again. If the first
+  // All devices have been tried, so start a new round in which each is retried. If the first
   // one were always taken, a device that never works would block the others forever.
   if (verdicts_.AnyFits(nodes)) retries_.BeginRound(pod_uid);
 }

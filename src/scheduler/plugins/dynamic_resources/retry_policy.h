@@ -16,7 +16,7 @@ namespace drakkar::scheduler {
 // it should avoid then (KEP-5007). Does no I/O and no search: the caller reports what fits.
 //
 // Failed devices are avoided for one round. The round ends when nothing else is left; then all of
-// them are tried again. A pod is forgotten when it is bound or deleted. Limits per pod:
+// them are retried. A pod is forgotten when it is bound or deleted. Limits per pod:
 // kMaxFailedDevices and kMaxFailedNodes; only the latest failures are kept.
 class RetryPolicy {
  public:
