@@ -47,7 +47,7 @@ Result<std::uint16_t> ReadPort(const cli::Arguments& arguments, std::string_view
 
 cli::Flag KubeconfigFlag() {
   return {.name = "kubeconfig",
-          .help = "Address of the API server and credentials.",
+          .help = "Kubeconfig with the API server's address and credentials.",
           .placeholder = "FILE"};
 }
 

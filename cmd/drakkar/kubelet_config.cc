@@ -112,8 +112,8 @@ node::EvictionSettings EvictionWithoutConfiguration() {
 
 std::vector<cli::Flag> KubeletConfigFlags() {
   return {{.name = "config",
-           .help = "KubeletConfiguration file: feature gates, and the settings that determine what "
-                   "the node declares.",
+           .help = "KubeletConfiguration file. The log lists its settings that have no effect "
+                   "here.",
            .placeholder = "FILE"},
           {.name = "runtime-features",
            .help = "Features of the container runtime, verified when the node starts: "

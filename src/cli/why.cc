@@ -180,15 +180,18 @@ Command MakeCommand(std::string name, std::string summary) {
       .arguments = "pod|claim NAME",
       .summary = std::move(summary),
       .help =
-          "Says in one sentence why a pod or a claim fits, waits or does not fit. Then groups "
-          "the nodes by reason, and lists the pods that hold what is missing and what would help. "
-          "Each suggestion has been checked with the scheduler's own code. For a pod that waits, "
-          "it shows the conditions with age and deadline; for a deletion, the finalizer and who "
-          "removes it; for a claim that is not prepared, the driver and its last error. A claim is "
-          "explained like a pod that requests nothing else. Nothing is changed.\n\n"
-          "The scheduler itself answers, if it is Drakkar's. This needs get on pods/why or "
+          "Explains in one sentence why a pod or a claim fits, waits or does not fit. Below are "
+          "the nodes, grouped by reason, the pods that hold the missing devices, and what would "
+          "help; each suggestion has been checked with the scheduler's own code. For a waiting "
+          "pod, it shows the conditions with age and deadline; for a deletion, the finalizer and "
+          "who removes it; for a claim that is not prepared, the driver and its last error. A "
+          "claim is explained like a pod that requests nothing else. Nothing is changed.\n"
+          "\n"
+          "Drakkar's scheduler answers from its own state. This needs get on pods/why or "
           "resourceclaims/why, which the role view includes; names that you may not see are left "
-          "out. On other clusters the command reads the cluster and runs the same code.\n\n"
+          "out. With another scheduler, the command reads the cluster and runs the same code "
+          "itself.\n"
+          "\n"
           "The exit code is 0 if it fits, 1 if it does not, 2 if there is no answer.",
       .examples =
           "  drakkar why pod train-0\n"
@@ -214,7 +217,7 @@ Command MakeCommand(std::string name, std::string summary) {
 }  // namespace
 
 Command WhyCommand() {
-  return MakeCommand("why", "Say why a pod or a claim fits, waits or does not fit");
+  return MakeCommand("why", "Explain why a pod or a claim fits, waits or does not fit");
 }
 
 Command ExplainCommand() {
