@@ -156,7 +156,7 @@ void NamespaceController::Finish(const PassPtr& pass) {
   const NamespaceObstacles& found = pass->obstacles;
   const bool is_empty = found.content.empty() && found.undeletable.empty();
   if (is_empty && found.unreachable.empty()) return Finalize(pass->name, pass->done);
-  // An error is tried again after a growing pause.
+  // An error is retried with back-off.
   const Result<void> result =
       !found.undeletable.empty()
           ? Result<void>(Unavailable(*found.undeletable.begin()))
