@@ -34,7 +34,7 @@ def groups_own_volumes(parts):
     more = "  securityContext: {runAsUser: 1000, runAsGroup: 3000, fsGroup: 2000}"
     volumes = "[{name: v, emptyDir: {}}, {name: m, emptyDir: {medium: Memory}}, " \
               "{name: d, downwardAPI: {defaultMode: 256, items: [{path: name, fieldRef: {fieldPath: metadata.name}}]}}]"
-    parts.apply(pod("groups", container("c", "stat -c %g-%a /v /m /d/name; touch /v/f /m/f; stat -c %g /v/f /m/f; "
+    parts.apply(pod("groups", container("c", "stat -L -c %g-%a /v /m /d/name; touch /v/f /m/f; stat -c %g /v/f /m/f; "
                                              "cat /d/name; echo; id -G",
                                         "{name: v, mountPath: /v}, {name: m, mountPath: /m}, {name: d, mountPath: /d}"),
                     volumes=volumes, more=more))
