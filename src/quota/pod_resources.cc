@@ -35,7 +35,7 @@ void Add(Amounts& sum, const Amounts& more) {
   }
 }
 
-Amounts PodAmounts(Value pod_spec, api::FieldName field, bool with_overhead) {
+Amounts ContainerAmounts(Value pod_spec, api::FieldName field) {
   Amounts sum, sidecars, initial;
   for (Value container : pod_spec["containers"].elements()) {
     Add(sum, ReadAmounts(container["resources"][field]));
@@ -52,6 +52,11 @@ Amounts PodAmounts(Value pod_spec, api::FieldName field, bool with_overhead) {
     Raise(initial, own);
   }
   Raise(sum, initial);
+  return sum;
+}
+
+Amounts PodAmounts(Value pod_spec, api::FieldName field, bool with_overhead) {
+  Amounts sum = ContainerAmounts(pod_spec, field);
   for (auto& [name, amount] : ReadAmounts(pod_spec["resources"][field])) {
     if (IsPodLevel(name)) sum.insert_or_assign(name, amount);
   }

@@ -98,6 +98,50 @@ std::optional<V6> CanonicalV6(std::string_view text) {
   return result;
 }
 
+// Whether the IPv4 part of an IPv6 address has a number like "010".
+bool HasLeadingZero(std::string_view v6) {
+  const std::size_t colon = v6.rfind(':');
+  const std::string_view tail = v6.substr(colon == std::string_view::npos ? 0 : colon + 1);
+  if (tail.find('.') == std::string_view::npos) return false;
+  const std::optional<std::string> canonical = CanonicalV4(tail);
+  return canonical && *canonical != tail;
+}
+
+struct Network {
+  bool is_v6 = false;
+  int prefix_bits = 0;
+  std::array<unsigned char, 16> bytes{};
+
+  int size_bits() const { return is_v6 ? 128 : 32; }
+  bool bit(int index) const {
+    return bytes[static_cast<std::size_t>(index / 8)] >> (7 - index % 8) & 1;
+  }
+};
+
+// Leniently, as Kubernetes does.
+std::optional<Network> ReadNetwork(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const std::string_view host = text.substr(0, slash);
+  Network network;
+  std::string canonical;
+  if (const std::optional<std::string> v4 = CanonicalV4(host)) {
+    canonical = *v4;
+  } else if (const std::optional<V6> v6 = CanonicalV6(host)) {
+    network.is_v6 = true;
+    canonical = v6->maps_v4 ? "::ffff:" + v6->canonical : v6->canonical;
+  } else {
+    return std::nullopt;
+  }
+  const std::optional<int> bits = DecimalUpTo(text.substr(slash + 1), network.size_bits());
+  if (!bits) return std::nullopt;
+  network.prefix_bits = *bits;
+  if (inet_pton(network.is_v6 ? AF_INET6 : AF_INET, canonical.c_str(), network.bytes.data()) != 1) {
+    return std::nullopt;
+  }
+  return network;
+}
+
 }  // namespace
 
 Result<void> CheckInterfaceAddress(std::string_view address) {
@@ -123,6 +167,46 @@ Result<void> CheckInterfaceAddress(std::string_view address) {
   }
   if (canonical == address) return Ok();
   return InvalidArgument(StrCat("must be in canonical form (", Quote(canonical), ")"));
+}
+
+Problems CheckIpAddress(std::string_view address) {
+  if (const std::optional<std::string> v4 = CanonicalV4(address)) {
+    if (*v4 == address) return {};
+    return {"must not have leading 0s"};
+  }
+  const std::optional<V6> v6 = CanonicalV6(address);
+  if (!v6) return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
+  if (HasLeadingZero(address)) return {"must not have leading 0s"};
+  if (v6->maps_v4) return {"must not be an IPv4-mapped IPv6 address"};
+  return {};
+}
+
+Problems CheckNetwork(std::string_view text) {
+  const std::optional<Network> network = ReadNetwork(text);
+  if (!network) return {"must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"};
+  const std::string_view host = text.substr(0, text.find('/'));
+  const std::string_view length = text.substr(host.size() + 1);
+  const bool has_zeros = (length.size() > 1 && length.front() == '0') ||
+                         (network->is_v6 ? HasLeadingZero(host) : *CanonicalV4(host) != host);
+  if (has_zeros) return {"must not have leading 0s in IP or prefix length"};
+  if (network->is_v6 && CanonicalV6(host)->maps_v4) {
+    return {"must not have an IPv4-mapped IPv6 address"};
+  }
+  for (int index = network->prefix_bits; index < network->size_bits(); ++index) {
+    if (network->bit(index)) return {"must not have bits set beyond the prefix length"};
+  }
+  return {};
+}
+
+std::optional<bool> IsStrictSubnet(std::string_view network, std::string_view outer) {
+  const std::optional<Network> inside = ReadNetwork(network);
+  const std::optional<Network> around = ReadNetwork(outer);
+  if (!inside || !around) return std::nullopt;
+  if (inside->is_v6 != around->is_v6 || inside->prefix_bits <= around->prefix_bits) return false;
+  for (int index = 0; index < around->prefix_bits; ++index) {
+    if (inside->bit(index) != around->bit(index)) return false;
+  }
+  return true;
 }
 
 }  // namespace drakkar::api

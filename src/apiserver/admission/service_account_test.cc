@@ -183,7 +183,7 @@ TEST_F(ServiceAccountAdmissionTest, AMirrorPodIsNotChanged) {
   const auto mirror = [&](std::string_view members) {
     return TryCreate(StrCat(
         R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"m","annotations":{"kubernetes.io/config.mirror":"x"}},)",
-        R"("spec":{"containers":[{"name":"c","image":"i:1"}])", members, "}}"));
+        R"("spec":{"nodeName":"n1","containers":[{"name":"c","image":"i:1"}])", members, "}}"));
   };
   EXPECT_EQ(mirror(R"(,"serviceAccountName":"default")").failure->message,
             "pods \"m\" is forbidden: a mirror pod may not reference service accounts");

@@ -7,6 +7,7 @@
 #include "apiserver/registry/kept_members.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
+#include "apiserver/validation/value_rules.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 #include "net/tls/certificates.h"
@@ -22,8 +23,6 @@ constexpr std::string_view kLegacySigner = "kubernetes.io/legacy-unknown";
 constexpr std::string_view kApproved = "Approved";
 constexpr std::string_view kDenied = "Denied";
 constexpr std::string_view kFailed = "Failed";
-constexpr std::size_t kMaxDomainBytes = 253;
-constexpr std::size_t kMaxSignerBytes = 253 + 253 + 63 + 2;
 
 // Sorted, as errors list them.
 constexpr std::string_view kUsages[] = {"any",
@@ -80,7 +79,7 @@ void CheckSpec(Value spec, FieldErrors& errors) {
     errors.push_back(Invalid("spec.signerName", signer,
                              "the legacy signerName is not allowed via this API version"));
   } else {
-    errors.Append(ValidateSignerName("spec.signerName", signer));
+    CheckSignerName(errors, api::FieldPath("spec.signerName"), signer);
   }
   if (const auto seconds = spec["expirationSeconds"].optional_integer();
       seconds && *seconds < CertificateSigningRequestStrategy::kMinExpirationSeconds) {
@@ -206,44 +205,6 @@ void KeepDecisions(Draft& object, Value before) {
 }
 
 }  // namespace
-
-api::FieldErrors ValidateSignerName(std::string_view field, std::string_view name) {
-  FieldErrors errors;
-  if (name.empty()) {
-    errors.push_back(Required(field));
-    return errors;
-  }
-  const std::vector<std::string_view> segments = Split(name, '/');
-  if (segments.size() != 2) {
-    errors.push_back(
-        Invalid(field, name,
-                "must be a fully qualified domain and path of the form 'example.com/signer-name'"));
-    return errors;
-  }
-  if (segments[0].size() > kMaxDomainBytes) {
-    errors.push_back(api::FieldError::TooLong(api::FieldPath(field), kMaxDomainBytes));
-  }
-  const auto check = [&](std::string_view segment, auto rule) {
-    for (const std::string_view label : Split(segment, '.')) {
-      const api::Problems problems = rule(label);
-      for (const std::string& problem : problems) {
-        errors.push_back(
-            Invalid(field, segment, StrCat("validating label ", Quote(label), ": ", problem)));
-      }
-      if (!problems.empty()) break;
-    }
-  };
-  check(segments[0], api::CheckDnsLabel);
-  if (segments[0].find('.') == std::string_view::npos) {
-    errors.push_back(Invalid(field, segments[0],
-                             "should be a domain with at least two segments separated by dots"));
-  }
-  check(segments[1], api::CheckDnsSubdomain);
-  if (name.size() > kMaxSignerBytes) {
-    errors.push_back(api::FieldError::TooLong(api::FieldPath(field), kMaxSignerBytes));
-  }
-  return errors;
-}
 
 void CertificateSigningRequestStrategy::PrepareForCreate(Draft& object,
                                                          const StrategyContext& context) const {

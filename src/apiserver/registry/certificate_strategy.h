@@ -23,7 +23,4 @@ class CertificateSigningRequestStrategy final : public Strategy {
                           bool prefix) const override;
 };
 
-// "example.com/name": what can be a spec.signerName.
-api::FieldErrors ValidateSignerName(std::string_view field, std::string_view name);
-
 }  // namespace drakkar::apiserver

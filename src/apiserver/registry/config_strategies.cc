@@ -5,19 +5,14 @@
 #include "api/json/reader.h"
 #include "api/tree/member_index.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/value_rules.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
 namespace {
 
-constexpr std::size_t kMaxKeyBytes = 253;
 constexpr std::string_view kImmutable = "field is immutable when `immutable` is set";
-
-bool IsKeyCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
-}
 
 // The decoded size of a base64 string; the reader has made it canonical.
 std::size_t DecodedSize(std::string_view base64) {
@@ -138,27 +133,6 @@ api::FieldErrors ValidateConfigMap(api::Value object) {
 }
 
 }  // namespace
-
-api::Problems ConfigKeyProblems(std::string_view key) {
-  api::Problems problems;
-  if (key.size() > kMaxKeyBytes) {
-    problems.push_back(StrCat("must be no more than ", kMaxKeyBytes, " characters"));
-  }
-  if (key.empty() || !std::ranges::all_of(key, IsKeyCharacter)) {
-    problems.push_back(
-        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
-        "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
-        "'[-._a-zA-Z0-9]+')");
-  }
-  if (key == ".") {
-    problems.push_back("must not be '.'");
-  } else if (key == "..") {
-    problems.push_back("must not be '..'");
-  } else if (key.starts_with("..")) {
-    problems.push_back("must not start with '..'");
-  }
-  return problems;
-}
 
 void SecretStrategy::Default(api::Draft& object, const StrategyContext&) const {
   if (api::Draft* texts = object.Find("stringData"); texts != nullptr && texts->exists()) {

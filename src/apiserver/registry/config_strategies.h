@@ -7,9 +7,6 @@ namespace drakkar::apiserver {
 // The limit for all values of a Secret or ConfigMap together.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 
-// Keys become file names in volumes and names of environment variables.
-api::Problems ConfigKeyProblems(std::string_view key);
-
 // Secrets: stringData is merged into data; the type is immutable, and with `immutable` so is the
 // data.
 class SecretStrategy final : public Strategy {

@@ -1,6 +1,7 @@
 #include "apiserver/registry/config_strategies.h"
 
 #include "apiserver/testing/core_fixture.h"
+#include "apiserver/validation/value_rules.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 

@@ -7,6 +7,7 @@
 #include "apiserver/registry/certificate_strategy.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
+#include "apiserver/validation/value_rules.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "net/tls/certificates.h"
@@ -100,27 +101,8 @@ FieldErrors CheckBundle(std::string_view bundle) {
 
 void CheckTrustBundleName(Value object, FieldErrors& errors) {
   const std::string_view name = object["metadata"]["name"].str();
-  const std::string_view signer = object["spec"]["signerName"].str();
-  if (signer.empty()) {
-    if (name.find(':') != std::string_view::npos) {
-      errors.push_back(
-          Invalid("metadata.name", name,
-                  "ClusterTrustBundle without signer name must not have \":\" in its name"));
-    } else {
-      AddProblems(errors, "metadata.name", name, api::CheckDnsSubdomain(name));
-    }
-    return;
-  }
-  std::string prefix(signer);
-  std::ranges::replace(prefix, '/', ':');
-  prefix += ':';
-  if (!name.starts_with(prefix)) {
-    errors.push_back(Invalid("metadata.name", name,
-                             StrCat("ClusterTrustBundle for signerName ", signer,
-                                    " must be named with prefix ", prefix)));
-  } else {
-    AddProblems(errors, "metadata.name", name, api::CheckDnsSubdomain(name.substr(prefix.size())));
-  }
+  AddProblems(errors, "metadata.name", name,
+              TrustBundleNameProblems(object["spec"]["signerName"].str(), name));
 }
 
 // The DER of a request in base64, as PEM.
@@ -272,7 +254,7 @@ FieldErrors ClusterTrustBundleStrategy::Validate(Value object, const StrategyCon
   FieldErrors errors;
   CheckTrustBundleName(object, errors);
   if (const std::string_view signer = object["spec"]["signerName"].str(); !signer.empty()) {
-    errors.Append(ValidateSignerName("spec.signerName", signer));
+    CheckSignerName(errors, api::FieldPath("spec.signerName"), signer);
   }
   errors.Append(CheckBundle(object["spec"]["trustBundle"].str()));
   return errors;
@@ -296,7 +278,7 @@ FieldErrors PodCertificateRequestStrategy::Validate(Value object, const Strategy
   FieldErrors errors;
   const Value spec = object["spec"];
   const std::string_view signer = spec["signerName"].str();
-  errors.Append(ValidateSignerName("spec.signerName", signer));
+  CheckSignerName(errors, api::FieldPath("spec.signerName"), signer);
   for (const api::MemberView& each : spec["unverifiedUserAnnotations"].members()) {
     const std::string key = ToLower(each.name);
     if (key.find('/') == std::string::npos) {

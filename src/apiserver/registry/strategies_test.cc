@@ -9,6 +9,7 @@
 #include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/resource_fields.h"
 #include "apiserver/registry/strategy.h"
+#include "apiserver/validation/value_rules.h"
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
@@ -450,7 +451,9 @@ TEST(ResourceFields, SharesInAClaimsStatusAreDroppedUnlessTheStoredClaimUsesThem
 TEST(SignerName, IsADomainAndAPath) {
   const auto problems = [](std::string_view name) {
     std::string text;
-    for (const api::FieldError& error : ValidateSignerName("f", name)) {
+    api::FieldErrors errors;
+    CheckSignerName(errors, api::FieldPath("f"), name);
+    for (const api::FieldError& error : errors) {
       text += StrCat(text.empty() ? "" : "; ", error.ToString());
     }
     return text;

@@ -57,8 +57,8 @@ class DeploymentStrategy final : public WorkloadStrategy {
   }
 
  private:
-  FieldErrors Check(Value object, Value, const StrategyContext& context) const override {
-    return ValidateDeployment(object, context);
+  FieldErrors Check(Value object, Value before, const StrategyContext& context) const override {
+    return ValidateDeployment(object, before, context);
   }
   void CheckStatus(FieldErrors& errors, Value status, Value before) const override {
     CheckNotGreater(errors, status, {"updatedReplicas", "readyReplicas", "availableReplicas"},
@@ -75,8 +75,8 @@ class ReplicaSetStrategy final : public WorkloadStrategy {
   }
 
  private:
-  FieldErrors Check(Value object, Value, const StrategyContext& context) const override {
-    return ValidateReplicaSet(object, context);
+  FieldErrors Check(Value object, Value before, const StrategyContext& context) const override {
+    return ValidateReplicaSet(object, before, context);
   }
   void CheckStatus(FieldErrors& errors, Value status, Value) const override {
     CheckNotGreater(errors, status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"},
@@ -104,8 +104,8 @@ class DaemonSetStrategy final : public WorkloadStrategy {
   }
 
  private:
-  FieldErrors Check(Value object, Value, const StrategyContext& context) const override {
-    return ValidateDaemonSet(object, context);
+  FieldErrors Check(Value object, Value before, const StrategyContext& context) const override {
+    return ValidateDaemonSet(object, before, context);
   }
   void CheckStatus(FieldErrors& errors, Value status, Value before) const override {
     CheckCollisionCount(errors, status, before);
@@ -175,7 +175,7 @@ class ReplicationControllerStrategy final : public WorkloadStrategy {
   }
 
  private:
-  FieldErrors Check(Value object, Value, const StrategyContext& context) const override {
+  FieldErrors Check(Value object, Value before, const StrategyContext& context) const override {
     FieldErrors errors;
     const Value spec = object["spec"];
     if (spec["selector"].empty()) errors.push_back(Required("spec.selector"));
@@ -190,7 +190,8 @@ class ReplicationControllerStrategy final : public WorkloadStrategy {
                                "`selector` does not match template `labels`"));
       break;
     }
-    CheckWorkloadTemplate(errors, spec["template"], "ReplicationController", context);
+    CheckWorkloadTemplate(errors, spec["template"], before["spec"]["template"],
+                          "ReplicationController", context);
     return errors;
   }
   void CheckStatus(FieldErrors& errors, Value status, Value) const override {
@@ -206,13 +207,13 @@ class PodTemplateStrategy final : public Strategy {
     if (Draft* spec = object["template"].Find("spec")) DefaultPodSpec(*spec);
   }
   FieldErrors Validate(Value object, const StrategyContext& context) const override {
-    FieldErrors errors;
-    CheckPodTemplate(errors, object["template"], "template", context);
-    return errors;
+    return ValidateUpdate(object, Value(), "", context);
   }
-  FieldErrors ValidateUpdate(Value object, Value, std::string_view,
+  FieldErrors ValidateUpdate(Value object, Value before, std::string_view,
                              const StrategyContext& context) const override {
-    return Validate(object, context);
+    FieldErrors errors;
+    CheckPodTemplate(errors, object["template"], before["template"], "template", context);
+    return errors;
   }
 };
 

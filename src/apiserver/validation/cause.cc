@@ -5,6 +5,32 @@ namespace drakkar::apiserver {
 using api::FieldError;
 using api::FieldPath;
 
+FieldError Required(const FieldPath& path, std::string_view detail) {
+  return FieldError::Required(path, std::string(detail));
+}
+
+FieldError Invalid(const FieldPath& path, api::BadValue value, std::string_view detail) {
+  return FieldError::Invalid(path, std::move(value), std::string(detail));
+}
+
+FieldError Duplicate(const FieldPath& path, api::BadValue value) {
+  return FieldError::Duplicate(path, std::move(value));
+}
+
+FieldError Forbidden(const FieldPath& path, std::string_view detail) {
+  return FieldError::Forbidden(path, std::string(detail));
+}
+
+FieldError NotSupported(const FieldPath& path, api::BadValue value,
+                        std::vector<std::string_view> supported) {
+  return FieldError::NotSupported(path, std::move(value), std::move(supported));
+}
+
+void AddProblems(api::FieldErrors& errors, const FieldPath& path, std::string_view value,
+                 const api::Problems& problems) {
+  for (const std::string& problem : problems) errors.push_back(Invalid(path, value, problem));
+}
+
 FieldError Required(std::string_view field, std::string_view detail) {
   return FieldError::Required(FieldPath(field), std::string(detail));
 }

@@ -7,8 +7,17 @@
 #include "api/meta/field_error.h"
 #include "api/meta/names.h"
 
-// Field errors with a plain string as path, for validation that does not use FieldPath.
+// Short names for field errors, with the path as a FieldPath or as a plain string.
 namespace drakkar::apiserver {
+
+api::FieldError Required(const api::FieldPath& path, std::string_view detail = {});
+api::FieldError Invalid(const api::FieldPath& path, api::BadValue value, std::string_view detail);
+api::FieldError Duplicate(const api::FieldPath& path, api::BadValue value);
+api::FieldError Forbidden(const api::FieldPath& path, std::string_view detail);
+api::FieldError NotSupported(const api::FieldPath& path, api::BadValue value,
+                             std::vector<std::string_view> supported);
+void AddProblems(api::FieldErrors& errors, const api::FieldPath& path, std::string_view value,
+                 const api::Problems& problems);
 
 api::FieldError Required(std::string_view field, std::string_view detail = {});
 api::FieldError Invalid(std::string_view field, api::BadValue value, std::string_view detail);

@@ -227,8 +227,8 @@ void CheckRestartPolicy(FieldErrors& errors, Value spec, const std::string& path
   }
 }
 
-// Checks the spec of a Job or of a Job template.
-void CheckJobSpec(FieldErrors& errors, Value spec, const std::string& path,
+// Checks the spec of a Job or of a Job template. On update, `before` is the current one.
+void CheckJobSpec(FieldErrors& errors, Value spec, Value before, const std::string& path,
                   const StrategyContext& context) {
   const Value per_index = spec["backoffLimitPerIndex"];
   const Value most_failed = spec["maxFailedIndexes"];
@@ -262,7 +262,7 @@ void CheckJobSpec(FieldErrors& errors, Value spec, const std::string& path,
   if (spec["podFailurePolicy"].has_value() && replacement == "TerminatingOrFailed") {
     errors.push_back(NotSupported(path + ".podReplacementPolicy", replacement, {"Failed"}));
   }
-  CheckPodTemplate(errors, spec["template"], path + ".template", context);
+  CheckPodTemplate(errors, spec["template"], before["template"], path + ".template", context);
   CheckRestartPolicy(errors, spec, path);
 }
 
@@ -380,7 +380,7 @@ void CheckCompletionsUpdate(FieldErrors& errors, Value spec, Value before) {
 FieldErrors ValidateJob(Value job, const StrategyContext& context) {
   FieldErrors errors;
   CheckGeneratedSelector(errors, job);
-  CheckJobSpec(errors, job["spec"], "spec", context);
+  CheckJobSpec(errors, job["spec"], Value(), "spec", context);
   CheckSelector(errors, job["spec"]);
   CheckNameWithIndex(errors, job);
   return errors;
@@ -388,7 +388,7 @@ FieldErrors ValidateJob(Value job, const StrategyContext& context) {
 
 FieldErrors ValidateJobUpdate(Value job, Value before, const StrategyContext& context) {
   FieldErrors errors;
-  CheckJobSpec(errors, job["spec"], "spec", context);
+  CheckJobSpec(errors, job["spec"], before["spec"], "spec", context);
   CheckSelector(errors, job["spec"]);
   CheckCompletionsUpdate(errors, job["spec"], before["spec"]);
   for (const api::FieldName field :
@@ -504,7 +504,8 @@ FieldErrors ValidateCronJob(Value cron_job, Value before, const StrategyContext&
     }
   }
   const Value job = spec["jobTemplate"]["spec"];
-  CheckJobSpec(errors, job, "spec.jobTemplate.spec", context);
+  CheckJobSpec(errors, job, before["spec"]["jobTemplate"]["spec"], "spec.jobTemplate.spec",
+               context);
   if (job["selector"].has_value()) {
     errors.push_back(Invalid("spec.jobTemplate.spec.selector", job["selector"],
                              "`selector` will be auto-generated"));

@@ -4,10 +4,17 @@
 #include <map>
 #include <set>
 
-#include "api/meta/quantity.h"
+#include "api/meta/annotations.h"
 #include "api/tree/draft.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/container.h"
+#include "apiserver/validation/container_resources.h"
+#include "apiserver/validation/metadata.h"
 #include "apiserver/validation/pod_resize.h"
+#include "apiserver/validation/pod_scheduling.h"
+#include "apiserver/validation/security_context.h"
+#include "apiserver/validation/value_rules.h"
+#include "apiserver/validation/volume_source.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
@@ -15,275 +22,435 @@
 namespace drakkar::apiserver {
 namespace {
 
+using api::FieldErrors;
+using api::FieldPath;
 using api::Value;
 
-using VolumesByName = std::map<std::string_view, Value>;
+constexpr std::string_view kDeadlinePath = "spec.activeDeadlineSeconds";
+constexpr std::int64_t kMaxDeadline = std::numeric_limits<std::int32_t>::max();
 
-const std::string kSpec = "spec";
-
-std::string At(std::string_view path, std::size_t index) {
-  return StrCat(path, "[", index, "]");
-}
-
-void CheckQuantities(Value list, const std::string& path, api::FieldErrors& causes) {
-  for (const auto& [key, name, value] : list.members()) {
-    auto quantity = api::Quantity::Parse(value.str());
-    const std::string field = StrCat(path, "[", name, "]");
-    if (!quantity.ok()) {
-      causes.push_back(Invalid(field, value.str(), quantity.error().message));
-    } else if (quantity->Sign() < 0) {
-      causes.push_back(Invalid(field, value.str(), "must be greater than or equal to 0"));
-    }
-  }
-}
-
-void CheckResources(Value resources, const std::string& path, api::FieldErrors& causes) {
-  CheckQuantities(resources["limits"], path + ".limits", causes);
-  CheckQuantities(resources["requests"], path + ".requests", causes);
-  for (const auto& [key, name, value] : resources["requests"].members()) {
-    const Value limit = resources["limits"].Entry(name);
-    if (!limit.has_value()) continue;
-    auto requested = api::Quantity::Parse(value.str());
-    auto limited = api::Quantity::Parse(limit.str());
-    if (requested.ok() && limited.ok() && requested->Compare(*limited) > 0) {
-      causes.push_back(
-          Invalid(path + ".requests", value.str(),
-                  StrCat("must be less than or equal to ", name, " limit of ", limit.str())));
-    }
-  }
-}
-
-// The mount options of a volume (gate VolumeBindMountOptions).
-void CheckBindMountOptions(Value mount, const std::string& path, const VolumesByName& volumes,
-                           api::FieldErrors& causes) {
-  const Value options = mount["bindMountOptions"];
-  std::set<std::string_view> seen;
-  std::size_t index = 0;
-  for (Value option : options.elements()) {
-    const std::string at = At(path, index++);
-    const std::string_view text = option.str();
-    if (text != "nodev" && text != "noexec" && text != "nosuid") {
-      causes.push_back(NotSupported(at, text, {"nodev", "noexec", "nosuid"}));
-    }
-    if (!seen.insert(text).second) causes.push_back(Duplicate(at, text));
-  }
-  const auto volume = volumes.find(mount["name"].str());
-  if (!options.empty() && volume != volumes.end() && volume->second["image"].has_value()) {
-    causes.push_back(Invalid(path, options, "bindMountOptions may not be used with image volumes"));
-  }
+bool IsMirror(Value metadata) {
+  return metadata["annotations"].Entry(api::kMirrorAnnotation).exists();
 }
 
 // A pod in a user namespace cannot share other namespaces with the host, except the network if the
 // gate UserNamespacesHostNetworkSupport is on.
-void CheckHostUsers(Value spec, const std::string& path, const FeatureGates& gates,
-                    api::FieldErrors& causes) {
+void CheckHostUsers(FieldErrors& errors, const FieldPath& path, Value spec,
+                    const FeatureGates& gates) {
   if (spec["hostUsers"].boolean(true)) return;
   constexpr std::string_view kWhy = "when `hostUsers` is false";
   if (spec["hostNetwork"].boolean() && !gates.Enabled(Gate::kUserNamespacesHostNetworkSupport)) {
-    causes.push_back(Forbidden(path + ".hostNetwork", kWhy));
+    errors.push_back(Forbidden(path.Child("hostNetwork"), kWhy));
   }
   // The capitalization is that of Kubernetes.
-  if (spec["hostPID"].boolean()) causes.push_back(Forbidden(path + ".HostPID", kWhy));
-  if (spec["hostIPC"].boolean()) causes.push_back(Forbidden(path + ".HostIPC", kWhy));
+  if (spec["hostPID"].boolean()) errors.push_back(Forbidden(path.Child("HostPID"), kWhy));
+  if (spec["hostIPC"].boolean()) errors.push_back(Forbidden(path.Child("HostIPC"), kWhy));
 }
 
-// A container's claims must refer to claims of the pod. Each is used either as a whole or by
-// request.
-void CheckClaimReferences(Value claims, const std::string& path,
-                          const std::set<std::string_view>& known, api::FieldErrors& causes) {
-  std::map<std::string_view, std::set<std::string_view>> seen;
-  std::size_t index = 0;
-  for (Value claim : claims.elements()) {
-    const std::string at = At(path, index++);
-    const std::string_view name = claim["name"].str();
-    const std::string_view request = claim["request"].str();
-    if (name.empty()) {
-      causes.push_back(Required(at));
-      continue;
-    }
-    auto& requests = seen[name];
-    const bool twice = requests.contains(request) || (requests.contains("") && !requests.empty()) ||
-                       (request.empty() && !requests.empty());
-    if (twice) {
-      causes.push_back(
-          Duplicate(at, request.empty() ? std::string(name) : StrCat(name, "/", request)));
-    }
-    requests.insert(request);
-    if (!known.contains(name)) {
-      std::string detail = "must be one of the names in pod.spec.resourceClaims";
-      if (known.empty()) {
-        detail += " which is empty";
-      } else if (!WorkBudget::IsExceeded()) {
-        detail += ": " + Join(known, ", ");
-        WorkBudget::Charge(detail.size());
-      }
-      causes.push_back(NotFoundValue(at, name, detail));
-    }
-  }
-}
-
-constexpr std::size_t kMaxRestartRules = 20;
-constexpr std::size_t kMaxExitCodes = 255;
-
-// The restart policy and restart rules of a single container (gates ContainerRestartRules and
-// RestartAllContainersOnContainerExits).
-void CheckRestartRules(Value container, const std::string& path, bool init,
-                       const FeatureGates& gates, api::FieldErrors& causes) {
-  const Value policy = container["restartPolicy"];
-  const std::string_view text = policy.str();
-  if (policy.has_value()) {
-    if (!gates.Enabled(Gate::kContainerRestartRules)) {
-      if (init && text != "Always") {
-        causes.push_back(NotSupported(path + ".restartPolicy", text, {"Always"}));
-      }
-    } else if (text != "Always" && text != "OnFailure" && text != "Never") {
-      causes.push_back(
-          NotSupported(path + ".restartPolicy", text, {"Always", "Never", "OnFailure"}));
-    }
-  }
-  const Value rules = container["restartPolicyRules"];
-  if (rules.empty()) return;
-  if (!policy.has_value()) {
-    causes.push_back(Required(path + ".restartPolicy",
-                              "must specify restartPolicy when restart rules are used"));
-  }
-  const std::string list = path + ".restartPolicyRules";
-  if (rules.size() > kMaxRestartRules)
-    causes.push_back(TooMany(list, rules.size(), kMaxRestartRules));
-  std::size_t index = 0;
-  for (Value rule : rules.elements()) {
-    const std::string at = At(list, index++);
-    const std::string_view action = rule["action"].str();
-    const bool may_restart_all = gates.Enabled(Gate::kRestartAllContainersOnContainerExits);
-    if (action != "Restart" && !(may_restart_all && action == "RestartAllContainers")) {
-      causes.push_back(may_restart_all ? NotSupported(at + ".action", action,
-                                                      {"Restart", "RestartAllContainers"})
-                                       : NotSupported(at + ".action", action, {"Restart"}));
-    }
-    const Value codes = rule["exitCodes"];
-    if (!codes.has_value()) {
-      causes.push_back(Required(at + ".exitCodes", "must be specified"));
-      continue;
-    }
-    const std::string_view op = codes["operator"].str();
-    if (op != "In" && op != "NotIn") {
-      causes.push_back(NotSupported(at + ".exitCodes.operator", op, {"In", "NotIn"}));
-    }
-    if (codes["values"].size() > kMaxExitCodes) {
-      causes.push_back(TooMany(at + ".exitCodes.values", codes["values"].size(), kMaxExitCodes));
-    }
-  }
-}
-
-void CheckContainer(Value container, const std::string& path,
-                    const std::set<std::string_view>& claims, const VolumesByName& volumes,
-                    api::FieldErrors& causes) {
-  const std::string_view name = container["name"].str();
-  if (name.empty()) {
-    causes.push_back(Required(path + ".name"));
-  } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
-    AddProblems(causes, path + ".name", name, why);
-  }
-  const std::string_view image = container["image"].str();
-  if (image.empty()) {
-    causes.push_back(Required(path + ".image"));
-  } else if (Trim(image) != image) {
-    causes.push_back(
-        Invalid(path + ".image", image, "must not have leading or trailing whitespace"));
-  }
-  const std::string_view pull = container["imagePullPolicy"].str();
-  if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never") {
-    causes.push_back(
-        NotSupported(path + ".imagePullPolicy", pull, {"Always", "IfNotPresent", "Never"}));
-  }
-  CheckResources(container["resources"], path + ".resources", causes);
-  CheckClaimReferences(container["resources"]["claims"], path + ".resources.claims", claims,
-                       causes);
-  std::set<std::string_view> mounted;
-  std::size_t index = 0;
-  for (Value mount : container["volumeMounts"].elements()) {
-    const std::string at = At(path + ".volumeMounts", index++);
-    if (!volumes.contains(mount["name"].str())) {
-      causes.push_back(NotFoundValue(at + ".name", mount["name"].str()));
-    }
-    const std::string_view target = mount["mountPath"].str();
-    if (target.empty()) causes.push_back(Required(at + ".mountPath"));
-    if (!mounted.insert(target).second) {
-      causes.push_back(Invalid(at + ".mountPath", target, "must be unique"));
-    }
-    CheckBindMountOptions(mount, at + ".bindMountOptions", volumes, causes);
-  }
-  index = 0;
-  for (Value variable : container["env"].elements()) {
-    const std::string at = At(path + ".env", index++);
-    if (variable["name"].str().empty()) causes.push_back(Required(at + ".name"));
-    if (!variable["value"].str().empty() && variable["valueFrom"].has_value()) {
-      causes.push_back(
-          Invalid(at + ".valueFrom", "", "may not be specified when `value` is not empty"));
-    }
-  }
-}
-
-// The name of an entry: a DNS label that is unique in the list.
-void AddName(Value entry, const std::string& path, std::set<std::string_view>& names,
-             api::FieldErrors& causes) {
-  const std::string_view name = entry["name"].str();
-  if (name.empty()) {
-    causes.push_back(Required(path + ".name"));
-  } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
-    AddProblems(causes, path + ".name", name, why);
-  } else if (!names.insert(name).second) {
-    causes.push_back(Duplicate(path + ".name", name));
-  }
-}
-
-std::set<std::string_view> CheckClaims(Value spec, const std::string& spec_path,
-                                       api::FieldErrors& causes) {
+void CheckClaims(FieldErrors& errors, const FieldPath& path, Value claims) {
   std::set<std::string_view> names;
   std::size_t index = 0;
-  for (Value claim : spec["resourceClaims"].elements()) {
-    const std::string path = At(spec_path + ".resourceClaims", index++);
-    AddName(claim, path, names, causes);
+  for (const Value claim : claims.elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    const FieldPath at = path.Index(index++);
+    const std::string_view name = claim["name"].str();
+    if (name.empty()) {
+      errors.push_back(Required(at.Child("name")));
+    } else if (!names.insert(name).second) {
+      errors.push_back(Duplicate(at.Child("name"), name));
+    } else {
+      CheckDnsLabel(errors, at.Child("name"), name);
+    }
     const Value direct = claim["resourceClaimName"];
     const Value from_template = claim["resourceClaimTemplateName"];
     if (direct.has_value() && from_template.has_value()) {
-      causes.push_back(Invalid(path, claim,
+      errors.push_back(Invalid(at, claim,
                                "at most one of `resourceClaimName` or "
                                "`resourceClaimTemplateName` may be specified"));
     } else if (!direct.has_value() && !from_template.has_value()) {
-      causes.push_back(Invalid(path, claim,
+      errors.push_back(Invalid(at, claim,
                                "must specify one of: `resourceClaimName`, "
                                "`resourceClaimTemplateName`"));
     }
-    for (const auto& [value, field] : {std::pair(direct, "resourceClaimName"),
-                                       std::pair(from_template, "resourceClaimTemplateName")}) {
-      if (!value.has_value()) continue;
-      AddProblems(causes, StrCat(path, ".", field), value.str(),
-                  api::CheckDnsSubdomain(value.str()));
+    for (const api::FieldName field :
+         api::FieldNames{"resourceClaimName", "resourceClaimTemplateName"}) {
+      if (claim[field].has_value()) {
+        CheckDnsSubdomain(errors, at.Child(field.view()), claim[field].str());
+      }
     }
   }
-  return names;
 }
 
-VolumesByName CheckVolumes(Value spec, const std::string& spec_path, api::FieldErrors& causes) {
-  std::set<std::string_view> names;
-  VolumesByName volumes;
-  std::size_t index = 0;
-  for (Value volume : spec["volumes"].elements()) {
-    const std::string path = At(spec_path + ".volumes", index++);
-    AddName(volume, path, names, causes);
-    volumes.emplace(volume["name"].str(), volume);
+// Returns the valid volumes. `pod` is the pod's name, if it has one.
+std::map<std::string_view, Value> CheckVolumes(FieldErrors& errors, const FieldPath& path,
+                                               Value list, std::string_view pod) {
+  std::map<std::string_view, Value> valid;
+  std::set<std::string> made;  // claims that the pod's ephemeral volumes create
+  if (!pod.empty()) {
+    for (const Value volume : list.elements()) {
+      if (volume["ephemeral"].has_value()) made.insert(StrCat(pod, "-", volume["name"].str()));
+    }
   }
-  return volumes;
+  std::size_t index = 0;
+  for (const Value volume : list.elements()) {
+    if (WorkBudget::IsExceeded()) break;
+    const FieldPath at = path.Index(index++);
+    const std::string_view name = volume["name"].str();
+    const std::size_t before = errors.size();
+    CheckVolumeSource(errors, at, volume, pod);
+    RequireDnsLabel(errors, at.Child("name"), name);
+    if (valid.contains(name)) errors.push_back(Duplicate(at.Child("name"), name));
+    if (errors.size() == before) valid.emplace(name, volume);
+    const std::string_view claim = volume["persistentVolumeClaim"]["claimName"].str();
+    if (!made.empty() && made.contains(std::string(claim))) {
+      errors.push_back(Invalid(at.Child("persistentVolumeClaim").Child("claimName"), claim,
+                               "must not reference a PVC that gets created for an ephemeral "
+                               "volume"));
+    }
+  }
+  return valid;
 }
 
-// Removes the parts of a pod's spec that an update may change; the rest must be equal.
-api::TreePtr WithoutMutableParts(Value spec) {
+// The scheduler knows which ports of a node are taken from the host ports.
+void CheckHostNetworkPorts(FieldErrors& errors, const FieldPath& path, Value spec, bool is_pod) {
+  if (!spec["hostNetwork"].boolean()) return;
+  std::size_t place = 0;
+  for (const Value container : spec["containers"].elements()) {
+    const FieldPath ports = path.Child("containers").Index(place++).Child("ports");
+    std::size_t index = 0;
+    for (const Value port : container["ports"].elements()) {
+      if (WorkBudget::IsExceeded()) return;
+      const FieldPath at = ports.Index(index++).Child("hostPort");
+      const std::int64_t host_port = port["hostPort"].integer();
+      // Pods get the default, templates may do without.
+      if (!is_pod && host_port == 0) continue;
+      if (host_port == port["containerPort"].integer()) continue;
+      errors.push_back(
+          Invalid(at, host_port, "must match `containerPort` when `hostNetwork` is true"));
+    }
+  }
+}
+
+void CheckDns(FieldErrors& errors, const FieldPath& path, Value spec) {
+  constexpr std::size_t kMaxNameservers = 3;
+  constexpr std::size_t kMaxSearches = 32;
+  constexpr std::size_t kMaxSearchBytes = 2'048;
+  const std::string_view policy = spec["dnsPolicy"].str();
+  RequireOneOf(errors, path.Child("dnsPolicy"), policy,
+               {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"});
+  const Value config = spec["dnsConfig"];
+  const FieldPath at = path.Child("dnsConfig");
+  const Value servers = config["nameservers"];
+  if (policy == "None" && servers.empty()) {
+    errors.push_back(
+        config.has_value()
+            ? Required(at.Child("nameservers"),
+                       "must provide at least one DNS nameserver when `dnsPolicy` is None")
+            : Required(at, "must provide `dnsConfig` when `dnsPolicy` is None"));
+    return;
+  }
+  if (servers.size() > kMaxNameservers) {
+    errors.push_back(Invalid(at.Child("nameservers"), servers,
+                             StrCat("must not have more than ", kMaxNameservers, " nameservers")));
+  }
+  std::size_t index = 0;
+  for (const Value server : servers.elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    CheckIpAddress(errors, at.Child("nameservers").Index(index++), server.str());
+  }
+  const Value searches = config["searches"];
+  const FieldPath searches_path = at.Child("searches");
+  if (searches.size() > kMaxSearches) {
+    errors.push_back(Invalid(searches_path, searches,
+                             StrCat("must not have more than ", kMaxSearches, " search paths")));
+  }
+  std::size_t bytes = searches.empty() ? 0 : searches.size() - 1;
+  index = 0;
+  for (const Value each : searches.elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    std::string_view domain = each.str();
+    bytes += domain.size();
+    const FieldPath search_path = searches_path.Index(index++);
+    if (domain == ".") continue;
+    if (domain.ends_with('.')) domain.remove_suffix(1);
+    CheckSearchDomain(errors, search_path, domain);
+  }
+  if (bytes > kMaxSearchBytes) {
+    errors.push_back(Invalid(searches_path, searches,
+                             StrCat("must not have more than ", kMaxSearchBytes,
+                                    " characters (including spaces) in the search list")));
+  }
+  index = 0;
+  for (const Value option : config["options"].elements()) {
+    const FieldPath option_path = at.Child("options").Index(index++);
+    if (option["name"].str().empty()) {
+      errors.push_back(Required(option_path, "must not be empty"));
+    }
+  }
+}
+
+void CheckHostNames(FieldErrors& errors, const FieldPath& path, Value spec) {
+  constexpr std::size_t kMaxHostnameBytes = 64;
+  for (const api::FieldName field : api::FieldNames{"hostname", "subdomain"}) {
+    const std::string_view name = spec[field].str();
+    if (!name.empty()) CheckDnsLabel(errors, path.Child(field.view()), name);
+  }
+  const Value name = spec["hostnameOverride"];
+  if (name.has_value()) {
+    const FieldPath at = path.Child("hostnameOverride");
+    if (spec["setHostnameAsFQDN"].boolean()) {
+      errors.push_back(Forbidden(at, "may not be specified when setHostnameAsFQDN is true"));
+    }
+    if (spec["hostNetwork"].boolean()) {
+      errors.push_back(Forbidden(at, "may not be specified when hostNetwork is true"));
+    }
+    if (name.str().size() > kMaxHostnameBytes) {
+      errors.push_back(api::FieldError::TooLong(at, kMaxHostnameBytes));
+    }
+    CheckDnsSubdomain(errors, at, name.str());
+  }
+  std::size_t index = 0;
+  for (const Value alias : spec["hostAliases"].elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    const FieldPath at = path.Child("hostAliases").Index(index++);
+    CheckIpAddress(errors, at.Child("ip"), alias["ip"].str());
+    std::size_t place = 0;
+    for (const Value host : alias["hostnames"].elements()) {
+      CheckDnsSubdomain(errors, at.Child("hostnames").Index(place++), host.str());
+    }
+  }
+}
+
+// Names of other objects.
+void CheckReferences(FieldErrors& errors, const FieldPath& path, Value spec) {
+  for (const api::FieldName field :
+       api::FieldNames{"serviceAccountName", "nodeName", "priorityClassName"}) {
+    const std::string_view name = spec[field].str();
+    if (!name.empty()) CheckDnsSubdomain(errors, path.Child(field.view()), name);
+  }
+  const std::string_view account = spec["serviceAccountName"].str();
+  if (const std::string_view old_name = spec["serviceAccount"].str(); old_name != account) {
+    errors.push_back(Invalid(path.Child("deprecatedServiceAccount"), old_name,
+                             StrCat("must be the same as serviceAccountName: ", Quote(account))));
+  }
+  const Value runtime = spec["runtimeClassName"];
+  if (runtime.has_value()) CheckDnsSubdomain(errors, path.Child("runtimeClassName"), runtime.str());
+  const Value group = spec["schedulingGroup"];
+  if (!group.has_value()) return;
+  const FieldPath at = path.Child("schedulingGroup").Child("podGroupName");
+  if (!group["podGroupName"].has_value()) {
+    errors.push_back(Invalid(at, nullptr, "must specify one of: `podGroupName`"));
+  } else {
+    CheckDnsSubdomain(errors, at, group["podGroupName"].str());
+  }
+}
+
+void CheckEvictionResponders(FieldErrors& errors, const FieldPath& path, Value spec) {
+  constexpr std::size_t kMaxResponders = 10;
+  constexpr std::int64_t kMaxPriority = 100'000;
+  const Value responders = spec["evictionResponders"];
+  if (responders.empty()) return;
+  const FieldPath list = path.Child("evictionResponders");
+  if (spec["schedulingGroup"].has_value()) {
+    errors.push_back(
+        Forbidden(path.Child("schedulingGroup"), "may not be set when evictionResponders is set"));
+  }
+  if (responders.size() > kMaxResponders) {
+    errors.push_back(api::FieldError::TooMany(list, responders.size(), kMaxResponders));
+    return;
+  }
+  std::set<std::string_view> names;
+  std::size_t index = 0;
+  for (const Value responder : responders.elements()) {
+    const FieldPath at = list.Index(index++);
+    const std::string_view name = responder["name"].str();
+    if (!names.insert(name).second) errors.push_back(Duplicate(at, responder));
+    if (name.empty()) {
+      errors.push_back(Required(at.Child("name")));
+    } else {
+      AddProblems(errors, at.Child("name"), name, api::CheckLabelKey(name));
+    }
+    const FieldPath priority_path = at.Child("priority");
+    const Value priority = responder["priority"];
+    if (!priority.has_value()) {
+      errors.push_back(Required(priority_path));
+    } else if (priority.integer() < 0) {
+      errors.push_back(
+          Invalid(priority_path, priority.integer(), "must be greater than or equal to 0"));
+    } else if (priority.integer() > kMaxPriority) {
+      errors.push_back(Invalid(priority_path, priority.integer(),
+                               StrCat("must be less than or equal to ", kMaxPriority)));
+    }
+  }
+}
+
+void CheckGates(FieldErrors& errors, const FieldPath& path, Value spec) {
+  std::size_t index = 0;
+  for (const Value gate : spec["readinessGates"].elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    const std::string_view type = gate["conditionType"].str();
+    AddProblems(errors, path.Child("readinessGates").Index(index++).Child("conditionType"), type,
+                api::CheckLabelKey(type));
+  }
+  std::set<std::string_view> seen;
+  index = 0;
+  for (const Value gate : spec["schedulingGates"].elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    const FieldPath at = path.Child("schedulingGates").Index(index++);
+    const std::string_view name = gate["name"].str();
+    AddProblems(errors, at, name, api::CheckLabelKey(name));
+    if (!seen.insert(name).second) errors.push_back(Duplicate(at, name));
+  }
+}
+
+// `metadata` is that of the pod; it does not exist for a template.
+void CheckPodSpec(FieldErrors& errors, const FieldPath& path, Value spec, Value metadata,
+                  const StrategyContext& context) {
+  const bool is_pod = metadata.exists();
+  ContainerContext containers{.gates = context.gates,
+                              .claims = {},
+                              .volumes = {},
+                              .declared = spec["volumes"],
+                              .handlers = {}};
+  containers.handlers.grace_seconds = spec["terminationGracePeriodSeconds"].optional_integer();
+  containers.handlers.os = spec["os"]["name"].str();
+  containers.host_users = spec["hostUsers"].boolean(true);
+  const std::string_view restart = spec["restartPolicy"].str();
+  containers.never_restarts = restart == "Never";
+  for (const Value claim : spec["resourceClaims"].elements()) {
+    if (!claim["name"].str().empty()) containers.claims.insert(claim["name"].str());
+  }
+  containers.volumes =
+      CheckVolumes(errors, path.Child("volumes"), spec["volumes"], metadata["name"].str());
+  const FieldPath claims_path = path.Child("resourceClaims");
+  if (is_pod && IsMirror(metadata) && !spec["resourceClaims"].empty()) {
+    errors.push_back(Forbidden(FieldPath(), "static pods do not support resource claims"));
+  } else {
+    CheckClaims(errors, claims_path, spec["resourceClaims"]);
+  }
+  CheckContainers(errors, path, spec, containers);
+  CheckInitContainers(errors, path, spec, containers);
+  CheckEphemeralContainers(errors, path, spec, containers);
+  if (context.gates.Enabled(Gate::kPodLevelResources)) CheckPodLevelResources(errors, path, spec);
+  CheckHostNetworkPorts(errors, path, spec, is_pod);
+  RequireOneOf(errors, path.Child("restartPolicy"), restart, {"Always", "OnFailure", "Never"});
+  CheckDns(errors, path, spec);
+  if (!spec["nodeSelector"].empty()) {
+    Findings findings;
+    CheckLabels(findings, path.Child("nodeSelector"), spec["nodeSelector"]);
+    errors.Append(PlainErrors(findings));
+  }
+  CheckPodSecurityContext(errors, path, spec);
+  if (spec["shareProcessNamespace"].boolean() && spec["hostPID"].boolean()) {
+    errors.push_back(Invalid(path.Child("shareProcessNamespace"), true,
+                             "ShareProcessNamespace and HostPID cannot both be enabled"));
+  }
+  if (spec["affinity"].has_value()) CheckAffinity(errors, path.Child("affinity"), spec["affinity"]);
+  CheckGates(errors, path, spec);
+  CheckSpreadConstraints(errors, path.Child("topologySpreadConstraints"),
+                         spec["topologySpreadConstraints"]);
+  CheckHostUsers(errors, path, spec, context.gates);
+  CheckReferences(errors, path, spec);
+  const Value deadline = spec["activeDeadlineSeconds"];
+  if (deadline.has_value()) {
+    CheckInRange(errors, path.Child("activeDeadlineSeconds"), deadline.integer(), 1, kMaxDeadline);
+  }
+  CheckHostNames(errors, path, spec);
+  CheckTolerations(errors, path.Child("tolerations"), spec["tolerations"]);
+  if (const Value preemption = spec["preemptionPolicy"]; preemption.has_value()) {
+    RequireOneOf(errors, path.Child("preemptionPolicy"), preemption.str(),
+                 {"PreemptLowerPriority", "Never"});
+  }
+  if (!spec["overhead"].empty()) CheckOverhead(errors, path.Child("overhead"), spec["overhead"]);
+  CheckOperatingSystem(errors, path, spec);
+  CheckEvictionResponders(errors, path, spec);
+}
+
+void CheckPodAnnotations(FieldErrors& errors, Value pod) {
+  constexpr std::string_view kDeletionCost = "controller.kubernetes.io/pod-deletion-cost";
+  const FieldPath path = FieldPath("metadata").Child("annotations");
+  const Value annotations = pod["metadata"]["annotations"];
+  if (annotations.empty()) return;
+  if (IsMirror(pod["metadata"]) && pod["spec"]["nodeName"].str().empty()) {
+    errors.push_back(Invalid(path.Key(api::kMirrorAnnotation),
+                             annotations.Entry(api::kMirrorAnnotation).str(),
+                             "must set spec.nodeName if mirror pod annotation is set"));
+  }
+  const Value cost = annotations.Entry(kDeletionCost);
+  if (cost.exists()) {
+    // Without a plus sign or leading zeros.
+    const std::string_view text = cost.str();
+    const std::optional<std::int64_t> number = ParseInt64(text);
+    if (!number || *number < std::numeric_limits<std::int32_t>::min() ||
+        *number > std::numeric_limits<std::int32_t>::max() || text != StrCat(*number)) {
+      errors.push_back(Invalid(path.Key(kDeletionCost), text, "must be a 32bit integer"));
+    }
+  }
+  CheckProfileAnnotations(errors, pod["metadata"], pod["spec"]);
+}
+
+// The rules for pods, but not for templates.
+void CheckWholePod(FieldErrors& errors, Value pod, const StrategyContext& context) {
+  const Value spec = pod["spec"];
+  const FieldPath path("spec");
+  CheckPodAnnotations(errors, pod);
+  CheckPodSpec(errors, path, spec, pod["metadata"], context);
+  if (spec["serviceAccountName"].str().empty()) {
+    std::size_t index = 0;
+    for (const Value volume : spec["volumes"].elements()) {
+      const FieldPath sources = path.Child("volumes").Index(index++).Child("projected");
+      std::size_t place = 0;
+      for (const Value source : volume["projected"]["sources"].elements()) {
+        const FieldPath at = sources.Child("sources").Index(place++);
+        if (!source["serviceAccountToken"].has_value()) continue;
+        errors.push_back(Forbidden(at.Child("serviceAccountToken"),
+                                   "must not be specified when serviceAccountName is not set"));
+      }
+    }
+  }
+  CheckNotNegative(errors, path.Child("terminationGracePeriodSeconds"),
+                   spec["terminationGracePeriodSeconds"].integer());
+  for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
+    std::size_t index = 0;
+    for (const Value container : spec[list].elements()) {
+      const FieldPath at = path.Child(list.view()).Index(index++).Child("image");
+      const std::string_view image = container["image"].str();
+      if (Trim(image) == image) continue;
+      errors.push_back(Invalid(at, image, "must not have leading or trailing whitespace"));
+    }
+  }
+}
+
+// The errors that `known` does not have.
+FieldErrors NewErrors(FieldErrors errors, const FieldErrors& known) {
+  std::set<std::string> texts;
+  for (const api::FieldError& error : known) texts.insert(error.ToString());
+  FieldErrors fresh;
+  for (api::FieldError& error : errors) {
+    if (!texts.contains(error.ToString())) fresh.Keep(std::move(error));
+  }
+  if (errors.dropped() > known.dropped()) fresh.Drop(errors.dropped() - known.dropped());
+  return fresh;
+}
+
+// Removes the parts of a pod's spec that have rules of their own for changes.
+api::TreePtr FixedSpec(Value spec, bool was_gated) {
   api::Draft draft(spec);
   draft.Remove("activeDeadlineSeconds");
-  draft.Remove("terminationGracePeriodSeconds");
   draft.Remove("tolerations");
   draft.Remove("schedulingGates");
+  // A negative period, which older servers accepted, may be changed to 1.
+  if (spec["terminationGracePeriodSeconds"].integer() < 0) {
+    draft["terminationGracePeriodSeconds"] = 1;
+  }
+  if (was_gated) {
+    draft.Remove("nodeSelector");
+    api::Draft* affinity = draft.Find("affinity");
+    if (affinity != nullptr && affinity->is_object()) {
+      affinity->Remove("nodeAffinity");
+      if (affinity->size() == 0) draft.Remove("affinity");
+    }
+  }
   for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
     api::Draft* containers = draft.Find(list);
     if (containers == nullptr || !containers->is_array()) continue;
@@ -292,161 +459,114 @@ api::TreePtr WithoutMutableParts(Value spec) {
   return draft.Freeze();
 }
 
-bool ContainsValue(Value list, Value wanted) {
-  constexpr std::size_t kStepsPerComparison = 16;
-  WorkBudget::Charge(kStepsPerComparison * list.size());
-  if (WorkBudget::IsExceeded()) return false;
-  for (Value each : list.elements()) {
-    if (api::Equal(each, wanted)) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-constexpr std::string_view kDeadlinePath = "spec.activeDeadlineSeconds";
-constexpr std::int64_t kMaxDeadline = std::numeric_limits<std::int32_t>::max();
-
-api::FieldErrors ValidatePodSpec(Value spec, const std::string& at,
-                                 const StrategyContext& context) {
-  api::FieldErrors causes;
-  const std::set<std::string_view> claims = CheckClaims(spec, at, causes);
-  const VolumesByName volumes = CheckVolumes(spec, at, causes);
-  if (spec["containers"].empty()) causes.push_back(Required(at + ".containers"));
-  std::set<std::string_view> names;
-  for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
-    std::size_t index = 0;
-    for (Value container : spec[list].elements()) {
-      if (WorkBudget::IsExceeded()) return causes;
-      const std::string path = At(StrCat(at, ".", list.view()), index++);
-      CheckContainer(container, path, claims, volumes, causes);
-      CheckRestartRules(container, path, list == api::FieldName("initContainers"), context.gates,
-                        causes);
-      const std::string_view name = container["name"].str();
-      if (!name.empty() && !names.insert(name).second) {
-        causes.push_back(Duplicate(path + ".name", name));
-      }
-    }
-  }
-  CheckHostUsers(spec, at, context.gates, causes);
-  const std::string_view restart = spec["restartPolicy"].str();
-  if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
-    causes.push_back(
-        NotSupported(at + ".restartPolicy", restart, {"Always", "OnFailure", "Never"}));
-  }
-  const Value deadline = spec["activeDeadlineSeconds"];
-  if (deadline.has_value() && (deadline.integer() < 1 || deadline.integer() > kMaxDeadline)) {
-    causes.push_back(Invalid(at + ".activeDeadlineSeconds", deadline.integer(),
-                             "must be between 1 and 2147483647, inclusive"));
-  }
-  const Value grace = spec["terminationGracePeriodSeconds"];
-  if (grace.integer() < 0) {
-    causes.push_back(Invalid(at + ".terminationGracePeriodSeconds", grace.integer(),
-                             "must be greater than or equal to 0"));
-  }
-  return causes;
-}
-
-api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
-  api::FieldErrors causes = ValidatePodSpec(pod["spec"], kSpec, context);
-  if (!pod["spec"]["ephemeralContainers"].empty()) {
-    causes.push_back(Forbidden("spec.ephemeralContainers", "cannot be set on create"));
-  }
-  return causes;
-}
-
-namespace {
-
-// Ephemeral containers are added to a running pod for debugging: nothing may depend on them.
-void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
-  api::FieldErrors ignored;
-  const std::set<std::string_view> claims = CheckClaims(spec, kSpec, ignored);
-  const VolumesByName volumes = CheckVolumes(spec, kSpec, ignored);
-  std::set<std::string_view> names, targets;
-  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
-    for (Value container : spec[list].elements()) {
-      names.insert(container["name"].str());
-      targets.insert(container["name"].str());
-    }
-  }
-  std::size_t index = 0;
-  for (Value container : spec["ephemeralContainers"].elements()) {
-    const std::string path = At("spec.ephemeralContainers", index++);
-    CheckContainer(container, path, claims, volumes, causes);
-    const std::string_view name = container["name"].str();
-    if (!name.empty() && !names.insert(name).second)
-      causes.push_back(Duplicate(path + ".name", name));
-    const std::string_view target = container["targetContainerName"].str();
-    if (!target.empty() && !targets.contains(target)) {
-      causes.push_back(NotFoundValue(path + ".targetContainerName", target));
-    }
-    for (const api::FieldName field :
-         api::FieldNames{"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe",
-                         "lifecycle", "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
-      const Value value = container[field];
-      if (value.is_string() ? value.str().empty() : value.empty()) continue;
-      causes.push_back(
-          Forbidden(StrCat(path, ".", field), "cannot be set for an Ephemeral Container"));
-    }
-    std::size_t mount_index = 0;
-    for (Value mount : container["volumeMounts"].elements()) {
-      const std::string at = At(path + ".volumeMounts", mount_index++);
-      for (const api::FieldName field : api::FieldNames{"subPath", "subPathExpr"}) {
-        if (mount[field].str().empty()) continue;
-        causes.push_back(
-            Forbidden(StrCat(at, ".", field), "cannot be set for an Ephemeral Container"));
-      }
-    }
-  }
-}
-
 // A deadline may be shortened, but neither removed nor extended.
-void CheckDeadlineUpdate(Value now, Value before, api::FieldErrors& causes) {
-  const std::string path(kDeadlinePath);
+void CheckDeadlineUpdate(FieldErrors& errors, Value now, Value before) {
+  const FieldPath path(kDeadlinePath);
   if (!now.has_value()) {
     if (before.has_value()) {
-      causes.push_back(
+      errors.push_back(
           Invalid(path, nullptr, "must not update from a positive integer to nil value"));
     }
     return;
   }
   if (now.integer() < 0 || now.integer() > kMaxDeadline) {
-    causes.push_back(Invalid(path, now.integer(), "must be between 0 and 2147483647, inclusive"));
+    CheckInRange(errors, path, now.integer(), 0, kMaxDeadline);
   } else if (before.has_value() && before.integer() < now.integer()) {
-    causes.push_back(Invalid(path, now.integer(), "must be less than or equal to previous value"));
+    errors.push_back(Invalid(path, now.integer(), "must be less than or equal to previous value"));
+  }
+}
+
+std::string WithoutSeconds(Value toleration) {
+  std::string text;
+  for (const api::FieldName field : api::FieldNames{"key", "operator", "value", "effect"}) {
+    text += StrCat(toleration[field].str(), "\n");
+  }
+  return text;
+}
+
+// Tolerations may be added, and how long they last may change.
+void CheckTolerationsUpdate(FieldErrors& errors, Value now, Value before) {
+  std::set<std::string> kept;
+  for (const Value toleration : now.elements()) kept.insert(WithoutSeconds(toleration));
+  for (const Value toleration : before.elements()) {
+    if (kept.contains(WithoutSeconds(toleration))) continue;
+    errors.push_back(
+        Forbidden("spec.tolerations",
+                  "existing toleration can not be modified except its tolerationSeconds"));
+    return;
+  }
+}
+
+void CheckGatesUpdate(FieldErrors& errors, Value now, Value before) {
+  std::set<std::string_view> old;
+  for (const Value gate : before.elements()) old.insert(gate["name"].str());
+  std::size_t index = 0;
+  for (const Value gate : now.elements()) {
+    const FieldPath at = FieldPath("spec.schedulingGates").Index(index++).Child("name");
+    const std::string_view name = gate["name"].str();
+    if (old.contains(name)) continue;
+    errors.push_back(Forbidden(
+        at, StrCat("only deletion is allowed, but found new scheduling gate '", name, "'")));
+  }
+}
+
+// Mirror pods stand for pods that the API server does not manage: that cannot change.
+void CheckAnnotationsUpdate(FieldErrors& errors, Value pod, Value before) {
+  const FieldPath at = FieldPath("metadata").Child("annotations").Key(api::kMirrorAnnotation);
+  const Value now = pod["metadata"]["annotations"].Entry(api::kMirrorAnnotation);
+  const Value old = before["metadata"]["annotations"].Entry(api::kMirrorAnnotation);
+  if (old.exists() && (!now.exists() || now.str() != old.str())) {
+    errors.push_back(Forbidden(at, "may not remove or update mirror pod annotation"));
+  } else if (!old.exists() && now.exists()) {
+    errors.push_back(Forbidden(at, "may not add mirror pod annotation"));
   }
 }
 
 // Additions only: existing ones are neither changed nor removed.
-void CheckEphemeralContainersUpdate(Value pod, Value before, api::FieldErrors& causes) {
-  CheckEphemeralContainers(pod["spec"], causes);
+void CheckEphemeralContainersUpdate(FieldErrors& errors, Value pod, Value before) {
   std::map<std::string_view, Value> by_name;
-  for (Value each : pod["spec"]["ephemeralContainers"].elements()) {
+  for (const Value each : pod["spec"]["ephemeralContainers"].elements()) {
     by_name[each["name"].str()] = each;
   }
-  for (Value old : before["spec"]["ephemeralContainers"].elements()) {
+  for (const Value old : before["spec"]["ephemeralContainers"].elements()) {
     const auto found = by_name.find(old["name"].str());
     const Value now = found == by_name.end() ? Value() : found->second;
     if (now.exists() && api::Equal(now, old)) continue;
-    causes.push_back(Forbidden("spec.ephemeralContainers",
+    errors.push_back(Forbidden("spec.ephemeralContainers",
                                StrCat("existing ephemeral containers ", Quote(old["name"].str()),
                                       " may not be ", now.exists() ? "changed" : "removed", "\n")));
   }
 }
 
-}  // namespace
-
-api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
-                                   const StrategyContext& context) {
-  api::FieldErrors causes;
-  if (subresource == "ephemeralcontainers") {
-    CheckEphemeralContainersUpdate(pod, before, causes);
-    return causes;
+// False if there is no point in comparing further.
+bool CheckSameContainers(FieldErrors& errors, Value now, Value before) {
+  for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
+    if (now[list].size() == before[list].size()) continue;
+    errors.push_back(
+        Forbidden(StrCat("spec.", list.view()), "pod updates may not add or remove containers"));
+    return false;
   }
-  if (subresource == "resize") return ValidatePodResize(pod, before, context.gates);
-  if (!api::Equal(WithoutMutableParts(pod["spec"])->root(),
-                  WithoutMutableParts(before["spec"])->root())) {
-    causes.push_back(
+  return true;
+}
+
+FieldErrors CheckSpecUpdate(Value pod, Value before) {
+  FieldErrors errors;
+  const Value spec = pod["spec"];
+  const Value old = before["spec"];
+  if (!CheckSameContainers(errors, spec, old)) return errors;
+  CheckDeadlineUpdate(errors, spec["activeDeadlineSeconds"], old["activeDeadlineSeconds"]);
+  CheckTolerationsUpdate(errors, spec["tolerations"], old["tolerations"]);
+  CheckGatesUpdate(errors, spec["schedulingGates"], old["schedulingGates"]);
+  // The scheduler has not seen a gated pod yet, so where it may run can be narrowed.
+  const bool was_gated = !old["schedulingGates"].empty();
+  if (was_gated) {
+    CheckNodeSelectorChange(errors, FieldPath("spec.nodeSelector"), spec["nodeSelector"],
+                            old["nodeSelector"]);
+    CheckNodeAffinityChange(errors, FieldPath("spec.affinity.nodeAffinity"),
+                            spec["affinity"]["nodeAffinity"], old["affinity"]["nodeAffinity"]);
+  }
+  if (!api::Equal(FixedSpec(spec, was_gated)->root(), FixedSpec(old, was_gated)->root())) {
+    errors.push_back(
         Forbidden("spec",
                   "pod updates may not change fields other than `spec.containers[*].image`,"
                   "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -454,47 +574,82 @@ api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view sub
                   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
                   "previously negative)"));
   }
-  CheckDeadlineUpdate(pod["spec"]["activeDeadlineSeconds"], before["spec"]["activeDeadlineSeconds"],
-                      causes);
-  for (Value toleration : before["spec"]["tolerations"].elements()) {
-    if (!ContainsValue(pod["spec"]["tolerations"], toleration)) {
-      causes.push_back(Forbidden("spec.tolerations",
-                                 "existing toleration can not be modified except its "
-                                 "tolerationSeconds"));
-      break;
-    }
-  }
-  for (Value gate : pod["spec"]["schedulingGates"].elements()) {
-    if (!ContainsValue(before["spec"]["schedulingGates"], gate)) {
-      causes.push_back(Forbidden("spec.schedulingGates",
-                                 StrCat("only deletion is allowed, but found new scheduling gate '",
-                                        gate["name"].str(), "'")));
-    }
-  }
-  return causes;
+  return errors;
 }
 
-api::FieldErrors ValidatePodStatusUpdate(Value pod, Value, const StrategyContext&) {
-  api::FieldErrors causes;
-  std::set<std::string_view> known;
-  for (Value claim : pod["spec"]["resourceClaims"].elements()) known.insert(claim["name"].str());
-  std::set<std::string_view> seen;
-  std::size_t index = 0;
-  for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
-    const std::string path = At("status.resourceClaimStatuses", index++);
-    const std::string_view name = status["name"].str();
-    if (!seen.insert(name).second) causes.push_back(Duplicate(path + ".name", name));
-    if (!known.contains(name)) {
-      causes.push_back(Invalid(path + ".name", name,
-                               "must match the name of an entry in `spec.resourceClaims`"));
-    }
-    const Value claim = status["resourceClaimName"];
-    if (claim.has_value()) {
-      AddProblems(causes, path + ".resourceClaimName", claim.str(),
-                  api::CheckDnsSubdomain(claim.str()));
+}  // namespace
+
+FieldErrors ValidatePodSpec(Value spec, Value before, const std::string& path,
+                            const StrategyContext& context) {
+  FieldErrors errors;
+  CheckPodSpec(errors, FieldPath(path), spec, Value(), context);
+  if (errors.empty() || !before.exists()) return errors;
+  FieldErrors known;
+  CheckPodSpec(known, FieldPath(path), before, Value(), context);
+  return NewErrors(std::move(errors), known);
+}
+
+FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
+  FieldErrors errors;
+  CheckWholePod(errors, pod, context);
+  const Value spec = pod["spec"];
+  if (!spec["ephemeralContainers"].empty()) {
+    errors.push_back(Forbidden("spec.ephemeralContainers", "cannot be set on create"));
+  }
+  if (!spec["nodeName"].str().empty() && !spec["schedulingGates"].empty()) {
+    errors.push_back(
+        Forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"));
+  }
+  return errors;
+}
+
+FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
+                              const StrategyContext& context) {
+  if (subresource == "resize") return ValidatePodResize(pod, before, context.gates);
+  const bool ephemeral = subresource == "ephemeralcontainers";
+  if (ephemeral && IsMirror(before["metadata"])) {
+    return {Forbidden(FieldPath(), "static pods do not support ephemeral containers")};
+  }
+  FieldErrors errors;
+  // Most updates are about metadata. A pod that was stored under older rules stays valid.
+  if (!api::Equal(pod["spec"], before["spec"]) ||
+      !api::Equal(pod["metadata"]["annotations"], before["metadata"]["annotations"])) {
+    CheckWholePod(errors, pod, context);
+    if (!errors.empty()) {
+      FieldErrors known;
+      CheckWholePod(known, before, context);
+      errors = NewErrors(std::move(errors), known);
     }
   }
-  return causes;
+  CheckAnnotationsUpdate(errors, pod, before);
+  if (ephemeral) {
+    CheckEphemeralContainersUpdate(errors, pod, before);
+  } else {
+    errors.Append(CheckSpecUpdate(pod, before));
+  }
+  return errors;
+}
+
+FieldErrors ValidatePodStatusUpdate(Value pod, Value, const StrategyContext&) {
+  FieldErrors errors;
+  std::set<std::string_view> known;
+  for (const Value claim : pod["spec"]["resourceClaims"].elements()) {
+    known.insert(claim["name"].str());
+  }
+  std::set<std::string_view> seen;
+  std::size_t index = 0;
+  for (const Value status : pod["status"]["resourceClaimStatuses"].elements()) {
+    const FieldPath path = FieldPath("status.resourceClaimStatuses").Index(index++);
+    const std::string_view name = status["name"].str();
+    if (!known.contains(name)) {
+      errors.push_back(Invalid(path.Child("name"), name,
+                               "must match the name of an entry in `spec.resourceClaims`"));
+    }
+    if (!seen.insert(name).second) errors.push_back(Duplicate(path.Child("name"), name));
+    const Value claim = status["resourceClaimName"];
+    if (claim.has_value()) CheckDnsSubdomain(errors, path.Child("resourceClaimName"), claim.str());
+  }
+  return errors;
 }
 
 }  // namespace drakkar::apiserver

@@ -8,8 +8,9 @@
 
 namespace drakkar::apiserver {
 
-// Checks the spec of a pod or of a pod template. `path` is its location ("spec.template.spec").
-api::FieldErrors ValidatePodSpec(api::Value spec, const std::string& path,
+// Checks the spec of a pod template. `path` is its location ("spec.template.spec"). On update,
+// `before` is the current spec: what was already wrong with it, under older rules, is not reported.
+api::FieldErrors ValidatePodSpec(api::Value spec, api::Value before, const std::string& path,
                                  const StrategyContext& context);
 api::FieldErrors ValidatePod(api::Value pod, const StrategyContext& context);
 api::FieldErrors ValidatePodUpdate(api::Value pod, api::Value before, std::string_view subresource,

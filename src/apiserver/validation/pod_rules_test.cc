@@ -329,7 +329,7 @@ TEST_F(PodRulesTest, AContainerUsesAClaimAsAWholeOrByRequest) {
   EXPECT_EQ(used(R"({"name":"a","request":"r"},{"name":"a","request":"r"})"),
             "spec.containers[0].resources.claims[1]: Duplicate value: \"a/r\"");
   EXPECT_EQ(used(R"({"name":"a"},{"name":"a","request":"r"})"),
-            "spec.containers[0].resources.claims[1]: Duplicate value: \"a/r\"");
+            "spec.containers[0].resources.claims[1]: Duplicate value: \"a\"");
   EXPECT_EQ(used(R"({"name":"a","request":"r"},{"name":"a"})"),
             "spec.containers[0].resources.claims[1]: Duplicate value: \"a\"");
   EXPECT_THAT(used(R"({"name":"c"})"),

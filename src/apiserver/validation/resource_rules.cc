@@ -206,7 +206,8 @@ void CheckSkippedOperationsGate(Findings& out, const FieldPath& path, Value fiel
 
 namespace {
 
-void CheckNodeRequirement(Findings& out, const FieldPath& path, Value requirement) {
+void CheckNodeRequirement(Findings& out, const FieldPath& path, Value requirement,
+                          LabelValues label_values) {
   const std::string_view operation = requirement["operator"].str();
   const Value values = requirement["values"];
   const FieldPath at = path.Child("values");
@@ -229,6 +230,7 @@ void CheckNodeRequirement(Findings& out, const FieldPath& path, Value requiremen
         FieldError::Invalid(path.Child("operator"), operation, "not a valid selector operator"));
   }
   CheckLabelKeyName(out, path.Child("key"), requirement["key"].str());
+  if (label_values == LabelValues::kAny) return;
   std::size_t index = 0;
   for (const Value value : values.elements()) {
     CheckLabelValueAt(out, at.Index(index++), value.str(), "format=k8s-label-value");
@@ -320,16 +322,19 @@ void CheckNodeSelector(Findings& out, const FieldPath& path, Value selector) {
   }
   std::size_t index = 0;
   for (const Value term : terms.elements()) {
-    const FieldPath at = terms_path.Index(index++);
-    CheckItems(out, at.Child("matchExpressions"), term["matchExpressions"], std::nullopt,
-               Covered::kNo, [&](Value requirement, const FieldPath& item) {
-                 CheckNodeRequirement(out, item, requirement);
-               });
-    CheckItems(out, at.Child("matchFields"), term["matchFields"], std::nullopt, Covered::kNo,
-               [&](Value requirement, const FieldPath& item) {
-                 CheckNodeFieldRequirement(out, item, requirement);
-               });
+    CheckNodeSelectorTerm(out, terms_path.Index(index++), term, LabelValues::kValid);
   }
+}
+
+void CheckNodeSelectorTerm(Findings& out, const FieldPath& path, Value term, LabelValues values) {
+  CheckItems(out, path.Child("matchExpressions"), term["matchExpressions"], std::nullopt,
+             Covered::kNo, [&](Value requirement, const FieldPath& item) {
+               CheckNodeRequirement(out, item, requirement, values);
+             });
+  CheckItems(out, path.Child("matchFields"), term["matchFields"], std::nullopt, Covered::kNo,
+             [&](Value requirement, const FieldPath& item) {
+               CheckNodeFieldRequirement(out, item, requirement);
+             });
 }
 
 void CheckConditions(Findings& out, const FieldPath& path, Value conditions) {

@@ -62,6 +62,9 @@ void CheckSkippedOperations(Findings& out, const api::FieldPath& path, api::Valu
 void CheckSkippedOperationsGate(Findings& out, const api::FieldPath& path, api::Value field,
                                 api::Value before, const FeatureGates& gates);
 void CheckNodeSelector(Findings& out, const api::FieldPath& path, api::Value selector);
+enum class LabelValues : bool { kValid, kAny };
+void CheckNodeSelectorTerm(Findings& out, const api::FieldPath& path, api::Value term,
+                           LabelValues values);
 void CheckConditions(Findings& out, const api::FieldPath& path, api::Value conditions);
 
 }  // namespace drakkar::apiserver

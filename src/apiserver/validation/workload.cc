@@ -6,6 +6,7 @@
 #include "api/tree/draft.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
+#include "apiserver/validation/persistent_volume.h"
 #include "apiserver/validation/pod.h"
 #include "base/text/text.h"
 
@@ -132,25 +133,25 @@ void CheckAtMost100Percent(FieldErrors& errors, std::string_view path, Value val
   errors.push_back(Invalid(path, value.str(), "must not be greater than 100%"));
 }
 
-void CheckPodTemplate(FieldErrors& errors, Value pod_template, const std::string& path,
-                      const StrategyContext& context) {
+void CheckPodTemplate(FieldErrors& errors, Value pod_template, Value before,
+                      const std::string& path, const StrategyContext& context) {
   Findings metadata;
   // In Kubernetes these paths lack the "metadata".
   CheckLabels(metadata, api::FieldPath(path + ".labels"), pod_template["metadata"]["labels"]);
   CheckAnnotations(metadata, api::FieldPath(path + ".annotations"),
                    pod_template["metadata"]["annotations"]);
   Append(errors, PlainErrors(metadata));
-  Append(errors, ValidatePodSpec(pod_template["spec"], path + ".spec", context));
+  Append(errors, ValidatePodSpec(pod_template["spec"], before["spec"], path + ".spec", context));
   if (!pod_template["spec"]["ephemeralContainers"].empty()) {
     errors.push_back(Forbidden(path + ".spec.ephemeralContainers",
                                "ephemeral containers not allowed in pod template"));
   }
 }
 
-void CheckWorkloadTemplate(FieldErrors& errors, Value pod_template, std::string_view workload,
-                           const StrategyContext& context) {
+void CheckWorkloadTemplate(FieldErrors& errors, Value pod_template, Value before,
+                           std::string_view workload, const StrategyContext& context) {
   const std::string path = "spec.template";
-  CheckPodTemplate(errors, pod_template, path, context);
+  CheckPodTemplate(errors, pod_template, before, path, context);
   const Value spec = pod_template["spec"];
   if (spec["restartPolicy"].str() != "Always") {
     errors.push_back(
@@ -178,11 +179,12 @@ void CheckWorkloadSelector(FieldErrors& errors, Value spec, std::string_view wor
                            "`selector` does not match template `labels`"));
 }
 
-FieldErrors ValidateDeployment(Value object, const StrategyContext& context) {
+FieldErrors ValidateDeployment(Value object, Value before, const StrategyContext& context) {
   FieldErrors errors;
   const Value spec = object["spec"];
   CheckWorkloadSelector(errors, spec, "deployment");
-  CheckWorkloadTemplate(errors, spec["template"], "ReplicaSet", context);
+  CheckWorkloadTemplate(errors, spec["template"], before["spec"]["template"], "ReplicaSet",
+                        context);
   CheckDeploymentStrategy(errors, spec["strategy"]);
   const std::int64_t deadline = spec["progressDeadlineSeconds"].integer();
   if (deadline <= spec["minReadySeconds"].integer()) {
@@ -192,17 +194,19 @@ FieldErrors ValidateDeployment(Value object, const StrategyContext& context) {
   return errors;
 }
 
-FieldErrors ValidateReplicaSet(Value object, const StrategyContext& context) {
+FieldErrors ValidateReplicaSet(Value object, Value before, const StrategyContext& context) {
   FieldErrors errors;
   CheckWorkloadSelector(errors, object["spec"], "deployment");
-  CheckWorkloadTemplate(errors, object["spec"]["template"], "ReplicaSet", context);
+  CheckWorkloadTemplate(errors, object["spec"]["template"], before["spec"]["template"],
+                        "ReplicaSet", context);
   return errors;
 }
 
-FieldErrors ValidateDaemonSet(Value object, const StrategyContext& context) {
+FieldErrors ValidateDaemonSet(Value object, Value before, const StrategyContext& context) {
   FieldErrors errors;
   CheckWorkloadSelector(errors, object["spec"], "daemonset");
-  CheckWorkloadTemplate(errors, object["spec"]["template"], "DaemonSet", context);
+  CheckWorkloadTemplate(errors, object["spec"]["template"], before["spec"]["template"], "DaemonSet",
+                        context);
   CheckDaemonSetStrategy(errors, object["spec"]["updateStrategy"]);
   return errors;
 }
@@ -221,8 +225,19 @@ FieldErrors ValidateStatefulSet(Value object, Value before, const StrategyContex
     AddProblems(errors, "spec.serviceName", spec["serviceName"].str(),
                 api::CheckDnsLabel(spec["serviceName"].str()));
   }
+  // The templates are immutable, so those that were accepted earlier are not checked again.
+  if (!before.exists()) {
+    std::size_t index = 0;
+    for (const Value claim : spec["volumeClaimTemplates"].elements()) {
+      const api::FieldPath at = api::FieldPath("spec.volumeClaimTemplates").Index(index++);
+      CheckVolumeClaimSpec(errors, at.Child("spec"), claim["spec"]);
+    }
+  }
   CheckWorkloadSelector(errors, spec, "statefulset");
-  CheckWorkloadTemplate(errors, StatefulTemplate(spec)->root(), "StatefulSet", context);
+  const api::TreePtr old_template = before.exists() ? StatefulTemplate(before["spec"]) : nullptr;
+  CheckWorkloadTemplate(errors, StatefulTemplate(spec)->root(),
+                        old_template == nullptr ? Value() : old_template->root(), "StatefulSet",
+                        context);
   return errors;
 }
 

@@ -11,12 +11,12 @@ namespace drakkar::apiserver {
 
 // Checks spec.template: labels, annotations and the pod's spec. Pods of controllers run until they
 // are deleted, so activeDeadlineSeconds is rejected; `workload` ("ReplicaSet") names the kind in
-// that error.
-void CheckWorkloadTemplate(api::FieldErrors& errors, api::Value pod_template,
+// that error. On update, `before` is the current template (pod.h).
+void CheckWorkloadTemplate(api::FieldErrors& errors, api::Value pod_template, api::Value before,
                            std::string_view workload, const StrategyContext& context);
 // Checks the template itself, without the rules for pods that run forever.
-void CheckPodTemplate(api::FieldErrors& errors, api::Value pod_template, const std::string& path,
-                      const StrategyContext& context);
+void CheckPodTemplate(api::FieldErrors& errors, api::Value pod_template, api::Value before,
+                      const std::string& path, const StrategyContext& context);
 
 // Checks that spec.selector is not empty and matches the labels of spec.template. `workload` is the
 // kind in lower case. A missing selector matches nothing.
@@ -26,9 +26,12 @@ void CheckWorkloadSelector(api::FieldErrors& errors, api::Value spec, std::strin
 std::int64_t IntOrPercentNumber(api::Value value);
 void CheckAtMost100Percent(api::FieldErrors& errors, std::string_view path, api::Value value);
 
-api::FieldErrors ValidateDeployment(api::Value object, const StrategyContext& context);
-api::FieldErrors ValidateReplicaSet(api::Value object, const StrategyContext& context);
-api::FieldErrors ValidateDaemonSet(api::Value object, const StrategyContext& context);
+api::FieldErrors ValidateDeployment(api::Value object, api::Value before,
+                                    const StrategyContext& context);
+api::FieldErrors ValidateReplicaSet(api::Value object, api::Value before,
+                                    const StrategyContext& context);
+api::FieldErrors ValidateDaemonSet(api::Value object, api::Value before,
+                                   const StrategyContext& context);
 api::FieldErrors ValidateStatefulSet(api::Value object, api::Value before,
                                      const StrategyContext& context);
 

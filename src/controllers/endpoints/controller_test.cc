@@ -154,8 +154,8 @@ TEST_F(EndpointsTest, PodsWithDifferentPortsOfOneNameAreInSlicesOfTheirOwn) {
   const api::ObjectPtr other =
       Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"c","labels":{"app":"web"}},
           "spec":{"containers":[{"name":"c","image":"i","ports":[
-              {"name":"http","containerPort":9090},{"name":"http","containerPort":1,
-               "protocol":"UDP"}]}]}})");
+              {"name":"http","containerPort":9090}]},{"name":"d","image":"i","ports":[
+              {"name":"http","containerPort":1,"protocol":"UDP"}]}]}})");
   Bind(other, "n1");
   Change("Pod", other->qualified_name(), "status", [](api::Draft& draft) {
     draft["status"]["podIPs"] = api::Draft::Array();

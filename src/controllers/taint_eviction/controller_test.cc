@@ -59,7 +59,7 @@ TEST_F(TaintEvictionTest, TolerationSecondsDelayTheEviction) {
 }
 
 TEST_F(TaintEvictionTest, ATaintThatIsRemovedInTimeEvictsNobody) {
-  Pod("p", R"({"key":"broken","operator":"Exists","tolerationSeconds":300})");
+  Pod("p", R"({"key":"broken","operator":"Exists","effect":"NoExecute","tolerationSeconds":300})");
   Taint("broken");
   Settle(std::chrono::seconds(100));
   Taint("");
