@@ -1,8 +1,14 @@
 #include "apiserver/registry/cluster_strategies.h"
 
+#include <set>
+#include <utility>
+
 #include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/small_strategies.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/container_resources.h"
+#include "apiserver/validation/value_rules.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 
@@ -94,15 +100,112 @@ api::FieldErrors ValidateDeclaredFeatures(api::Value features) {
   return causes;
 }
 
-api::FieldErrors NodeStrategy::Validate(api::Value object, const StrategyContext&) const {
+namespace {
+
+// What is checked whenever a node is written.
+api::FieldErrors CheckNode(api::Value object) {
   api::FieldErrors errors = ValidateTaints(object["spec"]["taints"]);
+  for (const api::FieldName list : api::FieldNames{"capacity", "allocatable"}) {
+    const api::FieldPath path = api::FieldPath("status").Child(list.view());
+    for (const auto& [key, name, value] : object["status"][list].members()) {
+      if (WorkBudget::IsExceeded()) return errors;
+      CheckResourceAmount(errors, path.Child(name), name, value);
+    }
+  }
   errors.Append(ValidateDeclaredFeatures(object["status"]["declaredFeatures"]));
   return errors;
 }
 
-api::FieldErrors NodeStrategy::ValidateUpdate(api::Value object, api::Value, std::string_view,
-                                              const StrategyContext& context) const {
-  return Validate(object, context);
+void CheckPodNetworks(api::FieldErrors& errors, api::Value networks) {
+  const api::FieldPath path("spec.podCIDRs");
+  std::size_t index = 0;
+  for (const api::Value network : networks.elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    CheckNetwork(errors, path.Index(index++), network.str());
+  }
+  const auto is_v6 = [&](std::size_t place) {
+    return networks.at(place).str().find(':') != std::string_view::npos;
+  };
+  if (networks.size() > 2 || (networks.size() == 2 && is_v6(0) == is_v6(1))) {
+    errors.push_back(
+        Invalid(path, networks, "may specify no more than one CIDR for each IP family"));
+  }
+}
+
+// A node's networks and its name at the cloud provider are set once.
+void CheckNodeUpdate(api::FieldErrors& errors, api::Value object, api::Value before) {
+  const api::Value spec = object["spec"];
+  const api::Value old = before["spec"];
+  if (!old["podCIDRs"].empty() && !api::Equal(spec["podCIDRs"], old["podCIDRs"])) {
+    errors.push_back(Forbidden("spec.podCIDRs",
+                               R"(node updates may not change podCIDR except from "" to valid)"));
+  }
+  const std::string_view provider = spec["providerID"].str();
+  const std::string_view old_provider = old["providerID"].str();
+  if (!old_provider.empty() && provider != old_provider) {
+    errors.push_back(Invalid("spec.providerID", nullptr,
+                             provider.empty() ? "field cannot be cleared once set"
+                                              : "field cannot be modified once set"));
+  }
+  if (spec["externalID"].str() != old["externalID"].str()) {
+    errors.push_back(Forbidden("spec.externalID", "may not be updated"));
+  }
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  std::size_t index = 0;
+  for (const api::Value address : object["status"]["addresses"].elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    const api::FieldPath at = api::FieldPath("status.addresses").Index(index++);
+    if (!seen.emplace(address["type"].str(), address["address"].str()).second) {
+      errors.push_back(Duplicate(at, address));
+    }
+  }
+}
+
+// Namespaces list finalizers of their own, by which controllers hold up their deletion.
+void CheckNamespaceFinalizers(api::FieldErrors& errors, api::Value object) {
+  std::size_t index = 0;
+  for (const api::Value finalizer : object["spec"]["finalizers"].elements()) {
+    if (WorkBudget::IsExceeded()) return;
+    const api::FieldPath at = api::FieldPath("spec.finalizers").Index(index++);
+    const std::string_view name = finalizer.str();
+    AddProblems(errors, at, name, api::CheckLabelKey(name));
+    const bool is_standard =
+        name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
+    if (is_standard || name.find('/') != std::string_view::npos) continue;
+    errors.push_back(
+        Invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified"));
+  }
+}
+
+}  // namespace
+
+api::FieldErrors NodeStrategy::Validate(api::Value object, const StrategyContext&) const {
+  api::FieldErrors errors = CheckNode(object);
+  CheckPodNetworks(errors, object["spec"]["podCIDRs"]);
+  return errors;
+}
+
+api::FieldErrors NodeStrategy::ValidateUpdate(api::Value object, api::Value before,
+                                              std::string_view, const StrategyContext&) const {
+  api::FieldErrors errors = CheckNode(object);
+  CheckNodeUpdate(errors, object, before);
+  return errors;
+}
+
+api::FieldErrors NamespaceStrategy::ValidateUpdate(api::Value object, api::Value,
+                                                   std::string_view subresource,
+                                                   const StrategyContext&) const {
+  api::FieldErrors errors;
+  if (subresource == "finalize") CheckNamespaceFinalizers(errors, object);
+  if (subresource != "status") return errors;
+  const bool ends = !object["metadata"]["deletionTimestamp"].str().empty();
+  const std::string_view phase = object["status"]["phase"].str();
+  if (phase != (ends ? "Terminating" : "Active")) {
+    errors.push_back(Invalid("status.Phase", phase,
+                             ends ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                                  : "may only be 'Active' if `deletionTimestamp` is empty"));
+  }
+  return errors;
 }
 
 void NamespaceStrategy::PrepareForCreate(api::Draft& object, const StrategyContext&) const {

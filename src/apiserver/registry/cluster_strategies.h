@@ -34,6 +34,9 @@ class NamespaceStrategy final : public Strategy {
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
   bool HoldsDeletion(api::Value object) const override;
   std::string_view WhyKept(std::string_view name) const override;
 };

@@ -1,6 +1,8 @@
 #include "apiserver/registry/network_strategies.h"
 
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/endpoints.h"
+#include "apiserver/validation/network.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -18,18 +20,57 @@ class NetworkPolicyStrategy final : public Strategy {
     spec["policyTypes"].Append("Ingress");
     if (spec["egress"].size() > 0) spec["policyTypes"].Append("Egress");
   }
+  FieldErrors Validate(Value object, const StrategyContext&) const override {
+    return ValidateNetworkPolicy(object, Value());
+  }
+  FieldErrors ValidateUpdate(Value object, Value before, std::string_view,
+                             const StrategyContext&) const override {
+    return ValidateNetworkPolicy(object, before);
+  }
 };
 
 class IngressStrategy final : public Strategy {
  public:
   FieldErrors Validate(Value object, const StrategyContext&) const override {
-    const Value spec = object["spec"];
-    if (!spec["rules"].empty() || spec["defaultBackend"].has_value()) return {};
-    return {Invalid("spec", spec, "either `defaultBackend` or `rules` must be specified")};
+    return ValidateIngress(object, Value());
   }
-  FieldErrors ValidateUpdate(Value object, Value, std::string_view subresource,
+  FieldErrors ValidateUpdate(Value object, Value before, std::string_view subresource,
+                             const StrategyContext&) const override {
+    if (subresource == "status") return ValidateIngressStatus(object);
+    return ValidateIngress(object, before);
+  }
+};
+
+class IngressClassStrategy final : public Strategy {
+ public:
+  FieldErrors Validate(Value object, const StrategyContext&) const override {
+    return ValidateIngressClass(object);
+  }
+  FieldErrors ValidateUpdate(Value object, Value, std::string_view,
                              const StrategyContext& context) const override {
-    return subresource == "status" ? FieldErrors() : Validate(object, context);
+    return Validate(object, context);
+  }
+};
+
+class EndpointsStrategy final : public Strategy {
+ public:
+  FieldErrors Validate(Value object, const StrategyContext&) const override {
+    return ValidateEndpoints(object, Value());
+  }
+  FieldErrors ValidateUpdate(Value object, Value before, std::string_view,
+                             const StrategyContext&) const override {
+    return ValidateEndpoints(object, before);
+  }
+};
+
+class EndpointSliceStrategy final : public Strategy {
+ public:
+  FieldErrors Validate(Value object, const StrategyContext&) const override {
+    return ValidateEndpointSlice(object, Value());
+  }
+  FieldErrors ValidateUpdate(Value object, Value before, std::string_view,
+                             const StrategyContext&) const override {
+    return ValidateEndpointSlice(object, before);
   }
 };
 
@@ -85,11 +126,17 @@ class AutoscalerStrategy final : public Strategy {
 const Strategy* NetworkStrategyFor(std::string_view group, std::string_view kind) {
   static const NetworkPolicyStrategy policy;
   static const IngressStrategy ingress;
+  static const IngressClassStrategy ingress_class;
+  static const EndpointsStrategy endpoints;
+  static const EndpointSliceStrategy slice;
   static const AutoscalerStrategy autoscaler;
   if (group == "autoscaling" && kind == "HorizontalPodAutoscaler") return &autoscaler;
+  if (group.empty() && kind == "Endpoints") return &endpoints;
+  if (group == "discovery.k8s.io" && kind == "EndpointSlice") return &slice;
   if (group != "networking.k8s.io") return nullptr;
   if (kind == "NetworkPolicy") return &policy;
   if (kind == "Ingress") return &ingress;
+  if (kind == "IngressClass") return &ingress_class;
   return nullptr;
 }
 

@@ -7,6 +7,8 @@
 
 #include "api/meta/quantity.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/container_resources.h"
+#include "base/exec/work_budget.h"
 #include "base/text/text.h"
 #include "quota/pod_resources.h"
 
@@ -31,7 +33,7 @@ std::string Key(std::string_view path, std::string_view name) {
 
 // A resource that must be requested in the amount that is used.
 bool IsOvercommitAllowed(std::string_view name) {
-  return name.find('/') == std::string_view::npos && !name.starts_with("hugepages-");
+  return IsNativeResource(name) && !IsHugePageResource(name);
 }
 
 // The rules for one resource of an item.
@@ -223,19 +225,12 @@ void CheckScopeSelector(FieldErrors& errors, Value spec) {
 
 void CheckAmounts(FieldErrors& errors, std::string_view path, Value amounts) {
   for (const auto& [key, name, value] : amounts.members()) {
-    const std::string field = Key(path, name);
-    AddProblems(errors, field, name, api::CheckLabelKey(name));
+    const api::FieldPath field = api::FieldPath(path).Key(name);
+    AddProblems(errors, field, name, ResourceNameProblems(name));
     if (name.find('/') == std::string_view::npos && !IsStandard(name)) {
       errors.push_back(Invalid(field, name, "must be a standard resource for quota"));
     }
-    const Result<Quantity> amount = Quantity::Parse(value.str());
-    if (!amount.ok()) continue;
-    if (amount->Sign() < 0) {
-      errors.push_back(Invalid(field, value.str(), "must be greater than or equal to 0"));
-    }
-    if (IsAmong(kCountable, name) && amount->MilliValue() % 1000 != 0) {
-      errors.push_back(Invalid(field, value.str(), "must be an integer"));
-    }
+    CheckResourceAmount(errors, field, name, value);
   }
 }
 
@@ -289,6 +284,20 @@ FieldErrors LimitRangeStrategy::Validate(Value object, const StrategyContext&) c
       errors.push_back(Required(
           path + ".limits",
           "either minimum or maximum storage value is required, but neither was provided"));
+    }
+    for (const api::FieldName list :
+         api::FieldNames{"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
+      const api::FieldPath list_path = api::FieldPath(path).Child(list.view());
+      const bool is_refused = type == "Pod" && list.view().starts_with("default");
+      for (const auto& [key, name, value] : item[list].members()) {
+        if (WorkBudget::IsExceeded() || is_refused) break;
+        const api::FieldPath at = list_path.Key(name);
+        if (type == "Pod" || type == "Container") {
+          CheckContainerResourceName(errors, at, name);
+        } else {
+          AddProblems(errors, at, name, ResourceNameProblems(name));
+        }
+      }
     }
     ItemChecker(errors, path, item).Check();
   }

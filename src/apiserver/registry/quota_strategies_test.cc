@@ -18,8 +18,9 @@ class QuotaStrategiesTest : public CoreFixture {
 
 TEST_F(QuotaStrategiesTest, QuotasLimitKnownResourcesByValidAmounts) {
   EXPECT_EQ(Made("ResourceQuota", R"({"hard":{"unknown":"1"}})"),
-            "ResourceQuota \"x\" is invalid: spec.hard[unknown]: Invalid value: \"unknown\": must "
-            "be a standard resource for quota");
+            "ResourceQuota \"x\" is invalid: [spec.hard[unknown]: Invalid value: \"unknown\": must "
+            "be a standard resource type or fully qualified, spec.hard[unknown]: Invalid value: "
+            "\"unknown\": must be a standard resource for quota]");
   EXPECT_EQ(Made("ResourceQuota", R"({"hard":{"pods":"1500m"}})"),
             "ResourceQuota \"x\" is invalid: spec.hard[pods]: Invalid value: \"1500m\": must be an "
             "integer");

@@ -11,6 +11,8 @@
 
 #include "api/meta/interface_address.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/metadata.h"
+#include "apiserver/validation/service.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
 
@@ -29,15 +31,6 @@ constexpr std::int64_t kAffinitySeconds = 10'800;
 std::string FormatAddress(std::uint32_t address) {
   return StrCat(address >> 24, ".", (address >> 16) & 255, ".", (address >> 8) & 255, ".",
                 address & 255);
-}
-
-bool IsAddress(std::string_view text) {
-  const bool is_v6 = text.find(':') != std::string_view::npos;
-  return api::CheckInterfaceAddress(StrCat(text, is_v6 ? "/128" : "/32")).ok();
-}
-
-bool IsExposed(std::string_view type) {
-  return type == "NodePort" || type == "LoadBalancer";
 }
 
 // Visits the specs of all other Services. Callers ask about all addresses and ports of a Service in
@@ -178,110 +171,67 @@ void Allocate(Draft& object, const StrategyContext& context) {
     spec["clusterIP"] = address;
     if (spec["clusterIPs"].size() == 0) spec["clusterIPs"].Append(address);
   }
-  if (!spec.Has("ipFamilies")) {
-    spec["ipFamilies"].Append(address.find(':') != std::string::npos ? "IPv6" : "IPv4");
+  // The endpoints of a headless Service without a selector are the user's, of any family.
+  const bool is_any = address == "None" && spec["selector"].size() == 0;
+  const bool is_dual = is_any && !spec["ipFamilyPolicy"].has_value();
+  SetMissing(spec, "ipFamilyPolicy", is_dual ? "RequireDualStack" : "SingleStack");
+  if (spec["ipFamilies"].size() == 0) {
+    const bool is_v6 = address.find(':') != std::string::npos;
+    spec["ipFamilies"].Append(is_v6 ? "IPv6" : "IPv4");
   }
-  SetMissing(spec, "ipFamilyPolicy", "SingleStack");
+  if (is_any && spec["ipFamilies"].size() == 1 && spec["ipFamilyPolicy"].str() != "SingleStack") {
+    const bool is_v6 = spec["ipFamilies"].at(0).str() == "IPv6";
+    spec["ipFamilies"].Append(is_v6 ? "IPv4" : "IPv6");
+  }
   if (!IsExposed(type)) return;
+  const bool needs_health_check =
+      type == "LoadBalancer" && spec["externalTrafficPolicy"].str() == "Local";
+  if (needs_health_check && spec["healthCheckNodePort"].integer() == 0) {
+    NodePorts taken = PortsOfOthers(context, own_uid);
+    spec["healthCheckNodePort"] = taken.TakeFree("TCP", context.random);
+  }
   const bool wants_ports =
       type == "NodePort" || spec["allocateLoadBalancerNodePorts"].boolean(true);
   if (wants_ports && spec["ports"].is_array()) AllocateNodePorts(spec["ports"], context, own_uid);
 }
 
-void CheckPorts(FieldErrors& errors, Value spec) {
-  const Value ports = spec["ports"];
-  const std::string_view type = spec["type"].str();
-  const bool headless = spec["clusterIP"].str() == "None";
-  if (ports.empty() && type != "ExternalName" && !headless) {
-    errors.push_back(Required("spec.ports"));
-  }
-  std::set<std::string_view> names;
-  std::set<std::pair<std::string_view, std::int64_t>> numbers;
-  std::size_t index = 0;
-  for (Value port : ports.elements()) {
-    const std::string path = StrCat("spec.ports[", index++, "]");
-    const std::string_view name = port["name"].str();
-    if (name.empty()) {
-      if (ports.size() > 1) errors.push_back(Required(path + ".name"));
-    } else {
-      AddProblems(errors, path + ".name", name, api::CheckDnsLabel(name));
-      if (!names.insert(name).second) errors.push_back(Duplicate(path + ".name", name));
-    }
-    const std::int64_t number = port["port"].integer();
-    if (number < 1 || number > 65'535) {
-      errors.push_back(Invalid(path + ".port", number, "must be between 1 and 65535, inclusive"));
-    }
-    const std::string_view protocol = port["protocol"].str();
-    if (protocol != "TCP" && protocol != "UDP" && protocol != "SCTP") {
-      errors.push_back(NotSupported(path + ".protocol", protocol, {"SCTP", "TCP", "UDP"}));
-    }
-    if (!numbers.emplace(protocol, number).second) {
-      errors.push_back(Duplicate(path, StrCat(number, "/", protocol)));
-    }
-    if (const auto target = port["targetPort"].optional_integer();
-        target && (*target < 1 || *target > 65'535)) {
-      errors.push_back(
-          Invalid(path + ".targetPort", *target, "must be between 1 and 65535, inclusive"));
-    }
-    const std::int64_t node_port = port["nodePort"].integer();
-    if (node_port != 0 && !IsExposed(type)) {
-      errors.push_back(
-          Forbidden(path + ".nodePort", StrCat("may not be used when `type` is '", type, "'")));
-    } else if (node_port != 0 && (node_port < ServiceStrategy::kFirstNodePort ||
-                                  node_port > ServiceStrategy::kLastNodePort)) {
-      errors.push_back(
-          Invalid(path + ".nodePort", node_port,
-                  StrCat("provided port is not in the valid range. The range of valid ports is ",
-                         ServiceStrategy::kFirstNodePort, "-", ServiceStrategy::kLastNodePort)));
-    }
-  }
-}
-
-void CheckAddresses(FieldErrors& errors, Value object, const StrategyContext& context) {
+// The addresses that the Service asks for or was given.
+void CheckAddresses(FieldErrors& errors, Value object, Value before,
+                    const StrategyContext& context) {
   const Value spec = object["spec"];
-  const std::string_view address = spec["clusterIP"].str();
-  if (spec["type"].str() == "ExternalName") {
-    if (!address.empty()) {
-      errors.push_back(
-          Forbidden("spec.clusterIPs", "may not be set when `type` is 'ExternalName'"));
-    }
-    return;
-  }
-  if (address.empty()) {
-    errors.push_back(Invalid("spec.clusterIPs", address,
-                             "failed to allocate a serviceIP: range is "
-                             "full"));
-    return;
-  }
-  if (spec["clusterIPs"].at(0).str() != address) {
+  if (spec["type"].str() == "ExternalName" || IsHeadless(spec)) return;
+  if (spec["clusterIP"].str().empty()) {
     errors.push_back(
-        Invalid("spec.clusterIPs", spec["clusterIPs"], "first value must match `clusterIP`"));
-  }
-  if (address == "None") {
-    if (IsExposed(spec["type"].str())) {
-      errors.push_back(Invalid("spec.clusterIPs[0]", address,
-                               "may not be set to 'None' for LoadBalancer services"));
-    }
+        Invalid("spec.clusterIPs", "", "failed to allocate a serviceIP: range is full"));
     return;
   }
-  std::set<std::string_view> own, taken;
+  std::set<std::string_view> own, old, taken;
   ForEachAddress(spec, [&](std::string_view each) { own.insert(each); });
+  ForEachAddress(before["spec"], [&](std::string_view each) { old.insert(each); });
   ForEachOther(context, object["metadata"]["uid"].str(), [&](Value other) {
     ForEachAddress(other, [&](std::string_view each) {
       if (own.contains(each)) taken.insert(each);
     });
   });
-  std::size_t index = 0;
-  for (Value each : spec["clusterIPs"].elements()) {
-    const std::string path = StrCat("spec.clusterIPs[", index++, "]");
-    if (each.str() != "None" && !IsAddress(each.str())) {
-      errors.push_back(Invalid(path, each.str(),
-                               "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"));
-    } else if (taken.contains(each.str())) {
-      errors.push_back(Invalid(
-          path, each.str(),
-          StrCat("failed to allocate IP ", each.str(), ": provided IP is already allocated")));
+  for (const Value each : spec["clusterIPs"].elements()) {
+    const std::string_view address = each.str();
+    if (!api::CheckIpAddress(address).empty()) continue;  // reported elsewhere
+    std::string_view why;
+    const bool is_own = IsServersOwn(object);
+    if (old.contains(address)) continue;
+    if (!is_own && address.find(':') != std::string_view::npos) {
+      why = "IPv6 is not configured on this cluster";
+    } else if (!is_own &&
+               !api::IsStrictSubnet(StrCat(address, "/32"), ServiceStrategy::kClusterNetwork)
+                    .value_or(false)) {
+      why = "the provided network does not match the current range";
+    } else if (taken.contains(address)) {
+      why = "provided IP is already allocated";
+    } else {
+      continue;
     }
+    errors.push_back(Invalid("spec.clusterIPs", spec["clusterIPs"],
+                             StrCat("failed to allocate IP ", address, ": ", why)));
   }
 }
 
@@ -298,6 +248,14 @@ void CheckNodePorts(FieldErrors& errors, Value object, Value before,
     const std::string path = StrCat("spec.ports[", index++, "].nodePort");
     const std::string_view protocol = port["protocol"].str("TCP");
     const std::int64_t number = port["nodePort"].integer();
+    if (number != 0 && IsExposed(spec["type"].str()) &&
+        (number < ServiceStrategy::kFirstNodePort || number > ServiceStrategy::kLastNodePort)) {
+      errors.push_back(
+          Invalid(path, number,
+                  StrCat("provided port is not in the valid range. The range of valid ports is ",
+                         ServiceStrategy::kFirstNodePort, "-", ServiceStrategy::kLastNodePort)));
+      continue;
+    }
     if (number == 0 && wants_ports && NodePorts::IsProtocol(protocol)) {
       errors.push_back(Invalid(path, number, "failed to allocate a nodePort: range is full"));
     }
@@ -310,49 +268,9 @@ void CheckNodePorts(FieldErrors& errors, Value object, Value before,
 }
 
 FieldErrors Check(Value object, Value before, const StrategyContext& context) {
-  FieldErrors errors;
-  const Value spec = object["spec"];
-  const std::string_view type = spec["type"].str();
-  constexpr std::array kTypes = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"};
-  if (std::ranges::find(kTypes, type) == kTypes.end()) {
-    errors.push_back(
-        NotSupported("spec.type", type, {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}));
-    return errors;
-  }
-  CheckPorts(errors, spec);
-  CheckAddresses(errors, object, context);
+  FieldErrors errors = ValidateService(object, before);
+  CheckAddresses(errors, object, before, context);
   CheckNodePorts(errors, object, before, context);
-  if (type == "ExternalName") {
-    std::string_view name = spec["externalName"].str();
-    if (name.empty()) {
-      errors.push_back(Required("spec.externalName"));
-    } else {
-      if (name.ends_with('.')) name.remove_suffix(1);
-      AddProblems(errors, "spec.externalName", name, api::CheckDnsSubdomain(name));
-    }
-  }
-  for (const auto& [key, name, value] : spec["selector"].members()) {
-    AddProblems(errors, "spec.selector", name, api::CheckLabelKey(name));
-    AddProblems(errors, "spec.selector", value.str(), api::CheckLabelValue(value.str()));
-  }
-  const std::string_view affinity = spec["sessionAffinity"].str();
-  if (affinity != "None" && affinity != "ClientIP") {
-    errors.push_back(NotSupported("spec.sessionAffinity", affinity, {"ClientIP", "None"}));
-  }
-  const Value external = spec["externalTrafficPolicy"];
-  if (!external.str().empty()) {
-    if (!IsExposed(type) && spec["externalIPs"].empty()) {
-      errors.push_back(Invalid("spec.externalTrafficPolicy", external.str(),
-                               "may only be set for externally-accessible services"));
-    } else if (external.str() != "Cluster" && external.str() != "Local") {
-      errors.push_back(
-          NotSupported("spec.externalTrafficPolicy", external.str(), {"Cluster", "Local"}));
-    }
-  }
-  const std::string_view internal = spec["internalTrafficPolicy"].str();
-  if (!internal.empty() && internal != "Cluster" && internal != "Local") {
-    errors.push_back(NotSupported("spec.internalTrafficPolicy", internal, {"Cluster", "Local"}));
-  }
   return errors;
 }
 
@@ -412,6 +330,21 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
                           (given->is_array() ? given->size() == 0 : given->str().empty());
     if (is_empty && old[field].has_value()) spec[field] = Draft(api::CopyTree(old[field]));
   }
+  // What only load balancers have goes with the type, unless the client changes it.
+  if (old["type"].str() == "LoadBalancer" && type != "LoadBalancer") {
+    for (const api::FieldName field :
+         api::FieldNames{"allocateLoadBalancerNodePorts", "loadBalancerClass"}) {
+      const Draft* given = spec.Find(field);
+      if (given != nullptr && api::Equal(given->Freeze()->root(), old[field])) spec.Remove(field);
+    }
+  }
+  const std::int64_t old_health = old["healthCheckNodePort"].integer();
+  const std::int64_t health = spec["healthCheckNodePort"].integer();
+  if (type == "LoadBalancer" && spec["externalTrafficPolicy"].str() == "Local") {
+    if (health == 0 && old_health != 0) spec["healthCheckNodePort"] = old_health;
+  } else if (health == old_health) {
+    spec.Remove("healthCheckNodePort");
+  }
   if (!IsExposed(type)) {
     if (IsExposed(old["type"].str())) {
       std::set<std::int64_t> had;
@@ -423,7 +356,6 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
       if (spec["externalTrafficPolicy"].str() == old["externalTrafficPolicy"].str()) {
         spec.Remove("externalTrafficPolicy");
       }
-      spec.Remove("allocateLoadBalancerNodePorts");
     }
   } else {
     std::map<std::pair<std::int64_t, std::string_view>, std::int64_t> had;
@@ -442,6 +374,11 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
   Allocate(object, context);
 }
 
+api::Problems ServiceStrategy::CheckName(const api::KindSchema&, std::string_view name,
+                                         bool prefix) const {
+  return LabelNameProblems(name, prefix);
+}
+
 FieldErrors ServiceStrategy::Validate(Value object, const StrategyContext& context) const {
   return Check(object, Value(), context);
 }
@@ -449,19 +386,14 @@ FieldErrors ServiceStrategy::Validate(Value object, const StrategyContext& conte
 FieldErrors ServiceStrategy::ValidateUpdate(Value object, Value before,
                                             std::string_view subresource,
                                             const StrategyContext& context) const {
-  if (subresource == "status") return {};
+  if (subresource == "status") return ValidateServiceStatus(object);
   FieldErrors errors = Check(object, before, context);
   const Value now = object["spec"];
   const Value old = before["spec"];
   const bool both_have = now["type"].str() != "ExternalName" &&
                          old["type"].str() != "ExternalName" && !old["clusterIP"].str().empty();
-  // The server's own Service follows the server's address.
-  const Value metadata = object["metadata"];
-  const bool is_own =
-      metadata["name"].str() == "kubernetes" && metadata["namespace"].str() == "default";
-  if (both_have && !is_own && now["clusterIP"].str() != old["clusterIP"].str()) {
-    errors.push_back(
-        Invalid("spec.clusterIPs[0]", now["clusterIPs"].at(0).str(), "may not change once set"));
+  if (both_have && !IsServersOwn(object) && now["clusterIP"].str() != old["clusterIP"].str()) {
+    errors.push_back(Invalid("spec.clusterIPs[0]", now["clusterIPs"], "may not change once set"));
   }
   return errors;
 }

@@ -21,6 +21,9 @@ class ServiceStrategy final : public Strategy {
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
+  // A DNS label, which may begin with a digit.
+  api::Problems CheckName(const api::KindSchema& kind, std::string_view name,
+                          bool prefix) const override;
 };
 
 }  // namespace drakkar::apiserver

@@ -53,7 +53,7 @@ TEST_F(ServiceTest, AServiceGetsAFreeClusterAddress) {
 TEST_F(ServiceTest, AnAddressIsGivenOnce) {
   Made("a", StrCat(kPort, R"(,"clusterIP":"10.96.0.10")"));
   EXPECT_EQ(Rejected(StrCat(kPort, R"(,"clusterIP":"10.96.0.10")")),
-            "Service \"x\" is invalid: spec.clusterIPs[0]: Invalid value: \"10.96.0.10\": failed "
+            "Service \"x\" is invalid: spec.clusterIPs: Invalid value: [\"10.96.0.10\"]: failed "
             "to allocate IP 10.96.0.10: provided IP is already allocated");
   EXPECT_NE(Rejected(StrCat(kPort, R"(,"clusterIP":"nonsense")")), "accepted");
 }
@@ -251,23 +251,82 @@ TEST_F(ServiceTest, TheBoundsOfNodePortsAndPorts) {
   }
 }
 
-TEST_F(ServiceTest, AnIpv6AddressHasItsFamily) {
-  const api::Value spec = Made("a", StrCat(kPort, R"(,"clusterIPs":["2001:db8::1"])"));
-  EXPECT_EQ(spec["clusterIP"].str(), "2001:db8::1") << "the first of the list";
-  EXPECT_EQ(spec["ipFamilies"].at(0).str(), "IPv6");
-  EXPECT_NE(Rejected(StrCat(kPort, R"(,"clusterIP":"2001:db8::1")")).find("already allocated"),
-            std::string::npos);
-  EXPECT_NE(Rejected(StrCat(kPort, R"(,"clusterIP":"10.96.0.1","clusterIPs":["10.96.0.2"])"))
-                .find("first value must match `clusterIP`"),
-            std::string::npos);
-  EXPECT_NE(Rejected(StrCat(kPort, R"(,"clusterIP":"10.96.0.5","clusterIPs":["10.96.0.5","x"])"))
-                .find("spec.clusterIPs[1]: Invalid value: \"x\": must be a valid IP address"),
-            std::string::npos);
+TEST_F(ServiceTest, AddressesAreOfTheClustersNetwork) {
+  const api::Value spec = Made("a", StrCat(kPort, R"(,"clusterIPs":["10.96.0.7"])"));
+  EXPECT_EQ(spec["clusterIP"].str(), "10.96.0.7") << "the first of the list";
+  const auto expect = [&](std::string_view fields, std::string_view error) {
+    const std::string message = Rejected(StrCat(kPort, ",", fields));
+    EXPECT_NE(message.find(error), std::string::npos) << message;
+  };
+  expect(R"("clusterIP":"2001:db8::1")", "IPv6 is not configured on this cluster");
+  expect(R"("clusterIP":"10.95.255.255")",
+         "failed to allocate IP 10.95.255.255: the provided network does not match the current");
+  expect(R"("clusterIP":"10.96.0.1","clusterIPs":["10.96.0.2"])",
+         "first value must match `clusterIP`");
+  expect(R"("clusterIP":"10.96.0.5","clusterIPs":["10.96.0.5","x"])",
+         "spec.clusterIPs[1]: Invalid value: \"x\": must be a valid IP address");
+  expect(R"("clusterIP":"10.096.0.5")", "must not have leading 0s");
+  expect(R"("ipFamilies":["IPv6"])",
+         "spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured on this cluster");
+  expect(R"("ipFamilyPolicy":"RequireDualStack")",
+         "this cluster is not configured for dual-stack services");
+  expect(R"("ipFamilies":["IPv4","IPv4"])", "spec.ipFamilies[1]: Duplicate value: \"IPv4\"");
+  EXPECT_EQ(Rejected(StrCat(kPort, R"(,"ipFamilyPolicy":"PreferDualStack")")), "accepted");
+}
+
+TEST_F(ServiceTest, WhatBelongsToAnotherTypeIsRefused) {
+  const auto expect = [&](std::string_view fields, std::string_view error) {
+    EXPECT_EQ(Rejected(StrCat(kPort, ",", fields)), StrCat("Service \"x\" is invalid: ", error));
+  };
+  expect(R"("loadBalancerClass":"example.com/a")",
+         "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'");
+  expect(R"("loadBalancerSourceRanges":["10.0.0.0/8"])",
+         "spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is "
+         "'LoadBalancer'");
+  expect(R"("type":"LoadBalancer","loadBalancerSourceRanges":["10.0.0.1/8"])",
+         "spec.LoadBalancerSourceRanges[0]: Invalid value: \"10.0.0.1/8\": must not have bits set "
+         "beyond the prefix length");
+  expect(R"("allocateLoadBalancerNodePorts":true)",
+         "spec.allocateLoadBalancerNodePorts: Forbidden: may only be used when `type` is "
+         "'LoadBalancer'");
+  expect(R"("healthCheckNodePort":30000)",
+         "spec.healthCheckNodePort: Invalid value: 30000: may only be set when `type` is "
+         "'LoadBalancer' and `externalTrafficPolicy` is 'Local'");
+  expect(R"("externalIPs":["169.254.1.1"],"externalTrafficPolicy":"Cluster")",
+         "spec.externalIPs[0]: Invalid value: \"169.254.1.1\": may not be in the link-local range "
+         "(169.254.0.0/16, fe80::/10)");
+  expect(R"("trafficDistribution":"Near")",
+         "spec.trafficDistribution: Unsupported value: \"Near\": supported values: "
+         "\"PreferClose\", \"PreferSameNode\", \"PreferSameZone\"");
+  expect(R"("sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":)"
+         R"({"timeoutSeconds":86401}})",
+         "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: must be "
+         "greater than 0 and less than 86400");
+  EXPECT_EQ(Rejected(R"("ports":[{"name":"a","port":80},{"name":"b","port":80}])"),
+            "Service \"x\" is invalid: spec.ports[1]: Duplicate value: "
+            "{\"Name\":\"\",\"Protocol\":\"TCP\",\"AppProtocol\":null,\"Port\":80,"
+            "\"TargetPort\":0,\"NodePort\":0}");
+}
+
+TEST_F(ServiceTest, ALocalLoadBalancerHasAPortForHealthChecks) {
+  constexpr std::string_view kLocal =
+      R"("type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}])";
+  const std::int64_t port = Made("a", kLocal)["healthCheckNodePort"].integer();
+  EXPECT_GE(port, 30'000);
+  Response updated = Update("a", kLocal);
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  EXPECT_EQ((*updated.object)["spec"]["healthCheckNodePort"].integer(), port);
+  updated = Update("a", StrCat(kLocal, R"(,"healthCheckNodePort":30001)"));
+  ASSERT_TRUE(updated.failure);
+  updated = Update("a", R"("type":"NodePort","ports":[{"port":80}])");
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  EXPECT_FALSE((*updated.object)["spec"]["healthCheckNodePort"].has_value());
+  EXPECT_FALSE((*updated.object)["spec"]["allocateLoadBalancerNodePorts"].has_value());
 }
 
 TEST_F(ServiceTest, AHeadlessServiceIsNotExposed) {
   EXPECT_NE(Rejected(StrCat(R"("type":"NodePort","clusterIP":"None",)", kPort))
-                .find("may not be set to 'None' for LoadBalancer services"),
+                .find("may not be set to 'None' for NodePort services"),
             std::string::npos);
   Made("one", R"("clusterIP":"None")");
   EXPECT_EQ(Rejected(R"("clusterIP":"None")"), "accepted") << "it is no address to be taken";
@@ -295,7 +354,7 @@ TEST_F(ServiceTest, AServiceThatBecomesInternalGetsAnAddress) {
   ASSERT_FALSE(updated.failure);
   updated = Update("a", R"("type":"ExternalName","externalName":"x","clusterIP":"10.96.0.9")");
   ASSERT_TRUE(updated.failure);
-  EXPECT_NE(updated.failure->message.find("may not be set when `type` is 'ExternalName'"),
+  EXPECT_NE(updated.failure->message.find("may not be set for ExternalName services"),
             std::string::npos);
 }
 
@@ -349,7 +408,8 @@ TEST_F(ServiceTest, OnlyTheServersOwnServiceMayChangeItsAddress) {
 }
 
 TEST_F(ServiceTest, TheStatusDoesNotTouchTheSpec) {
-  const std::string address(Made("a", kPort)["clusterIP"].str());
+  const std::string address(
+      Made("a", StrCat(R"("type":"LoadBalancer",)", kPort))["clusterIP"].str());
   Request request = RequestFor(Verb::kUpdate,
                                Body("a", R"("type":"Nonsense")",
                                     R"(},"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]})"),

@@ -4,6 +4,12 @@
 
 #include "api/meta/names.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/container_resources.h"
+#include "apiserver/validation/metadata.h"
+#include "apiserver/validation/pod_scheduling.h"
+#include "apiserver/validation/resource_rules.h"
+#include "apiserver/validation/schema_rules.h"
+#include "apiserver/validation/value_rules.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -111,14 +117,6 @@ std::string_view PriorityClassStrategy::WhyKept(std::string_view name) const {
                                           : "this is a system priority class and cannot be deleted";
 }
 
-void CsiDriverStrategy::Default(api::Draft& object, const StrategyContext&) const {
-  api::Draft* spec = object.Find("spec");
-  const api::Draft* modes = spec == nullptr ? nullptr : spec->Find("volumeLifecycleModes");
-  if (modes == nullptr || modes->size() == 0) {
-    object["spec"]["volumeLifecycleModes"].Append("Persistent");
-  }
-}
-
 api::FieldErrors LeaseStrategy::Validate(api::Value object, const StrategyContext&) const {
   api::FieldErrors errors;
   const api::Value spec = object["spec"];
@@ -147,13 +145,67 @@ api::FieldErrors DisruptionBudgetStrategy::Validate(api::Value object,
   }
   CheckNotNegative(spec, "minAvailable", errors);
   CheckNotNegative(spec, "maxUnavailable", errors);
+  const api::FieldPath path("spec");
+  if (spec["selector"].has_value()) {
+    CheckLabelSelector(errors, path.Child("selector"), spec["selector"]);
+  }
+  const api::Value policy = spec["unhealthyPodEvictionPolicy"];
+  if (policy.has_value()) {
+    CheckOneOf(errors, path.Child("unhealthyPodEvictionPolicy"), policy.str(),
+               {"AlwaysAllow", "IfHealthyBudget"});
+  }
   return errors;
 }
 
 api::FieldErrors DisruptionBudgetStrategy::ValidateUpdate(api::Value object, api::Value,
                                                           std::string_view subresource,
                                                           const StrategyContext& context) const {
-  return subresource == "status" ? api::FieldErrors() : Validate(object, context);
+  if (subresource != "status") return Validate(object, context);
+  api::FieldErrors errors;
+  const api::Value status = object["status"];
+  const api::FieldPath path("status");
+  Findings conditions;
+  CheckConditions(conditions, path.Child("conditions"), status["conditions"]);
+  errors.Append(PlainErrors(conditions));
+  for (const api::FieldName field :
+       api::FieldNames{"disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"}) {
+    apiserver::CheckNotNegative(errors, path.Child(field.view()), status[field].integer());
+  }
+  return errors;
+}
+
+api::FieldErrors RuntimeClassStrategy::Validate(api::Value object, const StrategyContext&) const {
+  api::FieldErrors errors;
+  RequireDnsLabel(errors, api::FieldPath("handler"), object["handler"].str());
+  const api::Value overhead = object["overhead"]["podFixed"];
+  if (!overhead.empty()) CheckOverhead(errors, api::FieldPath("overhead"), overhead);
+  const api::Value scheduling = object["scheduling"];
+  const api::FieldPath path("scheduling");
+  if (!scheduling["nodeSelector"].empty()) {
+    Findings labels;
+    CheckLabels(labels, path.Child("nodeSelector"), scheduling["nodeSelector"]);
+    errors.Append(PlainErrors(labels));
+  }
+  const api::FieldPath list = path.Child("tolerations");
+  CheckTolerations(errors, list, scheduling["tolerations"]);
+  std::set<std::string> seen;
+  std::size_t index = 0;
+  for (const api::Value toleration : scheduling["tolerations"].elements()) {
+    const api::FieldPath at = list.Index(index++);
+    std::string identity;
+    for (const api::FieldName field : api::FieldNames{"key", "operator", "value", "effect"}) {
+      identity += StrCat(toleration[field].str(), "\n");
+    }
+    if (!seen.insert(std::move(identity)).second) errors.push_back(Duplicate(at, toleration));
+  }
+  return errors;
+}
+
+api::FieldErrors RuntimeClassStrategy::ValidateUpdate(api::Value object, api::Value before,
+                                                      std::string_view,
+                                                      const StrategyContext&) const {
+  if (object["handler"].str() == before["handler"].str()) return {};
+  return {Invalid("handler", object["handler"].str(), "field is immutable")};
 }
 
 api::FieldErrors EventStrategy::Validate(api::Value object, const StrategyContext& context) const {
@@ -189,12 +241,15 @@ api::FieldErrors ValidateTaints(api::Value taints) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
   std::size_t index = 0;
   for (const api::Value taint : taints.elements()) {
-    const std::string path = StrCat("spec.taints[", index++, "]");
+    // The path lacks the "spec", as in Kubernetes.
+    const std::string path = StrCat("metadata.taints[", index++, "]");
     const std::string_view key = taint["key"].str();
     const std::string_view effect = taint["effect"].str();
     AddProblems(errors, path + ".key", key, api::CheckLabelKey(key));
-    AddProblems(errors, path + ".value", taint["value"].str(),
-                api::CheckLabelValue(taint["value"].str()));
+    if (const api::Problems problems = api::CheckLabelValue(taint["value"].str());
+        !problems.empty()) {
+      errors.push_back(Invalid(path + ".value", taint["value"].str(), Join(problems, ";")));
+    }
     if (effect.empty()) {
       errors.push_back(Required(path + ".effect"));
     } else if (effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute") {

@@ -17,12 +17,6 @@ class PriorityClassStrategy final : public Strategy {
   std::string_view WhyKept(std::string_view name) const override;
 };
 
-// Volumes of a driver that says nothing about their life are persistent.
-class CsiDriverStrategy final : public Strategy {
- public:
-  void Default(api::Draft& object, const StrategyContext& context) const override;
-};
-
 class LeaseStrategy final : public Strategy {
  public:
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
@@ -32,6 +26,15 @@ class LeaseStrategy final : public Strategy {
 };
 
 class DisruptionBudgetStrategy final : public Strategy {
+ public:
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
+};
+
+// A node agent's handler for pods; which one it is cannot change.
+class RuntimeClassStrategy final : public Strategy {
  public:
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,

@@ -184,18 +184,19 @@ TEST_F(SmallStrategiesTest, ANodeOffersAllItHasUnlessItSaysOtherwise) {
 }
 
 TEST_F(SmallStrategiesTest, TaintsHaveKeysAndEffects) {
-  EXPECT_EQ(Made("v1", "Node",
-                 R"("spec":{"taints":[{"key":"a","effect":"Sometimes"},{"key":"b"},)"
-                 R"({"key":"c","effect":"NoExecute"},{"key":"c","effect":"NoExecute"}]})"),
-            "422 Node \"x\" is invalid: [spec.taints[0].effect: Unsupported value: \"Sometimes\": "
-            "supported "
-            "values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\", spec.taints[1].effect: "
-            "Required "
-            "value, spec.taints[3]: Duplicate value: {\"key\":\"c\",\"effect\":\"NoExecute\"}: "
-            "taints must "
-            "be unique by key and effect pair]");
+  EXPECT_EQ(
+      Made("v1", "Node",
+           R"("spec":{"taints":[{"key":"a","effect":"Sometimes"},{"key":"b"},)"
+           R"({"key":"c","effect":"NoExecute"},{"key":"c","effect":"NoExecute"}]})"),
+      "422 Node \"x\" is invalid: [metadata.taints[0].effect: Unsupported value: \"Sometimes\": "
+      "supported "
+      "values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\", metadata.taints[1].effect: "
+      "Required "
+      "value, metadata.taints[3]: Duplicate value: {\"key\":\"c\",\"effect\":\"NoExecute\"}: "
+      "taints must "
+      "be unique by key and effect pair]");
   EXPECT_NE(Made("v1", "Node", R"("spec":{"taints":[{"key":"no good","effect":"NoSchedule"}]})")
-                .find("spec.taints[0].key: Invalid value: \"no good\""),
+                .find("metadata.taints[0].key: Invalid value: \"no good\""),
             std::string::npos);
   EXPECT_EQ(
       Made(

@@ -20,6 +20,7 @@
 #include "apiserver/registry/resource_strategies.h"
 #include "apiserver/registry/service_strategy.h"
 #include "apiserver/registry/small_strategies.h"
+#include "apiserver/registry/storage_strategies.h"
 #include "apiserver/registry/strategy.h"
 #include "apiserver/registry/workload_api_strategies.h"
 #include "apiserver/registry/workload_strategies.h"
@@ -37,12 +38,12 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const ConfigMapStrategy config_map;
   static const EventStrategy event;
   static const LeaseStrategy lease;
-  static const CsiDriverStrategy csi_driver;
   static const LimitRangeStrategy limit_range;
   static const ResourceQuotaStrategy quota;
   static const ServiceStrategy service;
   static const PriorityClassStrategy priority_class;
   static const DisruptionBudgetStrategy budget;
+  static const RuntimeClassStrategy runtime_class;
   static const DefinitionStrategy definition;
   static const CertificateSigningRequestStrategy signing_request;
   static const ApiServiceStrategy api_service;
@@ -62,8 +63,8 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"", "Service"}, &service},
       {{"coordination.k8s.io", "Lease"}, &lease},
       {{"scheduling.k8s.io", "PriorityClass"}, &priority_class},
-      {{"storage.k8s.io", "CSIDriver"}, &csi_driver},
       {{"policy", "PodDisruptionBudget"}, &budget},
+      {{"node.k8s.io", "RuntimeClass"}, &runtime_class},
       {{kExtensionsGroup, "CustomResourceDefinition"}, &definition},
       {{"certificates.k8s.io", "CertificateSigningRequest"}, &signing_request},
       {{"certificates.k8s.io", "ClusterTrustBundle"}, &trust_bundle},
@@ -71,7 +72,6 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"apiregistration.k8s.io", "APIService"}, &api_service},
       {{"scheduling.k8s.io", "PodGroup"}, &pod_group},
       {{"scheduling.k8s.io", "Workload"}, &workload},
-      {{"storage.k8s.io", "VolumeAttachment"}, &fixed_metadata},
       {{"networking.k8s.io", "ServiceCIDR"}, &fixed_metadata},
       {{"flowcontrol.apiserver.k8s.io", "FlowSchema"}, &fixed_metadata},
       {{"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"}, &fixed_metadata},
@@ -88,6 +88,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   }
   if (const Strategy* strategy = WorkloadStrategyFor(kind.group, kind.kind)) return *strategy;
   if (const Strategy* strategy = NetworkStrategyFor(kind.group, kind.kind)) return *strategy;
+  if (const Strategy* strategy = StorageStrategyFor(kind.group, kind.kind)) return *strategy;
   if (const Strategy* strategy = AdmissionStrategyFor(kind.group, kind.kind)) return *strategy;
   auto found = table.find({kind.group, kind.kind});
   return found == table.end() ? static_cast<const Strategy&>(generic) : *found->second;
