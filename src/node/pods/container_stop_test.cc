@@ -90,7 +90,7 @@ TEST(ContainerStop, AHookThatUsesUpTheGracePeriodLeavesTwoMoreSeconds) {
   node.machine.program_of = [](const ContainerConfig&) {
     return HollowProgram{.ignores_stop_signal = true};
   };
-  node.Create(R"("lifecycle":{"preStop":{"sleep":{"seconds":60}}})",
+  node.Create(R"("lifecycle":{"preStop":{"sleep":{"seconds":10}}})",
               R"("terminationGracePeriodSeconds":10,)");
   node.DeletePod("p");
   node.Advance(seconds(11));

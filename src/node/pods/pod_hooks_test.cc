@@ -112,17 +112,19 @@ TEST(PodHooks, AFailedPostStartHookRestartsTheContainer) {
 TEST(PodHooks, ASleepHookDelaysTheNextContainerAndEndsWithThePod) {
   NodeHarness node;
   node.StartAgent();
-  node.CreatePod("p",
-                 R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
+  node.CreatePod(
+      "p",
+      R"("terminationGracePeriodSeconds":20,"containers":[{"name":"a","image":"busybox:1",
     "lifecycle":{"postStart":{"sleep":{"seconds":20}}}},{"name":"b","image":"busybox:1"}])");
   node.Advance(seconds(19));
   EXPECT_EQ(node.Containers("p", "b").size(), 0u);
   node.Advance(seconds(2));
   EXPECT_EQ(node.Containers("p", "b").size(), 1u);
-  node.CreatePod("q",
-                 R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
+  node.CreatePod(
+      "q",
+      R"("terminationGracePeriodSeconds":2000,"containers":[{"name":"a","image":"busybox:1",
     "lifecycle":{"postStart":{"sleep":{"seconds":2000}}}}])");
-  node.DeletePod("q");
+  ASSERT_TRUE(node.api.Delete("Pod", "default/q", {.grace_period_seconds = std::int64_t{1}}).ok());
   node.Advance(seconds(5));
   EXPECT_EQ(node.Phase("q"), "(gone)");
 }

@@ -173,7 +173,7 @@ TEST(ServiceVariables, OfTheNamespaceAreSetUnlessEnableServiceLinksIsFalse) {
   node.service_variables = ApiServerVariables("10.9.9.9", "6443");
   node.api.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
   for (const auto& [home, ip] :
-       std::map<std::string, std::string>{{"default", "10.0.0.11"}, {"other", "10.0.0.12"}}) {
+       std::map<std::string, std::string>{{"default", "10.96.0.11"}, {"other", "10.96.0.12"}}) {
     node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"in-)", home,
                            R"(","namespace":")", home, R"("},"spec":{"clusterIP":")", ip,
                            R"(","ports":[{"port":80}]}})"));
@@ -185,7 +185,7 @@ TEST(ServiceVariables, OfTheNamespaceAreSetUnlessEnableServiceLinksIsFalse) {
                  R"("enableServiceLinks":false,"containers":[{"name":"a","image":"busybox:1"}])");
   const HollowContainer& with = *node.Containers("p", "a").at(0);
   EXPECT_EQ(EnvironmentOf(with, "IN_DEFAULT_SERVICE_PORT"), "80");
-  EXPECT_EQ(EnvironmentOf(with, "X"), "10.0.0.11");
+  EXPECT_EQ(EnvironmentOf(with, "X"), "10.96.0.11");
   EXPECT_EQ(EnvironmentOf(with, "IN_OTHER_SERVICE_PORT"), "(none)");
   EXPECT_EQ(EnvironmentOf(with, "KUBERNETES_SERVICE_HOST"), "10.9.9.9");
   EXPECT_EQ(EnvironmentOf(with, "KUBERNETES_SERVICE_PORT_HTTPS"), "6443");
