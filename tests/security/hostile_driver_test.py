@@ -324,6 +324,10 @@ def cdi_files(scene):
     (directory / "dir.json").rmdir()
 
 
+def slices(parts):
+    return len((parts.get("resourceslices") or {}).get("items", []))
+
+
 def main():
     skip_without_containers()
     with Parts(sys.argv[1]) as parts:
@@ -335,8 +339,10 @@ apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {{name: {name}}}
 spec: {{selectors: [{{cel: {{expression: 'device.driver == "{name}"'}}}}]}}
-""" for name in (EVIL, "sim.drakkar.io")) + f"""
----
+""" for name in (EVIL, "sim.drakkar.io")))
+        # Once the other driver has published, the node has removed the slices that it found at its start.
+        wait_until("devices are published", lambda: slices(parts) == 1, 60)
+        parts.apply(f"""
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {{name: evil}}
@@ -346,7 +352,7 @@ spec:
   pool: {{name: n1, generation: 1, resourceSliceCount: 1}}
   devices: [{", ".join("{name: d%d}" % i for i in range(40))}]
 """)
-        wait_until("devices are published", lambda: len((parts.get("resourceslices") or {}).get("items", [])) > 1, 60)
+        wait_until("all devices are published", lambda: slices(parts) == 2, 60)
         scene = Scene(parts)
         scene.check("nothing yet")
         keep = scene.pod("sim.drakkar.io")
