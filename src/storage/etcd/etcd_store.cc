@@ -24,6 +24,8 @@ using Safety = EtcdClient::Safety;
 constexpr char kProbeKey[] = "compact_rev_key";
 // Delay before a transaction with an unknown outcome is sent again.
 constexpr Duration kResolveDelay = std::chrono::milliseconds(100);
+// Delay before the cluster's revision is asked for again on behalf of watches.
+constexpr Duration kConnectDelay = std::chrono::seconds(1);
 
 class EtcdStore final : public Store {
  public:
@@ -72,6 +74,7 @@ class EtcdStore final : public Store {
 
   // Reads the cluster's revision; requests made before then wait for it.
   void Connect();
+  void ConnectUnlessAsking();
   void RunWaiting(const std::optional<Error>& error);
   // Runs `task` once the cluster's revision is known; with the reason if it cannot be read. Counts
   // as in flight until `Release`.
@@ -90,6 +93,7 @@ class EtcdStore final : public Store {
   void FinishCommit(const CommitPointer& commit, Result<TransactionResult> result);
 
   void OpenWatch(const WatcherPointer& watcher);
+  void OpenWatchOnceConnected(const WatcherPointer& watcher);
   void CloseWatch(const WatcherPointer& watcher, Error why);
   void ContinueStop();
   void FinishStop();
@@ -102,7 +106,9 @@ class EtcdStore final : public Store {
   std::unique_ptr<EtcdLeases> leases_;
   std::unique_ptr<EtcdCompactor> compactor_;                        // null: somebody else compacts
   bool ready_ = false;                                              // known_ is the cluster's
+  bool asking_ = false;                                             // for it
   std::vector<std::function<void(std::optional<Error>)>> waiting_;  // for that
+  TimerHandle connect_timer_;                                       // asks for it again
   std::size_t in_flight_ = 0;
   Revision known_ = 1;
   Revision compacted_ = 0;
@@ -155,9 +161,11 @@ class EtcdStore::Handle final : public Watch {
 };
 
 void EtcdStore::Connect() {
+  asking_ = true;
   client_->Call(
       etcd::kRangeMethod, etcd::Encode(etcd::RangeRequest{.key = kProbeKey, .count_only = true}),
       Safety::kRepeatable, lifetime_.Guard([this](const EtcdClient::Outcome& outcome) {
+        asking_ = false;
         if (!outcome.response.ok()) return RunWaiting(ToStoreError(outcome.response.error()));
         const Result<etcd::RangeResponse> range = etcd::DecodeRangeResponse(*outcome.response);
         if (!range.ok()) return RunWaiting(Unavailable(range.error().message));
@@ -174,7 +182,13 @@ void EtcdStore::RunWaiting(const std::optional<Error>& error) {
     task(error);
     if (!self.alive()) return;
   }
-  // The next request asks again.
+  // After an error only watches still wait. The next request asks again, or else this timer.
+  if (waiting_.empty()) return;
+  connect_timer_ = loop_.RunAfter(kConnectDelay, [this] { ConnectUnlessAsking(); });
+}
+
+void EtcdStore::ConnectUnlessAsking() {
+  if (!ready_ && !asking_) Connect();
 }
 
 void EtcdStore::Admit(std::function<void(std::optional<Error>)> task) {
@@ -186,10 +200,8 @@ void EtcdStore::Admit(std::function<void(std::optional<Error>)> task) {
     return;
   }
   if (ready_) return task(std::nullopt);
-  const bool asking = !waiting_.empty();
   waiting_.push_back(std::move(task));
-  // The constructor asks first.
-  if (!asking && client_->calls_in_flight() == 0) Connect();
+  ConnectUnlessAsking();
 }
 
 void EtcdStore::Release() {
@@ -413,15 +425,19 @@ std::unique_ptr<Watch> EtcdStore::StartWatch(WatchOptions options, WatchCallback
   if (ready_) {
     OpenWatch(watcher);
   } else {
-    const auto open = [this, watcher](const std::optional<Error>& error) {
-      if (!watcher->open) return;
-      // A watch survives the loss of the connection.
-      if (!error) OpenWatch(watcher);
-    };
-    waiting_.emplace_back(open);
-    if (waiting_.size() == 1 && client_->calls_in_flight() == 0) Connect();
+    OpenWatchOnceConnected(watcher);
+    ConnectUnlessAsking();
   }
   return handle;
+}
+
+// A watch survives an outage, also at its start.
+void EtcdStore::OpenWatchOnceConnected(const WatcherPointer& watcher) {
+  waiting_.emplace_back([this, watcher](const std::optional<Error>& error) {
+    if (!watcher->open) return;
+    if (error) return OpenWatchOnceConnected(watcher);
+    OpenWatch(watcher);
+  });
 }
 
 void EtcdStore::OpenWatch(const WatcherPointer& watcher) {
@@ -485,6 +501,7 @@ void EtcdStore::FinishStop() {
   if (stopped_) return;
   stopped_ = true;
   stop_timer_.reset();
+  connect_timer_.reset();
   const Lifetime::Observer self = lifetime_.Observe();
   const std::vector<WatcherPointer> watchers = watchers_;
   for (const WatcherPointer& watcher : watchers) {

@@ -394,5 +394,130 @@ TEST_F(EtcdStoreTest, AWatchThatStartsBeforeTheStoreIsConnectedSeesOnlyWhatComes
   EXPECT_THAT(events_, ElementsAre("k@3"));
 }
 
+TEST_F(EtcdStoreTest, AWatchThatStartsBeforeAnyMemberCanBeReachedSeesWhatComesLater) {
+  Open(1);
+  ASSERT_TRUE(Commit({{}, {Put("k", "old")}}).ok());
+  cluster_->Stop(0);
+  store_ = OpenStore(1);
+  StartWatch("k");
+  cluster_->loop().Advance(seconds(30));
+  EXPECT_TRUE(events_.empty());
+  cluster_->Start(0);
+  ASSERT_TRUE(Commit({{}, {Put("k", "new")}}).ok());
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return !events_.empty(); }, seconds(10)));
+  EXPECT_THAT(events_, ElementsAre("k@3"));
+  EXPECT_FALSE(closed_.has_value());
+}
+
+TEST_F(EtcdStoreTest, AWriteWhoseFateStaysUnknownIsGivenUpAtItsDeadline) {
+  Open(1);
+  ASSERT_TRUE(ReadRevision().ok());
+  LoseAnswers(etcd::kTxnMethod, 1'000'000);
+  const MonotonicTime begun = cluster_->loop().clock().Monotonic();
+  const Result<TransactionResult> result = Commit({{{"a", 0}}, {Put("a", "1")}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(result.error().message, HasSubstr("unknown whether the write happened: "));
+  const Duration took = cluster_->loop().clock().Monotonic() - begun;
+  EXPECT_GT(took, seconds(9));
+  EXPECT_LE(took, seconds(10));
+}
+
+TEST_F(EtcdStoreTest, WhatARangeOrACommitShowsIsTheAppliedRevision) {
+  Open(1);
+  const auto other = OpenStore(1);
+  ASSERT_EQ(ReadRevision().value(), 1);
+  const auto commit_elsewhere = [&] {
+    bool done = false;
+    other->Commit(
+        {{}, {Put("k", "x")}}, [&](const auto&) { done = true; }, nullptr);
+    ASSERT_TRUE(cluster_->WaitUntil([&] { return done; }));
+  };
+  commit_elsewhere();
+  EXPECT_EQ(store_->applied_revision(), 1);
+  bool ranged = false;
+  store_->Range({.prefix = "k"}, [&](const auto&) { ranged = true; });
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return ranged; }));
+  EXPECT_EQ(store_->applied_revision(), 2);
+  EXPECT_EQ(store_->durable_revision(), 2);
+  commit_elsewhere();
+  const Result<TransactionResult> failed = Commit({{{"k", 1}}, {Put("k", "y")}});
+  ASSERT_TRUE(failed.ok());
+  EXPECT_FALSE(failed->succeeded);
+  EXPECT_EQ(store_->applied_revision(), 3);
+  ranged = false;
+  store_->Range({.prefix = "k", .revision = 2}, [&](const auto&) { ranged = true; });
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return ranged; }));
+  EXPECT_EQ(store_->applied_revision(), 3) << "it does not go back";
+}
+
+TEST_F(EtcdStoreTest, CompactingWhatIsCompactedSucceeds) {
+  Open(1);
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  const auto compact = [&](Revision revision) {
+    std::optional<Result<void>> result;
+    store_->Compact(revision, [&](Result<void> given) { result = std::move(given); });
+    EXPECT_TRUE(cluster_->WaitUntil([&] { return result.has_value(); }));
+    return *std::move(result);
+  };
+  EXPECT_TRUE(compact(5).ok());
+  EXPECT_EQ(store_->compacted_revision(), 5);
+  EXPECT_EQ(cluster_->etcd().compacted(), 5);
+  EXPECT_TRUE(compact(3).ok());
+  EXPECT_TRUE(compact(5).ok());
+  EXPECT_EQ(store_->compacted_revision(), 5);
+  const Result<void> future = compact(100);
+  ASSERT_FALSE(future.ok());
+  EXPECT_EQ(future.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(store_->compacted_revision(), 5);
+}
+
+TEST_F(EtcdStoreTest, EveryoneWhoStopsAStoreIsTold) {
+  Open(1);
+  ASSERT_TRUE(ReadRevision().ok());
+  int stopped = 0;
+  for (int i = 0; i < 2; ++i) store_->Stop([&] { ++stopped; });
+  store_->Stop(nullptr);
+  EXPECT_EQ(stopped, 0) << "not inside the call";
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return stopped == 2; }, seconds(1)));
+  store_->Stop([&] { ++stopped; });
+  EXPECT_EQ(stopped, 2);
+  cluster_->loop().RunUntilIdle();
+  EXPECT_EQ(stopped, 3);
+  EXPECT_FALSE(store_->outage().has_value());
+  EXPECT_EQ(Commit({{}, {Put("k", "x")}}).error().message, "the store is stopped");
+  EXPECT_EQ(ReadRevision().error().message, "the store is stopped");
+}
+
+TEST_F(EtcdStoreTest, ACommitToldAsAppliedIsToldAsDurableAndAFailedOneIsNot) {
+  Open(1);
+  std::vector<std::string> told;
+  const auto commit = [&](Transaction transaction) {
+    const std::size_t before = told.size();
+    store_->Commit(
+        std::move(transaction),
+        [&](const Result<TransactionResult>& result) {
+          told.push_back(!result.ok()        ? "error"
+                         : result->succeeded ? "applied"
+                                             : "condition failed");
+        },
+        [&](const Result<Revision>& revision) {
+          told.push_back(revision.ok() ? "durable " + std::to_string(*revision) : "not durable");
+        });
+    EXPECT_TRUE(cluster_->WaitUntil([&] { return told.size() > before; }));
+    cluster_->loop().RunUntilIdle();
+  };
+  commit({{{"a", 0}}, {Put("a", "1")}});
+  commit({{{"a", 0}}, {Put("a", "2")}});
+  commit({{}, {Put("", "2")}});
+  EXPECT_THAT(told,
+              ElementsAre("applied", "durable 2", "condition failed", "error", "not durable"));
+  const StoreStatistics statistics = store_->statistics();
+  EXPECT_EQ(statistics.transactions, 2u);
+  EXPECT_EQ(statistics.commits, 1u);
+  EXPECT_EQ(statistics.syncs, 1u);
+  EXPECT_EQ(statistics.bytes_written, 1u);
+}
+
 }  // namespace
 }  // namespace drakkar::storage
