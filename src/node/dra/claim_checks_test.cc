@@ -266,5 +266,22 @@ TEST(ClaimChecks, EveryTextOfAnAnswerCountsTowardsItsSize) {
   EXPECT_EQ(node.Phase("most"), "Running") << "exactly as many devices as allowed";
 }
 
+TEST(ClaimChecks, AnAnswerOfExactlyTheLargestSizeIsAccepted) {
+  GpuNode node;
+  // One byte is counted for the end of each of the three texts: pool, device and share.
+  std::size_t name_bytes = DraManager::kMaxPreparedBytes - 2;
+  node.driver.plugin.change_prepare_answer = [&](rpc::PrepareResults& results) {
+    for (auto& [uid, result] : results) {
+      result.devices = {{.pool_name = "", .device_name = std::string(name_bytes, 'd')}};
+    }
+  };
+  node.CreatePodWithClaim();
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("NodePrepareResources: returned devices with 1048577 bytes of names"));
+  --name_bytes;
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
 }  // namespace
 }  // namespace drakkar::node
