@@ -37,6 +37,12 @@ class MeasuredStep final : public AdmissionStep {
 
   bool comes_after_validation() const override { return step_->comes_after_validation(); }
   bool comes_last() const override { return step_->comes_last(); }
+  std::vector<std::string> DecidesAbout(const Request& request, api::Value object,
+                                        api::Value before,
+                                        const StrategyContext& context) const override {
+    return step_->DecidesAbout(request, object, before, context);
+  }
+  void OnDecidedElsewhere(std::string_view what) override { step_->OnDecidedElsewhere(what); }
 
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override {

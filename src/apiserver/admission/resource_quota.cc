@@ -14,6 +14,8 @@ using api::Quantity;
 using api::Value;
 using quota::Amounts;
 
+constexpr std::string_view kGuardPrefix = "quotas/";
+
 bool IsResource(const Request& request, std::string_view group, std::string_view kind) {
   return request.kind->group == group && request.kind->kind == kind;
 }
@@ -87,18 +89,15 @@ ResourceQuotaAdmission::Known ResourceQuotaAdmission::CountNow(const api::Object
   return {quota, std::move(used), ended, ended - begun};
 }
 
-std::optional<Failure> ResourceQuotaAdmission::CheckQuota(const Request& request,
-                                                          const api::ObjectPtr& quota, Value object,
-                                                          Value before,
-                                                          const StrategyContext& context) {
+Amounts ResourceQuotaAdmission::AskedOf(const Request& request, const api::Object& quota,
+                                        Value object, Value before, WallTime now) {
   const std::string_view group = request.kind->group;
   const std::string_view plural = request.kind->plural;
-  const WallTime now = context.clock.Now();
-  const Value hard = (*quota)["spec"]["hard"];
-  if (!quota::IsInScope(quota->root(), group, plural, object)) return std::nullopt;
-  Amounts asked;  // what this request adds
+  Amounts asked;
+  if (!quota::IsInScope(quota.root(), group, plural, object)) return asked;
+  const Value hard = quota["spec"]["hard"];
   const bool was_in_scope =
-      before.exists() && quota::IsInScope(quota->root(), group, plural, before);
+      before.exists() && quota::IsInScope(quota.root(), group, plural, before);
   const Amounts old = was_in_scope ? quota::UsageOf(group, plural, before, now) : Amounts();
   for (auto& [name, amount] : quota::UsageOf(group, plural, object, now)) {
     if (!hard.Entry(name).exists()) continue;
@@ -106,6 +105,37 @@ std::optional<Failure> ResourceQuotaAdmission::CheckQuota(const Request& request
     if (const auto found = old.find(name); found != old.end()) more.Subtract(found->second);
     if (more.Sign() > 0) asked.emplace(name, more);
   }
+  return asked;
+}
+
+std::vector<std::string> ResourceQuotaAdmission::DecidesAbout(
+    const Request& request, Value object, Value before, const StrategyContext& context) const {
+  std::vector<std::string> names;
+  if (!object.exists() || !context.visit) return names;
+  context.visit("", "resourcequotas", request.namespace_, [&](const api::ObjectPtr& quota) {
+    if (AskedOf(request, *quota, object, before, context.clock.Now()).empty()) return;
+    names.push_back(StrCat(kGuardPrefix, quota->qualified_name()));
+  });
+  return names;
+}
+
+void ResourceQuotaAdmission::OnDecidedElsewhere(std::string_view name) {
+  if (name.empty()) return known_.clear();
+  if (!name.starts_with(kGuardPrefix)) return;
+  name.remove_prefix(kGuardPrefix.size());
+  std::erase_if(known_,
+                [&](const auto& each) { return each.second.quota->qualified_name() == name; });
+}
+
+std::optional<Failure> ResourceQuotaAdmission::CheckQuota(const Request& request,
+                                                          const api::ObjectPtr& quota, Value object,
+                                                          Value before,
+                                                          const StrategyContext& context) {
+  const std::string_view group = request.kind->group;
+  const std::string_view plural = request.kind->plural;
+  const Value hard = (*quota)["spec"]["hard"];
+  if (!quota::IsInScope(quota->root(), group, plural, object)) return std::nullopt;
+  const Amounts asked = AskedOf(request, *quota, object, before, context.clock.Now());
   if (!before.exists() && IsResource(request, "", "Pod")) {
     const std::string missing = quota::MissingResources(hard, object["spec"]);
     if (!missing.empty()) {

@@ -13,9 +13,13 @@ namespace drakkar::apiserver {
 // Usage is counted from the objects themselves, not taken from the quota's status, which a
 // controller writes later. It is kept between requests and raised by what is admitted. Deletions
 // only make it too high, so it is counted again before a request is rejected, and every
-// kCountAgain, in case another API server admitted something. Counting a large namespace takes
+// kCountAgain. Counting a large namespace takes
 // long, so it may use only a kCountShare-th of the time: requests rejected in between are judged by
 // the last count. Requests in namespaces without quotas cost one lookup.
+//
+// On a store that several servers share, only one write at a time uses up a quota: it is written
+// together with a record of the quota, which every server follows. What another server admits makes
+// this one count again.
 //
 // Loop-bound. Remembers at most kMaxQuotas; beyond that it forgets them all and counts again.
 class ResourceQuotaAdmission final : public AdmissionStep {
@@ -31,6 +35,10 @@ class ResourceQuotaAdmission final : public AdmissionStep {
   std::optional<Failure> Check(const Request& request, api::Value object, api::Value before,
                                const StrategyContext& context,
                                std::vector<std::string>& warnings) override;
+  std::vector<std::string> DecidesAbout(const Request& request, api::Value object,
+                                        api::Value before,
+                                        const StrategyContext& context) const override;
+  void OnDecidedElsewhere(std::string_view name) override;
 
  private:
   struct Known {
@@ -42,6 +50,9 @@ class ResourceQuotaAdmission final : public AdmissionStep {
     // How long to wait before counting again, so that counting does not hold up everything else.
     Duration rest() const { return kCountShare * cost; }
   };
+  // What the request adds to the usage of the quota.
+  static quota::Amounts AskedOf(const Request& request, const api::Object& quota, api::Value object,
+                                api::Value before, WallTime now);
   static Known CountNow(const api::ObjectPtr& quota, const StrategyContext& context);
   std::optional<Failure> CheckQuota(const Request& request, const api::ObjectPtr& quota,
                                     api::Value object, api::Value before,

@@ -72,6 +72,8 @@ std::string FreeAddress(const StrategyContext& context, std::string_view own_uid
 // The node ports in use, by protocol. Other protocols, which validation rejects, have none.
 class NodePorts {
  public:
+  static constexpr std::array<std::string_view, 3> kProtocols = {"TCP", "UDP", "SCTP"};
+
   bool IsTaken(std::string_view protocol, std::int64_t port) const {
     const auto* taken = Of(protocol);
     return taken != nullptr && IsInRange(port) && taken->test(IndexOf(port));
@@ -97,7 +99,6 @@ class NodePorts {
   }
 
  private:
-  static constexpr std::array<std::string_view, 3> kProtocols = {"TCP", "UDP", "SCTP"};
   static constexpr std::size_t kCount =
       ServiceStrategy::kLastNodePort - ServiceStrategy::kFirstNodePort + 1;
   using Taken = std::bitset<kCount>;
@@ -372,6 +373,27 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
     }
   }
   Allocate(object, context);
+}
+
+std::set<std::string> ServiceStrategy::HeldBy(Value service) {
+  std::set<std::string> held;
+  const Value spec = service["spec"];
+  const std::string_view type = spec["type"].str();
+  if (type == "ExternalName") return held;
+  ForEachAddress(spec, [&](std::string_view each) {
+    if (!each.empty() && each != "None") held.insert(StrCat("addresses/", each));
+  });
+  if (!IsExposed(type)) return held;
+  const auto hold = [&](std::string_view protocol, std::int64_t port) {
+    if (port != 0) held.insert(StrCat("node-ports/", protocol, "/", port));
+  };
+  for (Value port : spec["ports"].elements()) {
+    hold(port["protocol"].str("TCP"), port["nodePort"].integer());
+  }
+  for (const std::string_view protocol : NodePorts::kProtocols) {
+    hold(protocol, spec["healthCheckNodePort"].integer());
+  }
+  return held;
 }
 
 api::Problems ServiceStrategy::CheckName(const api::KindSchema&, std::string_view name,

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "apiserver/registry/strategy.h"
 
 namespace drakkar::apiserver {
 
 // Services get a free cluster IP of kClusterNetwork and, if their type demands it, free node ports
-// of kFirstNodePort to kLastNodePort. "Free" is decided by the Services that the server knows.
+// of kFirstNodePort to kLastNodePort. "Free" is decided by the Services that the server knows; on a
+// shared store, what only one Service may have is written together with it (HeldBy).
 class ServiceStrategy final : public Strategy {
  public:
   static constexpr std::string_view kClusterNetwork = "10.96.0.0/12";
@@ -24,6 +28,9 @@ class ServiceStrategy final : public Strategy {
   // A DNS label, which may begin with a digit.
   api::Problems CheckName(const api::KindSchema& kind, std::string_view name,
                           bool prefix) const override;
+  // Names of what only one Service may have: its cluster IPs and node ports. A `service` that does
+  // not exist has none.
+  static std::set<std::string> HeldBy(api::Value service);
 };
 
 }  // namespace drakkar::apiserver

@@ -10,6 +10,7 @@
 #include "apiserver/rest/field_managers.h"
 #include "apiserver/rest/scale.h"
 #include "base/exec/work_budget.h"
+#include "base/ids/uuid.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -27,7 +28,9 @@ bool HasVerb(const api::KindSchema& kind, std::string_view verb) {
 Core::Core(Options options)
     : options_(std::move(options)),
       is_shared_(options_.store.is_shared()),
-      guard_prefix_(RootPrefix(options_.layout) + "drakkar.io/allocated/") {
+      guard_prefix_(RootPrefix(options_.layout) + "drakkar.io/allocated/"),
+      own_id_(std::make_shared<const std::string>(is_shared_ ? NewUuid(options_.random)
+                                                             : std::string())) {
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" (reviews, bindings) are never stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -56,6 +57,15 @@ class AdmissionStep {
                                        std::vector<std::string>& /*warnings*/) {
     return std::nullopt;
   }
+  // For a store that several servers share: names of what Check decides about beyond the object,
+  // such as a quota. Only one write at a time decides about one, whatever server it comes to.
+  virtual std::vector<std::string> DecidesAbout(const Request&, api::Value /*object*/,
+                                                api::Value /*before*/,
+                                                const StrategyContext&) const {
+    return {};
+  }
+  // Another server has decided about it.
+  virtual void OnDecidedElsewhere(std::string_view /*name*/) {}
   // Called when the step rejected a create: names an object that is about to appear and would
   // change the decision. The request waits for it, at most for Core::kMaxWait.
   struct Awaited {
@@ -259,6 +269,8 @@ class Core {
   struct WriteTerms {
     bool dry_run = false;
     std::string fence;
+    // What the admission steps decided about: each with the revision it must still have.
+    std::vector<std::pair<std::string, storage::Revision>> decisions;
   };
   // The admission steps before and after validation: core_admission.cc.
   std::optional<Failure> Admit(Write& write);
@@ -267,6 +279,9 @@ class Core {
   enum class Steps { kBeforeWebhooks, kLast };
   std::optional<Failure> CheckAdmission(Steps steps, const Request& request, api::Value object,
                                         api::Value before, std::vector<std::string>& warnings);
+  // Whether the write has to wait for another one that decides about the same as its admission
+  // steps; then it was queued, to be built again. Otherwise notes what it decides about.
+  bool WaitsForDecision(Write& write, api::Value candidate);
   // The phases of a write. Each calls the next, at once or when webhooks have answered.
   void MutateWrite(Write& write);
   void CheckWrite(Write& write);
@@ -349,6 +364,8 @@ class Core {
   void Rescale(Resource& resource, Request&& request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request&& request, std::function<void(Response)> done);
   void EvictAdmitted(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void DeleteEvicted(Resource& resource, const api::ObjectPtr& pod, Request&& request,
+                     std::function<void(Response)> done);
 
   // Warnings about an object that is accepted.
   static void AddWarnings(const Resource& resource, api::Value object, api::Value before,
@@ -379,6 +396,9 @@ class Core {
   std::optional<std::string> FindBusyGuard(const Resource& resource, api::Value before,
                                            api::Value after);
   void ReleaseGuards(const std::vector<std::string>& keys);
+  // Runs the first of those that wait for a guard; the others wait for it, if it takes the guard.
+  void WakeNext(const std::string& key, std::deque<std::function<void()>> waiting);
+  void OnGuardChanged(const storage::WatchEvent& event);
   // CustomResourceDefinitions: core_custom.cc.
   void SeeDefinition(const api::ObjectPtr& object, bool is_deleted);
   void ForgetDefinitionsExcept(const std::set<std::string>& present);
@@ -477,7 +497,8 @@ class Core {
   // On a shared store: the revisions of all guards, and what waits for those that are in flight.
   const std::string guard_prefix_;
   std::unordered_map<std::string, storage::Revision> guards_;
-  std::map<std::string, std::vector<std::function<void()>>> busy_guards_;
+  std::map<std::string, std::deque<std::function<void()>>> busy_guards_;
+  const storage::Bytes own_id_;  // the value of the guards of decisions
   storage::Revision reached_ = 0;
   storage::Revision durable_seen_ = 0;
   std::unique_ptr<storage::Watch> watch_;

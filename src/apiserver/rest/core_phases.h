@@ -46,6 +46,8 @@ struct Core::Write {
   Reinvocation webhooks;
   api::TreePtr mutated;  // what the webhooks returned
   bool was_suspended = false;
+  // See WriteTerms.
+  std::vector<std::pair<std::string, storage::Revision>> decisions;
 
   bool applies() const {
     return request.verb == Verb::kPatch && request.patch == PatchKind::kApply;

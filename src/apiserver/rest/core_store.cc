@@ -1,8 +1,11 @@
 // How the core loads, follows and writes the store, and what is applied and durable.
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "api/json/reader.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/registry/service_strategy.h"
 #include "apiserver/rest/core_resource.h"
 #include "base/exec/work_budget.h"
 
@@ -11,6 +14,27 @@ namespace {
 
 // Delay before a failed reload is retried.
 constexpr Duration kReloadInterval = std::chrono::seconds(1);
+constexpr std::size_t kMaxServiceGuards = 100;
+
+bool IsService(const api::KindSchema& kind) {
+  return kind.group.empty() && kind.kind == "Service";
+}
+
+// What the change of a Service takes or gives back. More than fits into a transaction of etcd,
+// which may have 128 operations, is not guarded.
+std::vector<DeviceArbiter::Guard> GuardsOfService(api::Value before, api::Value after) {
+  const std::set<std::string> old = ServiceStrategy::HeldBy(before);
+  const std::set<std::string> now = ServiceStrategy::HeldBy(after);
+  std::vector<DeviceArbiter::Guard> guards;
+  for (const std::string& name : old) {
+    if (!now.contains(name)) guards.push_back({name, false});
+  }
+  for (const std::string& name : now) {
+    if (!old.contains(name)) guards.push_back({name, true});
+  }
+  if (guards.size() > kMaxServiceGuards) guards.resize(kMaxServiceGuards);
+  return guards;
+}
 
 Failure StoreUnavailable(const Error& why) {
   return api::StatusServiceUnavailable(why.message);
@@ -43,6 +67,7 @@ Core::Contents Core::ReadContents(const storage::RangeResult& range) {
   Contents contents;
   unreadable_.clear();
   guards_.clear();
+  for (const auto& step : options_.admission) step->OnDecidedElsewhere({});
   for (const storage::UnreadableEntry& entry : range.unreadable) {
     SetUnreadable(entry.key, entry.mod_revision, {ErrorCode::kDataLoss, entry.reason});
   }
@@ -166,14 +191,19 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
     if (appeared && self.alive() && !waiting_.empty()) WakeWaiting(event.key);
     return;
   }
-  if (event.key.starts_with(guard_prefix_)) {
-    if (event.is_delete()) {
-      guards_.erase(event.key);
-    } else {
-      guards_[event.key] = event.revision;
-    }
-  }
+  if (event.key.starts_with(guard_prefix_)) OnGuardChanged(event);
   if (reached != 0) reached_ = reached;
+}
+
+void Core::OnGuardChanged(const storage::WatchEvent& event) {
+  if (event.is_delete()) {
+    guards_.erase(event.key);
+  } else {
+    guards_[event.key] = event.revision;
+  }
+  if (event.value != nullptr && *event.value == *own_id_) return;
+  const std::string_view name = std::string_view(event.key).substr(guard_prefix_.size());
+  for (const auto& step : options_.admission) step->OnDecidedElsewhere(name);
 }
 
 void Core::WhenReached(storage::Revision revision, Waiter then) {
@@ -258,16 +288,21 @@ void Core::CommitObject(
       return done(std::move(*refused), nullptr);
     }
   }
-  if (is_shared_ && &resource == claims_) {
-    std::vector<std::string> guards = AddGuards(resource, key, object, before, transaction);
-    if (!guards.empty()) {
-      done = [this, self = lifetime_.Observe(), guards = std::move(guards), done = std::move(done)](
-                 Result<storage::Revision> result, api::ObjectPtr made) {
-        // First: `done` may write again.
-        if (self.alive()) ReleaseGuards(guards);
-        done(std::move(result), std::move(made));
-      };
-    }
+  std::vector<std::string> guards;
+  if (is_shared_) guards = AddGuards(resource, key, object, before, transaction);
+  for (const auto& [record, known] : terms.decisions) {
+    transaction.conditions.push_back({record, known});
+    transaction.operations.push_back({record, own_id_});
+    guards.push_back(record);
+    busy_guards_.try_emplace(record);
+  }
+  if (!guards.empty()) {
+    done = [this, self = lifetime_.Observe(), guards = std::move(guards), done = std::move(done)](
+               Result<storage::Revision> result, api::ObjectPtr made) {
+      // First: `done` may write again.
+      if (self.alive()) ReleaseGuards(guards);
+      done(std::move(result), std::move(made));
+    };
   }
   options_.store.Commit(
       std::move(transaction),
@@ -327,12 +362,26 @@ std::optional<Error> Core::AddFence(const std::string& fence, const std::string&
 std::vector<std::string> Core::AddGuards(const Resource& resource, const std::string& key,
                                          const api::Draft* object, const api::ObjectPtr& before,
                                          storage::Transaction& transaction) {
-  api::TreePtr after = object == nullptr ? nullptr : object->Freeze();
-  const auto holder = std::make_shared<const std::string>(resource.prefix + key);
+  const api::KindSchema& kind = *resource.kind;
+  const bool are_quotas = kind.group.empty() && kind.kind == "ResourceQuota";
+  if (&resource != claims_ && !IsService(kind) && !are_quotas) return {};
   std::vector<std::string> added;
+  if (are_quotas) {
+    // What was decided about a quota is removed with it.
+    const std::string record = StrCat(guard_prefix_, "quotas/", key);
+    const auto known = guards_.find(record);
+    if (object == nullptr && known != guards_.end()) {
+      transaction.conditions.push_back({record, known->second});
+      transaction.operations.push_back({record, nullptr});
+    }
+    return added;
+  }
+  const api::TreePtr tree = object == nullptr ? nullptr : object->Freeze();
+  const api::Value old = before == nullptr ? api::Value() : before->root();
+  const api::Value after = tree == nullptr ? api::Value() : tree->root();
+  const auto holder = std::make_shared<const std::string>(resource.prefix + key);
   for (const DeviceArbiter::Guard& guard :
-       arbiter_->GuardsOf(before == nullptr ? api::Value() : before->root(),
-                          after == nullptr ? api::Value() : after->root())) {
+       &resource == claims_ ? arbiter_->GuardsOf(old, after) : GuardsOfService(old, after)) {
     const std::string record = guard_prefix_ + guard.name;
     const auto known = guards_.find(record);
     if (!guard.stays && known == guards_.end()) continue;
@@ -358,9 +407,23 @@ void Core::ReleaseGuards(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
     const auto busy = busy_guards_.find(key);
     if (busy == busy_guards_.end()) continue;
-    for (auto& waiting : busy->second) options_.loop.Post(lifetime_.Guard(std::move(waiting)));
+    std::deque<std::function<void()>> waiting = std::move(busy->second);
     busy_guards_.erase(busy);
+    if (!waiting.empty()) WakeNext(key, std::move(waiting));
   }
+}
+
+void Core::WakeNext(const std::string& key, std::deque<std::function<void()>> waiting) {
+  options_.loop.Post(lifetime_.Guard([this, key, waiting = std::move(waiting)]() mutable {
+    const std::function<void()> first = std::move(waiting.front());
+    waiting.pop_front();
+    const Lifetime::Observer self = lifetime_.Observe();
+    first();
+    if (!self.alive() || waiting.empty()) return;
+    const auto busy = busy_guards_.find(key);
+    if (busy == busy_guards_.end()) return WakeNext(key, std::move(waiting));
+    std::ranges::move(waiting, std::back_inserter(busy->second));
+  }));
 }
 
 void Core::CountStoreCall(const Resource& resource, std::string_view operation,

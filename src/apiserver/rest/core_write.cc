@@ -23,7 +23,13 @@ namespace {
 // How often a transaction that lost a race is rebuilt from the newest state before the client gets
 // a conflict. With one API server, only watchers that write while they are being notified race.
 constexpr int kMaxAttempts = 5;
+// The same for a write that uses up a quota, about which other servers decide, too.
+constexpr int kMaxDecisions = 30;
 constexpr int kMaxGeneratedNames = 8;
+
+int MostAttempts(bool decides_alone) {
+  return decides_alone ? kMaxAttempts : kMaxDecisions;
+}
 
 // The response to creating a binding or an eviction.
 api::ObjectPtr CreatedStatus() {
@@ -214,6 +220,7 @@ void Core::StoreWrite(Write& write) {
   switch (write.kind) {
     case Write::Kind::kCreate: {
       const api::DraftView view(write.object);
+      if (WaitsForDecision(write, view.root())) return;
       if (std::optional<Failure> failure = CheckAdmission(Steps::kLast, write.request, view.root(),
                                                           api::Value(), write.response.warnings)) {
         return write.Fail(std::move(*failure));
@@ -229,6 +236,35 @@ void Core::StoreWrite(Write& write) {
       return StoreDeleted(write);
   }
   StoreCreated(write);
+}
+
+bool Core::WaitsForDecision(Write& write, api::Value candidate) {
+  write.decisions.clear();
+  if (!is_shared_ || write.request.dry_run) return false;
+  for (const auto& step : options_.admission) {
+    if (!step->comes_last() || !step->Concerns(write.request)) continue;
+    const StrategyContext context = ContextFor(write.request);
+    for (const std::string& name :
+         step->DecidesAbout(write.request, candidate, write.old(), context)) {
+      const std::string record = guard_prefix_ + name;
+      if (const auto busy = busy_guards_.find(record); busy != busy_guards_.end()) {
+        busy->second.push_back([this, resource = write.resource, attempt = write.attempt,
+                                creates = write.kind == Write::Kind::kCreate,
+                                asked = write.asked_name,
+                                request = std::make_shared<Request>(std::move(write.request)),
+                                done = std::move(write.done)]() mutable {
+          const WorkBudget budget(kMaxSteps);
+          if (!creates) return Update(*resource, std::move(*request), std::move(done), attempt);
+          request->name = std::move(asked);
+          Create(*resource, std::move(*request), std::move(done), false, attempt);
+        });
+        return true;
+      }
+      const auto known = guards_.find(record);
+      write.decisions.emplace_back(record, known == guards_.end() ? 0 : known->second);
+    }
+  }
+  return false;
 }
 
 void Core::CheckCreated(Write& write) {
@@ -252,6 +288,7 @@ void Core::CheckCreated(Write& write) {
     AddWarnings(resource, candidate, api::Value(), context, write.response.warnings);
     is_asking = NeedsWebhooks(/*mutate=*/false, write.request, candidate, api::Value());
     if (!is_asking) {
+      if (WaitsForDecision(write, candidate)) return;
       if (std::optional<Failure> failure = CheckAdmission(Steps::kLast, write.request, candidate,
                                                           api::Value(), write.response.warnings)) {
         return write.Fail(std::move(*failure));
@@ -291,10 +328,15 @@ void Core::StoreCreated(Write& write) {
   }
   if (WorkBudget::IsExceeded()) return write.Fail(TooMuchWorkFailure());
   write.response.http_status = 201;
-  const WriteTerms terms = TermsOf(request);
-  // Kept for a retry, in case the generated name is taken meanwhile or the Lease is renewed.
+  WriteTerms terms = TermsOf(request);
+  terms.decisions = std::move(write.decisions);
+  // Kept for a retry, in case the generated name is taken meanwhile, the Lease is renewed, another
+  // server gives a Service what this one has chosen, or it decides about the same quota.
   std::shared_ptr<Request> again;
-  if ((write.is_generated || !terms.fence.empty()) && write.attempt + 1 < kMaxAttempts) {
+  const bool is_service = resource.kind->group.empty() && resource.kind->kind == "Service";
+  const bool can_lose = write.is_generated || !terms.fence.empty() || !terms.decisions.empty() ||
+                        (is_shared_ && is_service);
+  if (can_lose && write.attempt + 1 < MostAttempts(terms.decisions.empty())) {
     request.name = write.asked_name;
     again = std::make_shared<Request>(std::move(request));
   }
@@ -401,6 +443,7 @@ void Core::StoreUpdated(Write& write, const api::DraftView& view) {
   Response& response = write.response;
   const api::ObjectPtr& before = write.before;
   const api::Value candidate = view.root();
+  if (WaitsForDecision(write, candidate)) return;
   if (std::optional<Failure> failure =
           CheckAdmission(Steps::kLast, request, candidate, write.old(), response.warnings)) {
     return write.Fail(std::move(*failure));
@@ -440,27 +483,30 @@ void Core::StoreUpdated(Write& write, const api::DraftView& view) {
                        options_.loop.clock().Now(), write.object);
   }
   if (WorkBudget::IsExceeded()) return write.Fail(TooMuchWorkFailure());
-  const WriteTerms terms = TermsOf(request);
+  WriteTerms terms = TermsOf(request);
+  terms.decisions = std::move(write.decisions);
+  const int most = MostAttempts(terms.decisions.empty());
   const std::string key = KeyOf(request.namespace_, request.name);
-  CommitConverted(write, key, /*removes=*/last != nullptr, terms,
-                  [this, &resource, last, attempt = write.attempt, request = std::move(request),
-                   response = std::move(response), done = std::move(write.done)](
-                      Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
-                    if (!revision.ok()) {
-                      if (revision.error().code != ErrorCode::kConflict) {
-                        done(Response::Failed(WriteFailure(revision.error())));
-                      } else if (attempt + 1 < kMaxAttempts) {
-                        Update(resource, std::move(request), std::move(done), attempt + 1);
-                      } else {
-                        done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
-                      }
-                      return;
-                    }
-                    response.object = last != nullptr ? std::make_shared<const api::Object>(last)
-                                                      : std::move(stored);
-                    response.revision = *revision;
-                    done(std::move(response));
-                  });
+  CommitConverted(
+      write, key, /*removes=*/last != nullptr, terms,
+      [this, &resource, last, most, attempt = write.attempt, request = std::move(request),
+       response = std::move(response), done = std::move(write.done)](
+          Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+        if (!revision.ok()) {
+          if (revision.error().code != ErrorCode::kConflict) {
+            done(Response::Failed(WriteFailure(revision.error())));
+          } else if (attempt + 1 < most) {
+            Update(resource, std::move(request), std::move(done), attempt + 1);
+          } else {
+            done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
+          }
+          return;
+        }
+        response.object =
+            last != nullptr ? std::make_shared<const api::Object>(last) : std::move(stored);
+        response.revision = *revision;
+        done(std::move(response));
+      });
 }
 
 void Core::CreateByApply(Resource& resource, Request&& request,
@@ -713,10 +759,45 @@ void Core::EvictAdmitted(Resource& resource, Request&& request,
   if (pod == nullptr) {
     return done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
   }
-  if (std::optional<Failure> failure = CheckEviction(
-          request, *pod, *FindCache("policy", "poddisruptionbudgets"), resource.cache)) {
+  const WallTime now = options_.loop.clock().Now();
+  api::ObjectPtr charged;
+  if (std::optional<Failure> failure =
+          CheckEviction(request, *pod, *FindCache("policy", "poddisruptionbudgets"), resource.cache,
+                        now, charged)) {
     return done(Response::Failed(std::move(*failure)));
   }
+  // On an embedded store nothing can happen in between.
+  if (!is_shared_ || charged == nullptr || request.dry_run) {
+    return DeleteEvicted(resource, pod, std::move(request), std::move(done));
+  }
+  Request charge;
+  charge.user = request.user;
+  charge.user_agent = request.user_agent;
+  charge.verb = Verb::kUpdate;
+  charge.kind = api::FindKind("policy", "v1", "PodDisruptionBudget");
+  charge.namespace_ = request.namespace_;
+  charge.name = std::string(charged->name());
+  charge.subresource = "status";
+  charge.skips_webhooks = true;
+  charge.object = ChargeBudget(*charged, request.name, now);
+  Resource& budgets = *FindResource(*charge.kind);
+  Update(budgets, std::move(charge),
+         [this, &resource, pod, done = std::move(done),
+          eviction = std::make_shared<Request>(std::move(request))](Response written) mutable {
+           if (!written.failure) {
+             return DeleteEvicted(resource, pod, std::move(*eviction), std::move(done));
+           }
+           if (written.failure->code != 409 && written.failure->code != 404) {
+             return done(Response::Failed(std::move(*written.failure)));
+           }
+           // Somebody else was quicker, so the budget may be used up.
+           EvictAdmitted(resource, std::move(*eviction), std::move(done));
+         });
+}
+
+// Deletes the pod of an eviction that is allowed.
+void Core::DeleteEvicted(Resource& resource, const api::ObjectPtr& pod, Request&& request,
+                         std::function<void(Response)> done) {
   request.verb = Verb::kDelete;
   request.subresource.clear();
   request.object = nullptr;

@@ -12,6 +12,9 @@ namespace {
 
 using api::Value;
 
+// If a pod that a budget was charged with is not being deleted after this time, it stays.
+constexpr Duration kDeletionTimeout = std::chrono::minutes(2);
+
 bool IsReady(Value pod) {
   if (pod["metadata"]["deletionTimestamp"].has_value()) return false;
   for (Value condition : pod["status"]["conditions"].elements()) {
@@ -40,20 +43,29 @@ void ForEachIn(const WatchCache& cache, std::string_view namespace_, Visit visit
   const std::string prefix = StrCat(namespace_, "/");
   for (auto each = cache.objects().lower_bound(prefix);
        each != cache.objects().end() && each->first.starts_with(prefix); ++each) {
-    visit(*each->second);
+    visit(each->second);
   }
 }
 
-Budget Count(Value spec, const api::LabelSelector& selector, std::string_view namespace_,
-             const WatchCache& pods) {
+// Whether the budget was charged with the eviction of a pod that is still there.
+bool IsCharged(const api::Object& budget, std::string_view pod, WallTime now) {
+  const Result<WallTime> since = api::ParseTime(budget["status"]["disruptedPods"].Entry(pod).str());
+  return since.ok() && *since + kDeletionTimeout > now;
+}
+
+// The budget as it is for the eviction of `evicted`.
+Budget Count(const api::Object& charged, const api::LabelSelector& selector,
+             const api::Object& evicted, const WatchCache& pods, WallTime now) {
+  const Value spec = charged["spec"];
   Budget budget;
   std::int64_t total = 0;
-  ForEachIn(pods, namespace_, [&](const api::Object& pod) {
-    if (!selector.Matches(pod["metadata"]["labels"])) return;
-    const std::string_view phase = pod["status"]["phase"].str();
+  ForEachIn(pods, evicted.namespace_(), [&](const api::ObjectPtr& pod) {
+    if (!selector.Matches((*pod)["metadata"]["labels"])) return;
+    const std::string_view phase = (*pod)["status"]["phase"].str();
     if (phase == "Succeeded" || phase == "Failed") return;
     ++total;
-    if (IsReady(pod.root())) ++budget.healthy;
+    const bool is_going = pod->name() != evicted.name() && IsCharged(charged, pod->name(), now);
+    if (IsReady(pod->root()) && !is_going) ++budget.healthy;
   });
   if (spec["maxUnavailable"].has_value()) {
     budget.needed = std::max<std::int64_t>(0, total - Scaled(spec["maxUnavailable"], total));
@@ -66,7 +78,9 @@ Budget Count(Value spec, const api::LabelSelector& selector, std::string_view na
 }  // namespace
 
 std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
-                                     const WatchCache& budgets, const WatchCache& pods) {
+                                     const WatchCache& budgets, const WatchCache& pods,
+                                     WallTime now, api::ObjectPtr& charged) {
+  charged = nullptr;
   const Value body = request.object->root();
   if (const std::string_view name = body["metadata"]["name"].str();
       !name.empty() && name != request.name) {
@@ -88,16 +102,16 @@ std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
   if (phase == "Succeeded" || phase == "Failed" || phase == "Pending" || pod.is_being_deleted()) {
     return std::nullopt;
   }
-  const api::Object* found = nullptr;
+  api::ObjectPtr found;
   std::optional<api::LabelSelector> found_selector;
   bool has_several = false;
-  ForEachIn(budgets, pod.namespace_(), [&](const api::Object& budget) {
-    const Value selector = budget["spec"]["selector"];
+  ForEachIn(budgets, pod.namespace_(), [&](const api::ObjectPtr& budget) {
+    const Value selector = (*budget)["spec"]["selector"];
     if (has_several || !selector.has_value()) return;
     Result<api::LabelSelector> parsed = api::LabelSelector::FromObject(selector);
     if (!parsed.ok() || !parsed->Matches(pod["metadata"]["labels"])) return;
     has_several = found != nullptr;
-    found = &budget;
+    found = budget;
     found_selector = std::move(*parsed);
   });
   if (has_several) {
@@ -107,12 +121,15 @@ std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
   }
   if (found == nullptr) return std::nullopt;
   const Value spec = (*found)["spec"];
-  const Budget budget = Count(spec, *found_selector, pod.namespace_(), pods);
+  const Budget budget = Count(*found, *found_selector, pod, pods, now);
   if (!IsReady(pod.root()) && (spec["unhealthyPodEvictionPolicy"].str() == "AlwaysAllow" ||
                                (budget.healthy >= budget.needed && budget.needed > 0))) {
     return std::nullopt;
   }
-  if (budget.healthy > budget.needed) return std::nullopt;
+  if (budget.healthy > budget.needed) {
+    charged = found;
+    return std::nullopt;
+  }
   Failure failure = api::StatusTooManyRequests(
       "Cannot evict pod as it would violate the pod's disruption budget.", 0);
   failure.causes.push_back(
@@ -121,6 +138,15 @@ std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
               " healthy pods and has ", budget.healthy, " currently"),
        ""});
   return failure;
+}
+
+api::TreePtr ChargeBudget(const api::Object& budget, std::string_view pod, WallTime now) {
+  api::Draft draft(budget.tree());
+  api::Draft& status = draft["status"];
+  status["disruptedPods"].Entry(pod) = api::FormatTime(now);
+  const std::int64_t allowed = budget["status"]["disruptionsAllowed"].integer();
+  if (allowed > 0) status["disruptionsAllowed"] = allowed - 1;
+  return draft.Freeze();
 }
 
 api::TreePtr MarkEvicted(const api::Object& pod, WallTime now) {

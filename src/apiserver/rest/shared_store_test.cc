@@ -1,7 +1,12 @@
 // Two API servers on one store, as with etcd. Each has its own link with latency.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <set>
+
 #include "apiserver/testing/core_fixture.h"
+#include "apiserver/watch/store_layout.h"
+#include "apiserver/watch/stored_object.h"
 #include "base/text/text.h"
 #include "storage/testing/linked_store.h"
 
@@ -355,6 +360,125 @@ TEST_F(FenceTest, RenewalsDoNotDisturbWrites) {
     WaitUntil([&] { return create->has_value(); });
     EXPECT_EQ(WhatCameOf(**create), StrCat("ok w", round));
   }
+}
+
+// Services with the same node port, cluster IP or both, created and deleted at random through both
+// servers, several at a time through each. At no time do two of them have the same.
+TEST_F(SharedStoreTest, AServicesAddressAndNodePortAreItsOwn) {
+  const auto service = [](int number, int port, bool wants_port) {
+    return Make(
+        Verb::kCreate, "Service", "default", "",
+        StrCat(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s)", number,
+               R"("},"spec":{"type":"NodePort","clusterIP":")",
+               wants_port ? "" : StrCat("10.96.0.", port), R"(","ports":[{"port":80,"nodePort":)",
+               wants_port ? 30'000 + port : 0, "}]}}"));
+  };
+  int created = 0;
+  int refused = 0;
+  std::size_t most = 0;
+  std::map<int, std::shared_ptr<std::optional<Response>>> open;  // by the number of the Service
+  for (int step = 0; step < 400; ++step) {
+    for (int i = 0; i < 4; ++i) {
+      const int number = static_cast<int>(loop_.random().Below(10));
+      if (open.contains(number)) continue;
+      Server& server = loop_.random().Below(2) == 0 ? near_ : far_;
+      const int port = 1 + static_cast<int>(loop_.random().Below(3));
+      open[number] =
+          Begin(server, loop_.random().Below(3) == 0
+                            ? Make(Verb::kDelete, "Service", "default", StrCat("s", number))
+                            : service(number, port, loop_.random().Below(2) == 0));
+    }
+    for (int i = 0; i < 5; ++i) {
+      if (!loop_.RunOne() && !loop_.AdvanceToNextTimer(seconds(1))) break;
+    }
+    for (auto it = open.begin(); it != open.end();) {
+      if (!it->second->has_value()) {
+        ++it;
+        continue;
+      }
+      const Response& response = **it->second;
+      created += response.http_status == 201;
+      if (response.failure && response.failure->code == 422) {
+        ++refused;
+        EXPECT_THAT(response.failure->message, ::testing::HasSubstr("already allocated"));
+      } else if (response.failure) {
+        EXPECT_TRUE(response.failure->code == 404 || response.failure->reason == "AlreadyExists")
+            << response.failure->message;
+      }
+      it = open.erase(it);
+    }
+    std::set<std::string> held;
+    store_->Range(
+        {.prefix = KeyPrefix({}, *api::FindKind("", "v1", "Service"))},
+        [&](Result<storage::RangeResult> range) {
+          for (const storage::Entry& entry : range->entries) {
+            Result<api::ObjectPtr> stored = ReadStored(*entry.value, 1, Writer::kAnyServer);
+            const api::Value spec = (**stored)["spec"];
+            EXPECT_TRUE(held.emplace(spec["clusterIP"].str()).second) << *(*stored)->json();
+            EXPECT_TRUE(
+                held.insert(std::to_string(spec["ports"].at(0)["nodePort"].integer())).second)
+                << *(*stored)->json();
+          }
+        });
+    most = std::max(most, held.size());
+    ASSERT_FALSE(HasFailure()) << "at step " << step;
+  }
+  EXPECT_GT(created, 20);
+  EXPECT_GT(refused, 20);
+  EXPECT_GE(most, 6u);
+}
+
+// `kubectl drain` evicts all pods of a node at the same time.
+TEST_F(SharedStoreTest, EvictionsAtTheSameTimeKeepTheBudget) {
+  const auto make = [](Verb verb, std::string_view group, std::string_view kind, std::string name,
+                       std::string text) {
+    Request request = Make(verb, "Pod", "default", std::move(name), std::move(text));
+    request.kind = api::FindKind(group, "v1", kind);
+    return request;
+  };
+  const Response budget =
+      Do(near_,
+         make(Verb::kCreate, "policy", "PodDisruptionBudget", "",
+              R"({"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"},)"
+              R"("spec":{"selector":{"matchLabels":{"app":"a"}},"minAvailable":4}})"));
+  ASSERT_FALSE(budget.failure) << budget.failure->message;
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = StrCat("p", i);
+    const Response pod =
+        Do(near_, make(Verb::kCreate, "", "Pod", "",
+                       StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                              R"(","labels":{"app":"a"}},"spec":{"nodeName":"n","containers":[)",
+                              R"({"name":"c","image":"i:1"}]}})")));
+    ASSERT_FALSE(pod.failure) << pod.failure->message;
+    Request status = make(Verb::kPatch, "", "Pod", name,
+                          R"({"status":{"phase":"Running","conditions":[{"type":"Ready",)"
+                          R"("status":"True"}]}})");
+    status.subresource = "status";
+    ASSERT_FALSE(Do(near_, std::move(status)).failure);
+  }
+  std::vector<std::shared_ptr<std::optional<Response>>> answers;
+  for (int i = 0; i < 5; ++i) {
+    Request eviction =
+        make(Verb::kCreate, "", "Pod", "", R"({"apiVersion":"policy/v1","kind":"Eviction"})");
+    eviction.name = StrCat("p", i);
+    eviction.subresource = "eviction";
+    answers.push_back(Begin(i % 2 == 0 ? near_ : far_, std::move(eviction)));
+  }
+  int evicted = 0;
+  for (const auto& answer : answers) {
+    WaitUntil([&] { return answer->has_value(); });
+    if (!(*answer)->failure) {
+      ++evicted;
+    } else {
+      EXPECT_EQ((*answer)->failure->code, 429) << (*answer)->failure->message;
+    }
+  }
+  EXPECT_EQ(evicted, 1);
+  int going = 0;
+  for (const api::ObjectPtr& pod : Do(near_, Make(Verb::kList, "Pod", "default", "")).items) {
+    going += pod->is_being_deleted();
+  }
+  EXPECT_EQ(going, 1);
 }
 
 }  // namespace
