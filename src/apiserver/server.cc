@@ -504,7 +504,7 @@ struct ApiServer::Impl {
   // The Service and Endpoints by which pods find the server.
   std::vector<api::TreePtr> OwnService() const { return WhereWeAre(OwnHost(), server->port()); }
 
-  // On a shared store: keeps Endpoints and EndpointSlices "kubernetes" true.
+  // On a shared store: keeps Endpoints, EndpointSlices and Service "kubernetes" true.
   void FollowServers() {
     if (!IsSingleAddress(OwnHost())) return;
     living.emplace(LivingServers::Options{
@@ -525,10 +525,15 @@ struct ApiServer::Impl {
     if (is_true || putting_servers) return;
     putting_servers = true;
     std::vector<api::TreePtr> wanted = EndpointsOf(servers);
-    if (core.Find("", "services", kName) == nullptr) wanted.push_back(OwnService().front());
-    if (endpoints != nullptr) {
-      RemoveSlices(ServersOf(endpoints->root()), servers);
+    const std::vector<ServerAddress> before =
+        endpoints == nullptr ? std::vector<ServerAddress>() : ServersOf(endpoints->root());
+    const api::ObjectPtr service = core.Find("", "services", kName);
+    if (service == nullptr) {
+      wanted.push_back(OwnService().front());
+    } else if (const auto next = SuccessorOf(service->root(), before, servers)) {
+      wanted.push_back(WhereWeAre(next->ip, next->port).front());
     }
+    if (endpoints != nullptr) RemoveSlices(before, servers);
     Put(std::move(wanted), lifetime.Guard([this](const Result<void>& put) {
       putting_servers = false;
       // Another server may have been quicker; the next renewal looks again.

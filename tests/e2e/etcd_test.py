@@ -132,7 +132,10 @@ def check_moving(a, b):
 
 
 def check_endpoints(a, b):
-    """Endpoints and EndpointSlices `kubernetes` have the servers that are alive."""
+    """Endpoints and EndpointSlices `kubernetes` have the servers that are alive, and the Service names one of them."""
+    def service(server):
+        return server.api("GET", "/api/v1/namespaces/default/services/kubernetes")["spec"]["ports"][0]["port"]
+
     def ports(server):
         endpoints = server.api("GET", "/api/v1/namespaces/default/endpoints/kubernetes")
         slices = server.api("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
@@ -143,8 +146,14 @@ def check_endpoints(a, b):
     wait_until("both servers are in the Endpoints", lambda: ports(a) == both and ports(b) == both)
     b.stop()
     wait_until("a server that stops leaves the Endpoints at once", lambda: ports(a) == [a.port], 8)
+    wait_until("the Service does not name it", lambda: service(a) == a.port, 8)
     b.start().wait()
     wait_until("it is back", lambda: ports(a) == both)
+    assert service(b) == a.port, "it changes only when it must"
+    a.stop()
+    wait_until("the Service names the other server", lambda: service(b) == b.port, 8)
+    a.start().wait()
+    wait_until("both are back", lambda: ports(a) == both)
     b.stop(9)
     wait_until("a server that is killed leaves them when its record expires", lambda: ports(a) == [a.port], 60)
     b.start().wait()

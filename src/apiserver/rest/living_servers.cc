@@ -184,6 +184,20 @@ std::vector<api::TreePtr> EndpointsOf(const std::vector<ServerAddress>& servers)
   return made;
 }
 
+std::optional<ServerAddress> SuccessorOf(const api::Value& service,
+                                         const std::vector<ServerAddress>& before,
+                                         const std::vector<ServerAddress>& now) {
+  const api::Value spec = service["spec"];
+  const ServerAddress named{std::string(spec["clusterIP"].str()),
+                            static_cast<std::uint16_t>(spec["ports"].at(0)["port"].integer())};
+  const bool was_alive = std::ranges::find(before, named) != before.end();
+  if (!was_alive || std::ranges::find(now, named) != now.end()) return std::nullopt;
+  for (const ServerAddress& each : now) {
+    if (IsIpv6(each.ip) == IsIpv6(named.ip)) return each;
+  }
+  return std::nullopt;
+}
+
 std::vector<ServerAddress> ServersOf(const api::Value& endpoints) {
   std::set<ServerAddress> servers;
   for (const api::Value subset : endpoints["subsets"].elements()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,5 +80,11 @@ class LivingServers {
 std::vector<api::TreePtr> EndpointsOf(const std::vector<ServerAddress>& servers);
 // The servers that Endpoints name, sorted.
 std::vector<ServerAddress> ServersOf(const api::Value& endpoints);
+// The server whose address the Service "kubernetes" gets because the one that it names was alive
+// `before` and is not `now`. Nothing if that is not so, or if no server has an address of its
+// family.
+std::optional<ServerAddress> SuccessorOf(const api::Value& service,
+                                         const std::vector<ServerAddress>& before,
+                                         const std::vector<ServerAddress>& now);
 
 }  // namespace drakkar::apiserver

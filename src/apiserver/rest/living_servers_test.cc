@@ -5,6 +5,7 @@
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "apiserver/watch/stored_object.h"
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
@@ -149,6 +150,22 @@ TEST(EndpointsOf, ASliceHasAddressesOfOneFamily) {
   EXPECT_EQ(made[0]->root()["addressType"].str(), "IPv4");
   EXPECT_EQ(made[0]->root()["endpoints"].size(), 1u);
   EXPECT_EQ(EndpointsOf({{"fd00::1", 6443}})[0]->root()["addressType"].str(), "IPv6");
+}
+
+TEST(SuccessorOf, TheServiceLeavesAServerThatIsGone) {
+  const auto service = [](std::string_view ip, int port) {
+    return api::Draft{
+        {"spec", {{"clusterIP", ip}, {"ports", api::Draft::Array({api::Draft({{"port", port}})})}}}}
+        .Freeze();
+  };
+  const ServerAddress a{"10.0.0.1", 6443}, b{"10.0.0.2", 6443}, v6{"fd00::1", 6443};
+  EXPECT_EQ(SuccessorOf(service("10.0.0.1", 6443)->root(), {a, b}, {b}), b);
+  EXPECT_EQ(SuccessorOf(service("10.0.0.1", 6443)->root(), {a, b, v6}, {v6}), std::nullopt);
+  EXPECT_EQ(SuccessorOf(service("10.0.0.1", 6443)->root(), {a, b}, {a}), std::nullopt);
+  EXPECT_EQ(SuccessorOf(service("10.0.0.1", 6443)->root(), {}, {b}), std::nullopt)
+      << "it has not been seen alive";
+  EXPECT_EQ(SuccessorOf(service("10.96.0.1", 443)->root(), {a, b}, {b}), std::nullopt)
+      << "the address that a kube-apiserver has chosen";
 }
 
 }  // namespace
