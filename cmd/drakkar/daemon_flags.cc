@@ -52,7 +52,8 @@ cli::Flag KubeconfigFlag() {
 }
 
 Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::string& agent,
-                                  client::Fence fence) {
+                                  client::Fence fence,
+                                  std::function<void(const std::string&)> on_server) {
   if (kubeconfig.empty()) {
     return InvalidArgument(
         "--kubeconfig is required, with the API server's address and credentials");
@@ -60,10 +61,10 @@ Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::stri
   ASSIGN_OR_RETURN(client::ClusterAccess access,
                    client::LoadKubeconfig(RealFileSystem(), kubeconfig));
   if (const auto why = client::WhyExpired(access, RealClock().Now(), kubeconfig)) return *why;
-  return ClientFactory([access, agent, fence = std::move(fence)](
+  return ClientFactory([access, agent, fence = std::move(fence), on_server = std::move(on_server)](
                            UvLoop& loop, std::string, std::vector<std::string>, storage::Mark) {
     return client::MakeHttpClient(loop, access, agent, RealFileSystem(), client::FieldSets::kOpaque,
-                                  fence);
+                                  fence, on_server);
   });
 }
 

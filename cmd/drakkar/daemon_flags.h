@@ -23,9 +23,11 @@ cli::Flag PortFlag(std::string name, std::string help, std::string port);
 Result<std::uint16_t> ReadPort(const cli::Arguments& arguments, std::string_view flag);
 
 cli::Flag KubeconfigFlag();
-// Clients for the server that a kubeconfig names.
+// Clients for the server that a kubeconfig names. `on_server` is called on the client's loop when
+// requests go to another server.
 Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::string& agent,
-                                  client::Fence fence = nullptr);
+                                  client::Fence fence = nullptr,
+                                  std::function<void(const std::string&)> on_server = nullptr);
 
 // Prints the error; returns the exit code.
 int Fail(cli::Console& console, const Error& error);

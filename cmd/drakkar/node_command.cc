@@ -114,7 +114,11 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   std::string kubeconfig = arguments.Text("kubeconfig");
   const bool has_joined = kubeconfig.empty() && files.Exists(JoinedKubeconfigPath(data_dir));
   if (has_joined) kubeconfig = JoinedKubeconfigPath(data_dir);
-  Result<ClientFactory> clients = HttpClients(kubeconfig, "drakkar-node");
+  const auto on_server = std::make_shared<std::function<void(const std::string&)>>();
+  Result<ClientFactory> clients =
+      HttpClients(kubeconfig, "drakkar-node", nullptr, [on_server](const std::string& server) {
+        if (*on_server) (*on_server)(server);
+      });
   if (!clients.ok()) return Fail(console, clients.error());
   Result<client::ClusterAccess> access = client::LoadKubeconfig(files, kubeconfig);
   if (!access.ok()) return Fail(console, access.error());
@@ -193,6 +197,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .seccomp_default = settings->seccomp_default || arguments.Bool("seccomp-default"),
        .api_host = url->host,
        .api_port = std::to_string(url->port),
+       .on_server = on_server,
        .network = std::move(*network),
        .registries = std::move(*registries),
        .image_collection = settings->image_collection,

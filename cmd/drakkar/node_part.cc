@@ -17,6 +17,7 @@
 #include "client/access_reviewer.h"
 #include "cmd/drakkar/cri_commands.h"
 #include "cmd/drakkar/node_network.h"
+#include "net/http/url.h"
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
@@ -93,6 +94,7 @@ class NodeState {
         prober_(loop, *transport_, options.gates.emulated().ToString()) {}
 
   ~NodeState() {
+    if (options_.on_server != nullptr) *options_.on_server = nullptr;
     // Tasks in these pools use the images, the runtime and the agent's files.
     workers_.Stop();
     sync_workers_.Stop();
@@ -107,6 +109,9 @@ class NodeState {
   }
 
   void Start(std::function<void(Result<void>)> done) {
+    if (options_.on_server != nullptr) {
+      *options_.on_server = [this](const std::string& server) { UseServer(server); };
+    }
     Result<void> opened = Open();
     if (!opened.ok()) return done(std::move(opened));
     agent_->Start([this, done = std::move(done)](Result<void> started) {
@@ -124,6 +129,13 @@ class NodeState {
   }
 
  private:
+  // Containers find the API server that the node uses itself, also after the first one was lost.
+  void UseServer(const std::string& server) {
+    const Result<net::Url> url = net::ParseUrl(server);
+    if (!url.ok() || agent_ == nullptr) return;
+    agent_->SetServiceVariables(node::ApiServerVariables(url->host, std::to_string(url->port)));
+  }
+
   Result<void> Open() {
     FileSystem& files = RealFileSystem();
     for (const std::string& directory :

@@ -39,6 +39,9 @@ struct NodeOptions {
   bool beside_api_server = false;  // the API server in this process keeps running if the node fails
   std::string api_host;            // passed to containers
   std::string api_port;
+  // The node's client calls this with the server's address when it uses another one; null: it has
+  // only one.
+  std::shared_ptr<std::function<void(const std::string&)>> on_server;
   PodNetworkOptions network;
   node::RegistrySettings registries;
   node::ImageCollection image_collection;

@@ -240,10 +240,12 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
 class HttpApiClient final : public Client {
  public:
   HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent,
-                FileSystem& files, FieldSets field_sets, Fence fence)
+                FileSystem& files, FieldSets field_sets, Fence fence,
+                std::function<void(const std::string&)> on_server)
       : loop_(loop),
         servers_(ServersOf(access)),
         read_servers_(access.read_servers),
+        on_server_(std::move(on_server)),
         token_(access.token, access.token_file, files, loop.clock()),
         user_agent_(std::move(user_agent)),
         field_sets_(field_sets),
@@ -479,6 +481,7 @@ class HttpApiClient final : public Client {
     if (!(answered ? servers_.OnUnable(server, now) : servers_.OnNoAnswer(server, now))) return;
     kLog.Warning("the API server failed; using another one",
                  {{"server", server}, {"next", servers_.current()}});
+    if (on_server_) on_server_(servers_.current());
     loop_.Post(lifetime_.Guard([this, server] { EndWatches(server); }));
   }
 
@@ -498,6 +501,7 @@ class HttpApiClient final : public Client {
   UvLoop& loop_;
   ServerList servers_;
   const std::function<std::vector<std::string>()> read_servers_;  // may be null
+  const std::function<void(const std::string&)> on_server_;       // may be null
   MonotonicTime read_again_ = MonotonicTime::min();
   const std::shared_ptr<HttpWatch::Open> watches_ = std::make_shared<HttpWatch::Open>();
   BearerToken token_;
@@ -545,9 +549,10 @@ net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
 
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
                                        std::string user_agent, FileSystem& files,
-                                       FieldSets field_sets, Fence fence) {
+                                       FieldSets field_sets, Fence fence,
+                                       std::function<void(const std::string&)> on_server) {
   return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent), files, field_sets,
-                                         std::move(fence));
+                                         std::move(fence), std::move(on_server));
 }
 
 }  // namespace drakkar::client

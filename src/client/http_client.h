@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "base/exec/uv_loop.h"
 #include "client/client.h"
@@ -22,12 +24,15 @@ enum class FieldSets { kOpaque, kRead };
 // end with kUnavailable. Reads that failed are sent to the next server; writes are not, since they
 // may have happened.
 //
+// `on_server` is called with the address of the server when requests go to another one.
+//
 // A token that comes from a file (in `files`) is read again before it expires, see
 // BearerToken. Bound to `loop`.
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
                                        std::string user_agent, FileSystem& files = RealFileSystem(),
                                        FieldSets field_sets = FieldSets::kOpaque,
-                                       Fence fence = nullptr);
+                                       Fence fence = nullptr,
+                                       std::function<void(const std::string&)> on_server = nullptr);
 
 // "/api/v1/namespaces/default/pods/a/status"
 std::string PathOf(const ResourceRef& ref);

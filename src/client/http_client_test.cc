@@ -216,7 +216,8 @@ class ServersTest : public ::testing::Test {
                                ClusterAccess{.server = server,
                                              .other_servers = std::move(others),
                                              .read_servers = std::move(read_servers)},
-                               "test");
+                               "test", RealFileSystem(), FieldSets::kOpaque, nullptr,
+                               [this](const std::string& now) { used_.push_back(now); });
     });
   }
   template <typename Start>
@@ -243,12 +244,15 @@ class ServersTest : public ::testing::Test {
   OneServer first_, second_;
   std::unique_ptr<Client> client_;
   std::unique_ptr<WatchHandle> watch_;
+  std::vector<std::string> used_;  // after the first one
 };
 
 TEST_F(ServersTest, AReadGoesToTheNextServerIfOneCannotBeReached) {
   Use(kNobody, {first_.server.Url("")});
   EXPECT_TRUE(Get().ok());
-  EXPECT_EQ(first_.count(), 1u);
+  EXPECT_TRUE(Get().ok());
+  EXPECT_EQ(first_.count(), 2u);
+  EXPECT_EQ(used_, std::vector{first_.server.Url("")});
 }
 
 TEST_F(ServersTest, AReadFailsWhenNoServerIsLeft) {

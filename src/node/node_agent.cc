@@ -504,6 +504,10 @@ void NodeAgent::SetPort(int port) {
   parts_->node.Refresh();
 }
 
+void NodeAgent::SetServiceVariables(std::map<std::string, std::string> variables) {
+  if (parts_ != nullptr) parts_->context.service_variables = std::move(variables);
+}
+
 void NodeAgent::Stop() {
   if (parts_ != nullptr) parts_->checkpoint.Flush();
   Drop();

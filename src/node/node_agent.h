@@ -113,6 +113,9 @@ class NodeAgent {
   void Stop();
   // Publishes the port that was chosen, if Options.port is 0. Call it after Start.
   void SetPort(int port);
+  // The variables by which containers that start from now on find the API server. Call it after
+  // Start.
+  void SetServiceVariables(std::map<std::string, std::string> variables);
 
   // The machine shuts down, or stays after all. Valid between Start and Stop.
   void BeginShutdown();

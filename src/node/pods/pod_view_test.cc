@@ -195,5 +195,16 @@ TEST(ServiceVariables, OfTheNamespaceAreSetUnlessEnableServiceLinksIsFalse) {
   EXPECT_EQ(EnvironmentOf(without, "KUBERNETES_PORT"), "tcp://10.9.9.9:6443");
 }
 
+TEST(ServiceVariables, FollowTheApiServerThatTheNodeUses) {
+  NodeHarness node;
+  node.service_variables = ApiServerVariables("10.9.9.9", "6443");
+  node.StartAgent();
+  node.agent->SetServiceVariables(ApiServerVariables("10.9.9.8", "6444"));
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
+  const HollowContainer& container = *node.Containers("p", "a").at(0);
+  EXPECT_EQ(EnvironmentOf(container, "KUBERNETES_SERVICE_HOST"), "10.9.9.8");
+  EXPECT_EQ(EnvironmentOf(container, "KUBERNETES_SERVICE_PORT"), "6444");
+}
+
 }  // namespace
 }  // namespace drakkar::node
