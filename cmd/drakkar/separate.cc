@@ -13,6 +13,7 @@
 #include "base/os/process.h"
 #include "base/text/text.h"
 #include "cmd/drakkar/daemon.h"
+#include "cmd/drakkar/etcd_flags.h"
 #include "cmd/drakkar/node_part.h"
 #include "cmd/drakkar/registry_flags.h"
 #include "telemetry/log/log.h"
@@ -55,6 +56,16 @@ class FlagList {
   FlagList& PassAll(const std::vector<cli::Flag>& flags) {
     for (const cli::Flag& flag : flags) {
       if (flag.type == cli::FlagType::kString) Pass(flag.name);
+    }
+    return *this;
+  }
+  FlagList& PassEtcdFlags() {
+    for (const cli::Flag& flag : EtcdFlags()) {
+      if (flag.type != cli::FlagType::kRepeated) {
+        Pass(flag.name);
+        continue;
+      }
+      for (const std::string& each : arguments_.List(flag.name)) Set(flag.name, each);
     }
     return *this;
   }
@@ -228,6 +239,8 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
   }
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   const std::string kubeconfig = JoinPath(data_dir, "admin.kubeconfig");
+  // Other controllers and schedulers may work on the same etcd.
+  const std::string elects = arguments.Has("etcd-servers") ? "true" : "false";
   FileSystem& files = RealFileSystem();
   // The file shows that the API server serves, so remove the one of an earlier start.
   if (files.Exists(kubeconfig)) static_cast<void>(files.Remove(kubeconfig));
@@ -243,6 +256,7 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
                                   .Pass("event-ttl")
                                   .Pass("max-events")
                                   .Pass("max-event-bytes")
+                                  .PassEtcdFlags()
                                   .PassSwitch("low-latency")
                                   .words());
   TimerHandle look;
@@ -255,14 +269,14 @@ int RunSeparately(const cli::Arguments& arguments, cli::Console& console) {
                        .PassNumber("controllers-port", "secure-port")
                        .Set("cluster-signing-cert-file", JoinPath(data_dir, "pki/ca.crt"))
                        .Set("cluster-signing-key-file", JoinPath(data_dir, "pki/ca.key"))
-                       .Set("leader-elect", "false")
+                       .Set("leader-elect", elects)
                        .words());
     supervisor.Add("scheduler", FlagList(arguments, "scheduler")
                                     .Set("kubeconfig", kubeconfig)
                                     .Pass("scheduler-config", "config")
                                     .PassNumber("scheduler-port", "secure-port")
                                     .Set("client-ca-file", JoinPath(data_dir, "pki/ca.crt"))
-                                    .Set("leader-elect", "false")
+                                    .Set("leader-elect", elects)
                                     .words());
     const std::string url =
         StrCat("https://", arguments.Text("address"), ":", arguments.Int("port"));

@@ -5,6 +5,7 @@
 #include "cmd/drakkar/control_plane_flags.h"
 #include "cmd/drakkar/daemon_flags.h"
 #include "cmd/drakkar/dashboard.h"
+#include "cmd/drakkar/etcd_flags.h"
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_flags.h"
 #include "cmd/drakkar/node_part.h"
@@ -77,6 +78,10 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!in_flight.ok()) return Fail(console, in_flight.error());
   Result<std::int64_t> pids_limit = ReadPidsLimit(arguments);
   if (!pids_limit.ok()) return Fail(console, pids_limit.error());
+  Result<EtcdFlagValues> etcd = ReadEtcdFlags(arguments);
+  if (!etcd.ok()) return Fail(console, etcd.error());
+  // Another `up`, or other controllers and schedulers, may work on the same etcd.
+  const bool elects = arguments.Has("etcd-servers");
   Result<std::optional<std::uint16_t>> dashboard_port = ReadDashboardPort(arguments);
   if (!dashboard_port.ok()) return Fail(console, dashboard_port.error());
   UvLoop loop;
@@ -90,6 +95,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
                            .data_dir = data_dir,
+                           .store = std::move(etcd->location),
+                           .layout = std::move(etcd->layout),
                            .address = {.host = arguments.Text("address"), .port = *port},
                            .pod_gateway = pod_gateway,
                            .advertise_address = arguments.Text("advertise-address"),
@@ -112,13 +119,15 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!scheduler_status.ok()) return Fail(console, scheduler_status.error());
   Result<controllers::Selection> selection = ReadControllers(arguments);
   if (!selection.ok()) return Fail(console, selection.error());
-  parts.push_back(MakeControllersPart(loop, server->DirectClients(),
-                                      {.status = std::move(*controllers_status),
-                                       .ca_pem = server->pki().ca().certificate_pem,
-                                       .signing = controllers::SigningAuthority{server->pki().ca()},
-                                       .controllers = std::move(*selection),
-                                       .account_clients = true}));
-  scheduler->leader_election.leader_elect = false;
+  parts.push_back(MakeControllersPart(
+      loop, server->DirectClients(),
+      {.election = {.leader_elect = elects, .lease_name = "kube-controller-manager"},
+       .status = std::move(*controllers_status),
+       .ca_pem = server->pki().ca().certificate_pem,
+       .signing = controllers::SigningAuthority{server->pki().ca()},
+       .controllers = std::move(*selection),
+       .account_clients = true}));
+  scheduler->leader_election.leader_elect = elects;
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler),
                                     std::move(*scheduler_status)));
   if (arguments.Bool("node")) {
@@ -249,7 +258,8 @@ void AddUpCommand(cli::App& app) {
                 RegistryFlags(),
                 EventFlags(),
                 InFlightFlags(),
-                ReachFlags()}),
+                ReachFlags(),
+                EtcdFlags()}),
            .max_arguments = 0,
            .section = kRunSection,
            .run = RunUp});

@@ -26,15 +26,15 @@ def find_etcd():
 class Server:
     """One `drakkar apiserver` with a data directory of its own."""
 
-    def __init__(self, bench, name, *flags):
-        self.bench, self.name, self.flags = bench, name, flags
+    def __init__(self, bench, name, *flags, command="apiserver"):
+        self.bench, self.name, self.flags, self.command = bench, name, flags, command
         self.data = bench.work / name
         self.port = free_port()
         self.context = None
         self.process = None
 
     def start(self):
-        self.process = self.bench.spawn(self.name, self.bench.drakkar, "apiserver", f"--data-dir={self.data}",
+        self.process = self.bench.spawn(self.name, self.bench.drakkar, self.command, f"--data-dir={self.data}",
                                         f"--port={self.port}", *self.bench.etcd_flags(), *self.flags)
         return self
 
@@ -164,8 +164,8 @@ class Bench:
     def text(self, name):
         return (self.work / f"{name}.log").read_text()
 
-    def server(self, name, *flags):
-        return Server(self, name, *flags)
+    def server(self, name, *flags, command="apiserver"):
+        return Server(self, name, *flags, command=command)
 
     def run(self, server, *arguments, stdin=None, check=True):
         """A drakkar command as the administrator of a server."""

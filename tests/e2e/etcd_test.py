@@ -176,6 +176,24 @@ def check_loss(bench, a, b):
     assert a.api("GET", f"{MAPS}/with-etcd")
 
 
+def check_up(bench, a, *flags):
+    """`drakkar up` on an etcd with other servers: its controllers and its scheduler work once they lead."""
+    up = bench.server("up", "--node=false", "--scheduler-port=0", "--controllers-port=0", *flags, command="up").start().wait()
+    size = {"cpu": "8", "memory": "8Gi", "pods": "50"}
+    a.api("PATCH", "/api/v1/nodes/n1/status", {"status": {"allocatable": size, "capacity": size}},
+          "application/merge-patch+json")
+    pods = "/api/v1/namespaces/default/pods"
+    wait_until("its controllers lead", lambda: a.request("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200, 60)
+    a.api("POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "on-up"}, "spec": {
+        "tolerations": [{"operator": "Exists"}], "containers": [{"name": "c", "image": "i"}]}})
+    wait_until("its scheduler leads", lambda: up.api("GET", f"{pods}/on-up")["spec"].get("nodeName") == "n1", 60)
+    leases = a.api("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases")["items"]
+    held = {l["metadata"]["name"] for l in leases if l["spec"].get("holderIdentity")}
+    assert {"kube-scheduler", "kube-controller-manager"} <= held, held
+    up.stop()
+    a.api("DELETE", f"{pods}/on-up?gracePeriodSeconds=0")
+
+
 def check_mistakes(bench):
     def output(*flags):
         result = subprocess.run([bench.drakkar, "apiserver", f"--data-dir={bench.work}/mistake", "--port=0", *flags],
@@ -202,6 +220,8 @@ def main():
         check_moving(a, b)
         check_endpoints(a, b)
         check_loss(bench, a, b)
+        check_up(bench, a)
+        check_up(bench, a, "--separate-processes")
         check_mistakes(bench)
     print("ok: two API servers on one etcd")
 
