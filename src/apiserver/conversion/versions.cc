@@ -6,6 +6,7 @@
 
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/conversion/autoscaler_versions.h"
 #include "apiserver/conversion/event_versions.h"
 #include "apiserver/conversion/resource_versions.h"
 #include "apiserver/custom/definition.h"
@@ -15,6 +16,7 @@
 namespace drakkar::apiserver {
 namespace {
 
+constexpr std::string_view kAutoscalingGroup = "autoscaling";
 constexpr std::string_view kEventsGroup = "events.k8s.io";
 constexpr std::string_view kResourceGroup = "resource.k8s.io";
 
@@ -61,6 +63,9 @@ api::TreePtr ConvertCustom(const api::TreePtr& object, const api::KindSchema& to
 api::TreePtr ConvertTree(const api::TreePtr& object, const api::KindSchema& to) {
   if (to.family != nullptr) return ConvertCustom(object, to);
   if (to.group == kResourceGroup) return FromHubVersion(ToHubVersion(object), to.version);
+  if (to.group == kAutoscalingGroup && to.kind == "HorizontalPodAutoscaler") {
+    return to.version == "v1" ? AutoscalerToV1(object) : AutoscalerToV2(object);
+  }
   if (to.kind == "Event") {
     return to.group == kEventsGroup ? EventFromCore(object) : EventToCore(object);
   }

@@ -1,6 +1,7 @@
 #include "api/meta/age.h"
 #include "api/meta/label_selector.h"
 #include "api/meta/time.h"
+#include "apiserver/conversion/autoscaler_versions.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/table_cells.h"
 #include "base/text/text.h"
@@ -83,11 +84,14 @@ std::string TargetText(Value target, Value current) {
 }
 
 void WriteAutoscaler(Cells& cells) {
-  const Value spec = cells["spec"];
+  // In autoscaling/v1 annotations hold most metrics.
+  const api::TreePtr tree = AutoscalerToV2(cells.object().tree());
+  const Value spec = tree->root()["spec"];
+  const Value status = tree->root()["status"];
   std::vector<std::string> targets;
   std::size_t index = 0;
   for (Value metric : spec["metrics"].elements()) {
-    const Value current = cells["status"]["currentMetrics"].at(index++);
+    const Value current = status["currentMetrics"].at(index++);
     const std::string_view type = metric["type"].str();
     if (type == "Resource") {
       targets.push_back(
@@ -112,7 +116,7 @@ void WriteAutoscaler(Cells& cells) {
   const Value least = spec["minReplicas"];
   cells.Add(least.has_value() ? std::to_string(least.integer()) : "<unset>");
   cells.Add(spec["maxReplicas"].integer());
-  cells.Add(cells["status"]["currentReplicas"].integer());
+  cells.Add(status["currentReplicas"].integer());
   cells.AddAge();
 }
 

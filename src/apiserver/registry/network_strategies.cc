@@ -1,5 +1,6 @@
 #include "apiserver/registry/network_strategies.h"
 
+#include "apiserver/conversion/autoscaler_versions.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/endpoints.h"
 #include "apiserver/validation/network.h"
@@ -78,7 +79,8 @@ class AutoscalerStrategy final : public Strategy {
  public:
   void Default(Draft& object, const StrategyContext&) const override {
     Draft& spec = object["spec"];
-    if (!spec.is_object()) return;
+    // In autoscaling/v1 annotations may hold more metrics, so the conversion sets the default.
+    if (!spec.is_object() || object["apiVersion"].str() != kStoredVersion) return;
     if (spec["metrics"].size() == 0) {
       constexpr int kUtilization = 80;
       spec["metrics"] = Draft::Array();
@@ -93,11 +95,26 @@ class AutoscalerStrategy final : public Strategy {
     DefaultRules((*behavior)["scaleUp"], true);
     DefaultRules((*behavior)["scaleDown"], false);
   }
+  void PrepareForCreate(Draft& object, const StrategyContext&) const override {
+    DropAutoscalerAnnotations(object);
+  }
+  void PrepareForUpdate(Draft& object, Value, std::string_view,
+                        const StrategyContext&) const override {
+    DropAutoscalerAnnotations(object);
+  }
   FieldErrors Validate(Value object, const StrategyContext&) const override {
     const Value spec = object["spec"];
-    if (spec["maxReplicas"].integer() >= spec["minReplicas"].integer()) return {};
-    return {Invalid("spec.maxReplicas", spec["maxReplicas"].integer(),
-                    "must be greater than or equal to `minReplicas`")};
+    FieldErrors errors;
+    if (spec["maxReplicas"].integer() < spec["minReplicas"].integer()) {
+      errors.push_back(Invalid("spec.maxReplicas", spec["maxReplicas"].integer(),
+                               "must be greater than or equal to `minReplicas`"));
+    }
+    if (spec["minReplicas"].optional_integer() == 0 && !CanScaleFromZero(spec)) {
+      errors.push_back(Forbidden("spec.metrics",
+                                 "must specify at least one Object or External metric to support "
+                                 "scaling to zero replicas"));
+    }
+    return errors;
   }
   FieldErrors ValidateUpdate(Value object, Value, std::string_view subresource,
                              const StrategyContext& context) const override {
@@ -105,6 +122,16 @@ class AutoscalerStrategy final : public Strategy {
   }
 
  private:
+  static constexpr std::string_view kStoredVersion = "autoscaling/v2";
+
+  // Metrics of pods say nothing while there are none.
+  static bool CanScaleFromZero(Value spec) {
+    for (const Value metric : spec["metrics"].elements()) {
+      const std::string_view type = metric["type"].str();
+      if (type == "Object" || type == "External") return true;
+    }
+    return false;
+  }
   static void DefaultRules(Draft& rules, bool up) {
     constexpr int kPeriodSeconds = 15;
     if (up && !rules["stabilizationWindowSeconds"].has_value()) {
