@@ -31,6 +31,7 @@
 #include "controllers/resource_quota/controller.h"
 #include "controllers/service_account/controller.h"
 #include "controllers/stateful_set/controller.h"
+#include "controllers/storage_version_migrator/controller.h"
 #include "controllers/taint_eviction/controller.h"
 #include "controllers/ttl_after_finished/controller.h"
 #include "controllers/workload/owned_index.h"
@@ -107,6 +108,11 @@ struct Controllers::Impl {
             {.collection = {api::FindKind("certificates.k8s.io", "v1", "CertificateSigningRequest"),
                             "", "", ""},
              .may_be_missing = true}),
+        migrations(options.loop, options.random, options.client,
+                   {.collection = {api::FindKind("storagemigration.k8s.io", "v1",
+                                                 "StorageVersionMigration"),
+                                   "", "", ""},
+                    .may_be_missing = true}),
         token_secrets(options.loop, options.random, options.client,
                       {.collection = {api::FindKind("", "v1", "Secret"),
                                       std::string(bootstrap::kSecretNamespace), "", ""},
@@ -336,6 +342,14 @@ struct Controllers::Impl {
           .client = As("certificate-controller", "certificate-controller").client,
           .requests = signing_requests});
     }
+    if (Runs("storage-version-migrator-controller")) {
+      storage_version_migrator.emplace(StorageVersionMigrator::Options{
+          .loop = options.loop,
+          .random = options.random,
+          .client = As("storage-version-migrator-controller", "storage-version-migrator-controller")
+                        .client,
+          .migrations = migrations});
+    }
     if (Runs("bootstrap-signer-controller")) {
       bootstrap_signer.emplace(
           BootstrapSigner::Options{.loop = options.loop,
@@ -375,13 +389,14 @@ struct Controllers::Impl {
 
   // In the order in which they are started: owners before their dependents.
   std::vector<client::Informer*> Informers() {
-    return {&nodes,         &accounts,      &authorities,   &namespaces,
-            &templates,     &slices,        &taint_rules,   &claims,
-            &deployments,   &replica_sets,  &cron_jobs,     &replication_controllers,
-            &daemon_sets,   &stateful_sets, &revisions,     &volume_claims,
-            &leases,        &services,      &endpoints,     &endpoint_slices,
-            &quotas,        &budgets,       &pool_requests, &signing_requests,
-            &token_secrets, &cluster_info,  &jobs,          &pods};
+    return {&nodes,       &accounts,      &authorities,   &namespaces,
+            &templates,   &slices,        &taint_rules,   &claims,
+            &deployments, &replica_sets,  &cron_jobs,     &replication_controllers,
+            &daemon_sets, &stateful_sets, &revisions,     &volume_claims,
+            &leases,      &services,      &endpoints,     &endpoint_slices,
+            &quotas,      &budgets,       &pool_requests, &signing_requests,
+            &migrations,  &token_secrets, &cluster_info,  &jobs,
+            &pods};
   }
 
   const Options options;
@@ -391,7 +406,7 @@ struct Controllers::Impl {
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
   client::Informer daemon_sets, stateful_sets, revisions, volume_claims, leases;
   client::Informer services, endpoints, endpoint_slices, quotas, budgets, pool_requests;
-  client::Informer signing_requests, token_secrets, cluster_info;
+  client::Informer signing_requests, migrations, token_secrets, cluster_info;
   OwnedIndex pods_by_owner, sets_by_owner, jobs_by_owner, revisions_by_owner, slices_by_owner;
   PodsByNode pods_by_node;
   std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
@@ -420,6 +435,7 @@ struct Controllers::Impl {
   std::optional<CertificateCleaner> certificate_cleaner;
   std::optional<BootstrapSigner> bootstrap_signer;
   std::optional<TokenCleaner> token_cleaner;
+  std::optional<StorageVersionMigrator> storage_version_migrator;
   std::optional<GarbageCollector> garbage_collector;
 };
 

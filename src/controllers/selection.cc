@@ -35,6 +35,7 @@ constexpr ControllerName kControllers[] = {
     {"certificatesigningrequest-cleaner-controller", "csrcleaner", "certificate-controller"},
     {"bootstrap-signer-controller", "bootstrapsigner", "bootstrap-signer"},
     {"token-cleaner-controller", "tokencleaner", "token-cleaner"},
+    {"storage-version-migrator-controller", "", "storage-version-migrator-controller"},
     // Controllers that only kube-controller-manager has.
     {"serviceaccount-token-controller", "serviceaccount-token", ""},
     {"endpointslice-mirroring-controller", "endpointslicemirroring", ""},
@@ -59,7 +60,6 @@ constexpr ControllerName kControllers[] = {
     {"validatingadmissionpolicy-status-controller", "", ""},
     {"volumeattributesclass-protection-controller", "", ""},
     {"service-cidr-controller", "", ""},
-    {"storage-version-migrator-controller", "", ""},
     {"selinux-warning-controller", "", ""},
 };
 

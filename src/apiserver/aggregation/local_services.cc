@@ -43,6 +43,7 @@ constexpr Row kRows[] = {
     {"resource.k8s.io", "v1beta1", {16200, 9}},
     {"resource.k8s.io", "v1alpha3", {16200, 1}},
     {"flowcontrol.apiserver.k8s.io", "v1", {16100, 21}},
+    {"storagemigration.k8s.io", "v1", {15800, 15}},
 };
 constexpr ServicePriority kCustom = {1000, 100};
 // There is no APIService for the group of APIServices. It comes before all others.

@@ -261,6 +261,19 @@ void WriteSigningRequest(Cells& cells) {
   cells.Add(std::move(state));
 }
 
+// As kubectl names resources: "pods", "deployments.apps".
+void WriteMigration(Cells& cells) {
+  const Value resource = cells["spec"]["resource"];
+  const std::string_view group = resource["group"].str();
+  std::string_view state = "Unknown";
+  for (const Value condition : cells["status"]["conditions"].elements()) {
+    if (condition["status"].str() == "True") state = condition["type"].str();
+  }
+  cells.AddName();
+  cells.Add(StrCat(resource["resource"].str(), group.empty() ? "" : ".", group));
+  cells.AddText(state);
+}
+
 }  // namespace
 
 std::vector<CellWriterEntry> ClusterCellWriters() {
@@ -288,6 +301,7 @@ std::vector<CellWriterEntry> ClusterCellWriters() {
       {"certificates.k8s.io", "PodCertificateRequest", WritePodCertificate},
       {"scheduling.k8s.io", "PodGroup", WritePodGroup},
       {"scheduling.k8s.io", "Workload", WriteWorkload},
+      {"storagemigration.k8s.io", "StorageVersionMigration", WriteMigration},
   };
 }
 

@@ -12,6 +12,7 @@
 #include "apiserver/registry/config_strategies.h"
 #include "apiserver/registry/custom_strategies.h"
 #include "apiserver/registry/job_strategies.h"
+#include "apiserver/registry/migration_strategy.h"
 #include "apiserver/registry/network_strategies.h"
 #include "apiserver/registry/pod_certificate_strategies.h"
 #include "apiserver/registry/pod_strategy.h"
@@ -49,6 +50,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const ApiServiceStrategy api_service;
   static const PodGroupStrategy pod_group;
   static const WorkloadStrategy workload;
+  static const StorageVersionMigrationStrategy migration;
   static const ClusterTrustBundleStrategy trust_bundle;
   static const PodCertificateRequestStrategy pod_certificate;
   static const std::map<std::pair<std::string_view, std::string_view>, const Strategy*> table = {
@@ -72,6 +74,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"apiregistration.k8s.io", "APIService"}, &api_service},
       {{"scheduling.k8s.io", "PodGroup"}, &pod_group},
       {{"scheduling.k8s.io", "Workload"}, &workload},
+      {{"storagemigration.k8s.io", "StorageVersionMigration"}, &migration},
       {{"networking.k8s.io", "ServiceCIDR"}, &fixed_metadata},
       {{"flowcontrol.apiserver.k8s.io", "FlowSchema"}, &fixed_metadata},
       {{"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"}, &fixed_metadata},
