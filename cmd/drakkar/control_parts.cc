@@ -193,13 +193,12 @@ class Component {
 
 struct ControllersWork {
   ControllersWork(UvLoop& loop, client::Client& client, Metrics& metrics,
-                  const ClientFactory& clients, const ComponentOptions& component)
+                  const ComponentOptions& component)
       : controllers({.loop = loop,
                      .random = RealRandom(),
                      .client = client,
                      .metrics = metrics,
-                     .client_for = component.account_clients ? AccountClients(loop, clients)
-                                                             : AccountClient(),
+                     .client_for = ClientFor(loop, client, component.account_clients),
                      .ca_pem = component.ca_pem,
                      .signing = component.signing,
                      .selection = component.controllers}) {
@@ -207,13 +206,11 @@ struct ControllersWork {
   }
   bool IsReady() const { return controllers.has_synced(); }
 
-  using AccountClient = std::function<std::unique_ptr<client::Client>(std::string_view account)>;
-  static AccountClient AccountClients(UvLoop& loop, const ClientFactory& clients) {
-    return [&loop, &clients](std::string_view account) {
-      return clients(loop, StrCat("system:serviceaccount:kube-system:", account),
-                     {"system:serviceaccounts", "system:serviceaccounts:kube-system"},
-                     storage::Mark::kApplied);
-    };
+  static std::function<std::unique_ptr<client::Client>(std::string_view account)> ClientFor(
+      UvLoop& loop, client::Client& own, const AccountClients& clients) {
+    if (clients == nullptr) return nullptr;
+    return
+        [&loop, &own, &clients](std::string_view account) { return clients(loop, own, account); };
   }
 
   controllers::Controllers controllers;
@@ -277,10 +274,9 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
              .component = component,
              .configz = {},
              .start =
-                 [clients, component](UvLoop& own, client::Client& client, Metrics& metrics,
-                                      const StatusPort*) {
-                   return std::make_unique<ControllersWork>(own, client, metrics, clients,
-                                                            component);
+                 [component](UvLoop& own, client::Client& client, Metrics& metrics,
+                             const StatusPort*) {
+                   return std::make_unique<ControllersWork>(own, client, metrics, component);
                  },
              .on_fatal = std::move(on_fatal)});
       });

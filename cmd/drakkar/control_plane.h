@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "apiserver/pki/pki.h"
 #include "apiserver/server.h"
@@ -98,6 +100,10 @@ class ApiServerPart final : public Part {
   std::unique_ptr<apiserver::ApiServer> server_;
 };
 
+// Makes the client of a service account in kube-system. `own` is the component's client.
+using AccountClients = std::function<std::unique_ptr<client::Client>(
+    UvLoop& loop, client::Client& own, std::string_view account)>;
+
 // Leader election and the status port.
 struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
@@ -107,8 +113,8 @@ struct ComponentOptions {
   std::optional<controllers::SigningAuthority> signing = {};
   client::Fence fence = nullptr;  // of the clients; set while the Lease is held
   controllers::Selection controllers = {};
-  // The client factory gives each controller a client of its own account.
-  bool account_clients = false;
+  // The controllers' clients, each of its own account; null: all use the component's.
+  AccountClients account_clients = nullptr;
 };
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
                                           ComponentOptions component = {});

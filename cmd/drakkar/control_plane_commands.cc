@@ -1,6 +1,7 @@
 // apiserver, controllers, scheduler: from flags to parts.
 #include "base/env/absolute_path.h"
 #include "base/text/text.h"
+#include "client/account_client.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane_flags.h"
@@ -60,6 +61,26 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   });
 }
 
+// Tokens for the accounts, which the user of the kubeconfig requests.
+AccountClients HttpAccounts(client::ClusterAccess access, const client::Fence& fence) {
+  access.client_certificate_pem.clear();
+  access.client_key_pem.clear();
+  access.client_certificate = nullptr;
+  access.token.clear();
+  access.token_file.clear();
+  return [access = std::move(access), fence](UvLoop& loop, client::Client& own,
+                                             std::string_view account) {
+    const auto connect = [&loop, access, fence, agent = StrCat("drakkar-controllers/", account)](
+                             std::shared_ptr<const std::string> token) {
+      client::ClusterAccess with_token = access;
+      with_token.live_token = std::move(token);
+      return client::MakeHttpClient(loop, with_token, agent, RealFileSystem(),
+                                    client::FieldSets::kOpaque, fence);
+    };
+    return std::make_unique<client::AccountClient>(loop, own, std::string(account), connect);
+  };
+}
+
 int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<FeatureGates> gates = ReadCommonFlags(arguments);
   if (!gates.ok()) return Fail(console, gates.error());
@@ -86,6 +107,9 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
       client::LoadKubeconfig(RealFileSystem(), arguments.Text("kubeconfig"));
   if (!access.ok()) return Fail(console, access.error());
   component.ca_pem = access->ca_pem;
+  if (arguments.Bool("use-service-account-credentials")) {
+    component.account_clients = HttpAccounts(*access, component.fence);
+  }
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeControllersPart(loop, std::move(*clients), std::move(component)));
@@ -149,8 +173,9 @@ void AddControlPlaneCommands(cli::App& app) {
            .summary = "Run the controllers",
            .help = "Runs the controllers of claims, workloads (Deployments, Jobs and others), "
                    "nodes, quotas and certificates, and the garbage collector. If several "
-                   "instances run, only the one that holds the Lease is active.",
-           .flags = DaemonFlags({{KubeconfigFlag(), ControllersFlag()},
+                   "instances run, only the one that holds the Lease is active. Each controller "
+                   "acts under its own service account in kube-system.",
+           .flags = DaemonFlags({{KubeconfigFlag(), ControllersFlag(), AccountsFlag()},
                                  SigningFlags(),
                                  ComponentFlags(10257, "kube-controller-manager")}),
            .max_arguments = 0,

@@ -190,6 +190,15 @@ cli::Flag ControllersFlag() {
           .placeholder = "LIST"};
 }
 
+cli::Flag AccountsFlag() {
+  return {.name = "use-service-account-credentials",
+          .type = cli::FlagType::kBool,
+          .help =
+              "Give each controller a service account of its own, for which the kubeconfig's "
+              "user requests tokens. With false, that user's permissions apply to all.",
+          .default_value = "true"};
+}
+
 Result<controllers::Selection> ReadControllers(const cli::Arguments& arguments) {
   std::vector<std::string> words;
   for (std::string_view word : Split(arguments.Text("controllers"), ',')) {

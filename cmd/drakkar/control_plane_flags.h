@@ -30,6 +30,7 @@ std::vector<std::string> ReadAlternativeNames(const cli::Arguments& arguments);
 
 // --controllers.
 cli::Flag ControllersFlag();
+cli::Flag AccountsFlag();
 Result<controllers::Selection> ReadControllers(const cli::Arguments& arguments);
 
 // --cluster-signing-*: named as in kube-controller-manager.

@@ -42,6 +42,15 @@ Result<std::optional<std::uint16_t>> ReadDashboardPort(const cli::Arguments& arg
   return std::optional<std::uint16_t>(static_cast<std::uint16_t>(*port));
 }
 
+// In this process a name is enough.
+AccountClients DirectAccounts(ClientFactory clients) {
+  return [clients = std::move(clients)](UvLoop& loop, client::Client&, std::string_view account) {
+    return clients(loop, StrCat("system:serviceaccount:kube-system:", account),
+                   {"system:serviceaccounts", "system:serviceaccounts:kube-system"},
+                   storage::Mark::kApplied);
+  };
+}
+
 cli::Flag DevicesFlag() {
   return {.name = "devices",
           .help = "YAML file that describes the simulated devices. Defaults to four devices.",
@@ -126,7 +135,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
        .ca_pem = server->pki().ca().certificate_pem,
        .signing = controllers::SigningAuthority{server->pki().ca()},
        .controllers = std::move(*selection),
-       .account_clients = true}));
+       .account_clients = DirectAccounts(server->DirectClients())}));
   scheduler->leader_election.leader_elect = elects;
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler),
                                     std::move(*scheduler_status)));

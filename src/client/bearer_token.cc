@@ -11,12 +11,14 @@ constexpr Logger kLog("client");
 }  // namespace
 
 const std::string& BearerToken::Get() {
+  if (live_ != nullptr) return *live_;
   if (file_.empty()) return token_;
   if (!read_ || clock_.Monotonic() - *read_ >= kTokenAge) Read();
   return token_;
 }
 
 bool BearerToken::Replace(const std::string& used) {
+  if (live_ != nullptr) return *live_ != used;
   if (file_.empty()) return false;
   // If several requests were rejected, the first has read the new token already.
   if (token_ == used) Read();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,7 +10,7 @@
 namespace drakkar::client {
 
 // The bearer token of a client: fixed, or read from a file that is rotated, as a node rotates the
-// tokens of service accounts about once an hour.
+// tokens of service accounts about once an hour, or kept current by somebody else in this process.
 //
 // The file is read again once the token is older than kTokenAge, and at once if the server rejected
 // the token. If it cannot be read or is empty, the last good token is kept.
@@ -19,9 +20,14 @@ class BearerToken {
   // The same as in Kubernetes' clients.
   static constexpr Duration kTokenAge = std::chrono::minutes(1);
 
-  // If `file` is empty, `token` never changes.
-  BearerToken(std::string token, std::string file, FileSystem& files, const Clock& clock)
-      : token_(std::move(token)), file_(std::move(file)), files_(files), clock_(clock) {}
+  // If `file` is empty, `token` never changes. `live` counts instead of both, unless it is null.
+  BearerToken(std::string token, std::string file, FileSystem& files, const Clock& clock,
+              std::shared_ptr<const std::string> live = nullptr)
+      : token_(std::move(token)),
+        file_(std::move(file)),
+        files_(files),
+        clock_(clock),
+        live_(std::move(live)) {}
 
   // For the next request; "" if there is none.
   const std::string& Get();
@@ -35,7 +41,8 @@ class BearerToken {
   const std::string file_;
   FileSystem& files_;
   const Clock& clock_;
-  std::optional<MonotonicTime> read_;  // last tried
+  const std::shared_ptr<const std::string> live_;  // may be null
+  std::optional<MonotonicTime> read_;              // last tried
 };
 
 }  // namespace drakkar::client

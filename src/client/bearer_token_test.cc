@@ -52,6 +52,16 @@ TEST_F(BearerTokenTest, TheLastGoodTokenIsKeptWhileTheFileCannotBeRead) {
   EXPECT_EQ(token_.Get(), "second");
 }
 
+TEST_F(BearerTokenTest, ALiveTokenIsTheOneOfTheMoment) {
+  const auto live = std::make_shared<std::string>("first");
+  BearerToken token("", "", files_, clock_, live);
+  EXPECT_EQ(token.Get(), "first");
+  EXPECT_FALSE(token.Replace("first"));
+  *live = "second";
+  EXPECT_TRUE(token.Replace("first"));
+  EXPECT_EQ(token.Get(), "second");
+}
+
 TEST_F(BearerTokenTest, AFixedTokenNeverChanges) {
   BearerToken fixed("fixed", "", files_, clock_);
   clock_.Advance(24h);

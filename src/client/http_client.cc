@@ -246,7 +246,7 @@ class HttpApiClient final : public Client {
         servers_(ServersOf(access)),
         read_servers_(access.read_servers),
         on_server_(std::move(on_server)),
-        token_(access.token, access.token_file, files, loop.clock()),
+        token_(access.token, access.token_file, files, loop.clock(), access.live_token),
         user_agent_(std::move(user_agent)),
         field_sets_(field_sets),
         fence_(std::move(fence)),

@@ -34,6 +34,8 @@ struct ClusterAccess {
   std::string token;
   // If set, the token is read from this file, now and whenever it is rotated. See BearerToken.
   std::string token_file;
+  // If set, this token counts instead. Whoever made the client keeps it current, on its loop.
+  std::shared_ptr<const std::string> live_token = nullptr;
   std::string server_name;  // checked instead of the host in `server`
   bool insecure_skip_verify = false;
   std::string namespace_;  // "default" if the context names none

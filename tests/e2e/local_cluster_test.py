@@ -122,6 +122,9 @@ def test_separate(_work):
         assert log.count("a component ended; restarting it") == 4 and "memory" in log, log[-2000:]
         cluster.run("apply", "-f", "-", stdin=POD)
         wait_until("a pod runs", lambda: (cluster.get("pod", "stays") or {}).get("status", {}).get("phase") == "Running", 60)
+        # Each controller requests tokens for an account of its own, when it has something to do.
+        wait_until("the controllers have accounts", lambda: "generic-garbage-collector" in
+                   cluster.run("get", "serviceaccounts", "-n", "kube-system", "-o", "name"))
         os.kill(server, signal.SIGKILL)
         wait_until("the API server is restarted", lambda: pid_of("apiserver") not in (None, server))
         wait_until("and serves", lambda: cluster.get("pod", "stays"))
