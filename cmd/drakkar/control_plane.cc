@@ -80,6 +80,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .token_signing_key = part->options_.token_signing_key,
       .token_keys = part->options_.token_keys,
       .token_names = part->options_.token_names,
+      .front_proxies = part->options_.front_proxies,
   });
   return part;
 }

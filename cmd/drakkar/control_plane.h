@@ -48,6 +48,7 @@ class ApiServerPart final : public Part {
     std::string token_signing_key = {};
     std::vector<std::string> token_keys = {};
     apiserver::TokenNames token_names = {};
+    apiserver::FrontProxies front_proxies = {};
   };
   // Loads or creates the cluster's CA and opens the store. This does everything that can fail
   // before the server runs.

@@ -34,6 +34,8 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   }
   Result<apiserver::TokenNames> token_names = ReadTokenNames(arguments);
   if (!token_names.ok()) return Fail(console, token_names.error());
+  Result<apiserver::FrontProxies> front_proxies = ReadFrontProxies(arguments);
+  if (!front_proxies.ok()) return Fail(console, front_proxies.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened =
       ApiServerPart::Open({.loop = loop,
@@ -50,7 +52,8 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
                            .low_latency = arguments.Bool("low-latency"),
                            .token_signing_key = std::move(token_signing_key),
                            .token_keys = std::move(token_keys),
-                           .token_names = *std::move(token_names)});
+                           .token_names = *std::move(token_names),
+                           .front_proxies = *std::move(front_proxies)});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -164,6 +167,7 @@ void AddControlPlaneCommands(cli::App& app) {
                              EtcdFlags(),
                              EventFlags(),
                              TokenKeyFlags(),
+                             FrontProxyFlags(),
                              InFlightFlags(),
                              ReachFlags()}),
        .max_arguments = 0,

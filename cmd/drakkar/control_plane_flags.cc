@@ -3,6 +3,7 @@
 #include "api/meta/quantity.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "net/tls/certificates.h"
 #include "net/tls/jws.h"
 #include "telemetry/log/log.h"
 
@@ -160,6 +161,60 @@ Result<apiserver::TokenNames> ReadTokenNames(const cli::Arguments& arguments) {
     }
   }
   return names;
+}
+
+std::vector<cli::Flag> FrontProxyFlags() {
+  const auto headers = [](std::string name, std::string help, std::string standard) {
+    return cli::Flag{.name = std::move(name),
+                     .help = std::move(help),
+                     .default_value = std::move(standard),
+                     .placeholder = "LIST"};
+  };
+  return {{.name = "requestheader-client-ca-file",
+           .help = "CA of the certificates of front proxies. Whoever presents one is trusted to "
+                   "name its client in headers. Without it, such headers have no effect.",
+           .placeholder = "FILE"},
+          {.name = "requestheader-allowed-names",
+           .help = "Common names that such a certificate may have, separated by commas; by "
+                   "default any.",
+           .placeholder = "LIST"},
+          headers("requestheader-username-headers",
+                  "Headers with the user's name, separated by commas. The first that is there "
+                  "counts.",
+                  "X-Remote-User"),
+          headers("requestheader-uid-headers", "The same for the user's UID.", "X-Remote-Uid"),
+          headers("requestheader-group-headers",
+                  "Headers with the user's groups, separated by commas. All of them count.",
+                  "X-Remote-Group"),
+          headers("requestheader-extra-headers-prefix",
+                  "Beginnings of the names of headers with further facts about the user, separated "
+                  "by commas.",
+                  "X-Remote-Extra-")};
+}
+
+Result<apiserver::FrontProxies> ReadFrontProxies(const cli::Arguments& arguments) {
+  apiserver::FrontProxies proxies;
+  const auto read = [&](const std::string& flag, std::vector<std::string>& into) -> Result<void> {
+    into.clear();
+    if (arguments.Text(flag).empty()) return Ok();
+    for (const std::string_view each : Split(arguments.Text(flag), ',')) {
+      if (Trim(each).empty()) return InvalidArgument(StrCat("--", flag, " has an empty name"));
+      into.emplace_back(Trim(each));
+    }
+    return Ok();
+  };
+  RETURN_IF_ERROR(read("requestheader-allowed-names", proxies.allowed_names));
+  RETURN_IF_ERROR(read("requestheader-username-headers", proxies.headers.user));
+  RETURN_IF_ERROR(read("requestheader-uid-headers", proxies.headers.uid));
+  RETURN_IF_ERROR(read("requestheader-group-headers", proxies.headers.group));
+  RETURN_IF_ERROR(read("requestheader-extra-headers-prefix", proxies.headers.extra_prefix));
+  const std::string& file = arguments.Text("requestheader-client-ca-file");
+  if (file.empty()) return proxies;
+  ASSIGN_OR_RETURN(proxies.ca_pem, RealFileSystem().ReadFile(file));
+  if (Result<void> checked = net::CheckCertificates(proxies.ca_pem); !checked.ok()) {
+    return checked.error().Prefixed(StrCat("--requestheader-client-ca-file ", file));
+  }
+  return proxies;
 }
 
 std::vector<cli::Flag> ReachFlags() {

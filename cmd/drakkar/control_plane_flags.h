@@ -24,6 +24,10 @@ Result<void> ReadTokenKeys(const cli::Arguments& arguments, std::string& signing
                            std::vector<std::string>& keys);
 Result<apiserver::TokenNames> ReadTokenNames(const cli::Arguments& arguments);
 
+// Proxies before the API server that say who their clients are.
+std::vector<cli::Flag> FrontProxyFlags();
+Result<apiserver::FrontProxies> ReadFrontProxies(const cli::Arguments& arguments);
+
 // --advertise-address, --tls-san: how others reach the API server.
 std::vector<cli::Flag> ReachFlags();
 std::vector<std::string> ReadAlternativeNames(const cli::Arguments& arguments);

@@ -300,6 +300,20 @@ struct ApiServer::Impl {
     return Ok();
   }
 
+  Result<void> TrustProxies() {
+    const FrontProxies& trusted = options.front_proxies;
+    if (trusted.ca_pem.empty()) return Ok();
+    // Otherwise every client could say that it is somebody else.
+    const std::string& clients = options.pki.ca().certificate_pem;
+    if (trusted.allowed_names.empty() && trusted.ca_pem.find(Trim(clients)) != std::string::npos) {
+      return InvalidArgument(
+          "the CA for their certificates is that of all clients; name those that are proxies with "
+          "--requestheader-allowed-names");
+    }
+    authenticator.TrustProxies(trusted);
+    return Ok();
+  }
+
   // For a TokenReview. A bootstrap token is for this server only.
   std::optional<UserInfo> ReviewToken(std::string_view token,
                                       const std::vector<std::string>& audiences,
@@ -613,22 +627,14 @@ struct ApiServer::Impl {
   // it is up to date. Authorities that others have written stay: another server may use them.
   std::vector<api::TreePtr> Authentication() const {
     const api::TreePtr wanted = DelegatedAuthentication(
-        options.pki.ca().certificate_pem, options.pki.front_proxy_ca().certificate_pem)[0];
+        options.pki.ca().certificate_pem, options.pki.front_proxy_ca().certificate_pem,
+        options.front_proxies)[0];
     const api::Value metadata = wanted->root()["metadata"];
     const api::ObjectPtr there = core.Find(
         "", "configmaps", StrCat(metadata["namespace"].str(), "/", metadata["name"].str()));
     if (there == nullptr) return {wanted};
-    api::Draft map(there->tree());
-    bool changed = false;
-    for (const api::MemberView& each : wanted->root()["data"].members()) {
-      const std::string_view has = (*there)["data"].Entry(each.name).str();
-      const bool is_bundle = each.name.ends_with("ca-file");
-      if (is_bundle ? has.find(each.value.str()) != std::string_view::npos : !has.empty()) continue;
-      map["data"].Entry(each.name) = StrCat(has, each.value.str());
-      changed = true;
-    }
-    if (!changed) return {};
-    return {map.Freeze()};
+    if (api::TreePtr merged = MergeAuthentication(there->tree(), wanted->root())) return {merged};
+    return {};
   }
 
   // Publishes the server's address. On a shared store others do so at the same time; after a
@@ -708,6 +714,7 @@ struct ApiServer::Impl {
     net::TlsServerOptions tls;
     tls.source = options.pki.server_source();
     tls.client_ca_pem = options.pki.ca().certificate_pem;
+    tls.proxy_ca_pem = options.front_proxies.ca_pem;
     ASSIGN_OR_RETURN(std::shared_ptr<const net::TlsContext> context, net::TlsContext::Server(tls));
     net::HttpServerOptions http;
     http.address = options.address;
@@ -847,6 +854,9 @@ ApiServer::~ApiServer() {
 }
 
 void ApiServer::Start(std::function<void(Result<void>)> done) {
+  if (Result<void> trusted = impl_->TrustProxies(); !trusted.ok()) {
+    return done(trusted.error().Prefixed("front proxies"));
+  }
   if (Result<void> ready = impl_->SetUpTokens(); !ready.ok()) {
     return done(ready.error().Prefixed("service account tokens"));
   }
@@ -854,9 +864,9 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
     if (!loaded.ok()) return done(loaded);
     // Created from last to first: namespaces before their contents.
     std::vector<api::TreePtr> wanted = BootstrapPolicy();
-    for (api::TreePtr& each :
-         DelegatedAuthentication(impl_->options.pki.ca().certificate_pem,
-                                 impl_->options.pki.front_proxy_ca().certificate_pem)) {
+    for (api::TreePtr& each : DelegatedAuthentication(
+             impl_->options.pki.ca().certificate_pem,
+             impl_->options.pki.front_proxy_ca().certificate_pem, impl_->options.front_proxies)) {
       wanted.push_back(std::move(each));
     }
     wanted.push_back(LegacyTokenTracking(impl_->options.loop.clock().Now()));

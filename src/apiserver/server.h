@@ -56,6 +56,7 @@ class ApiServer {
     std::string token_signing_key = {};
     std::vector<std::string> token_keys = {};
     TokenNames token_names = {};
+    FrontProxies front_proxies = {};
   };
   explicit ApiServer(Options options);
   ~ApiServer();

@@ -59,14 +59,15 @@ class Lines final : public net::StreamSink {
 class ApiServerTest : public ::testing::Test {
  protected:
   ApiServerTest() : pki_(*Pki::Open(files_, RealClock(), {.directory = "/pki"})) {
-    server_ = std::make_unique<ApiServer>(
-        ApiServer::Options{.loop = loop_,
-                           .gates = {},
-                           .metrics = metrics_,
-                           .store = storage::OpenMemoryStore(loop_, disk_),
-                           .pki = pki_,
-                           .address = {.host = "127.0.0.1"},
-                           .http_loops = kLoops});
+    server_ = std::make_unique<ApiServer>(ApiServer::Options{
+        .loop = loop_,
+        .gates = {},
+        .metrics = metrics_,
+        .store = storage::OpenMemoryStore(loop_, disk_),
+        .pki = pki_,
+        .address = {.host = "127.0.0.1"},
+        .http_loops = kLoops,
+        .front_proxies = {.ca_pem = proxy_ca_.certificate_pem, .allowed_names = {"gate"}}});
     bool started = false;
     server_->Start([&](Result<void> result) {
       ASSERT_TRUE(result.ok()) << result.error().message;
@@ -81,8 +82,19 @@ class ApiServerTest : public ::testing::Test {
     server_.reset();
   }
 
+  static net::Validity Validity() {
+    const WallTime now = RealClock().Now();
+    return {now - std::chrono::hours(1), now + std::chrono::hours(1)};
+  }
+
   std::unique_ptr<net::HttpClient> NewClient(std::string_view user, std::string group) {
-    const net::CertificateAndKey identity = *pki_.IssueClient(user, {std::move(group)});
+    return NewClient(*pki_.IssueClient(user, {std::move(group)}));
+  }
+  std::unique_ptr<net::HttpClient> NewProxy(std::string name) {
+    return NewClient(*net::IssueCertificate(proxy_ca_, {std::move(name), {}, {}, {}},
+                                            net::CertificateUse::kClient, Validity()));
+  }
+  std::unique_ptr<net::HttpClient> NewClient(const net::CertificateAndKey& identity) {
     net::HttpClientOptions options;
     options.tls.ca_pem = pki_.ca().certificate_pem;
     options.tls.certificate_pem = identity.certificate_pem;
@@ -126,6 +138,7 @@ class ApiServerTest : public ::testing::Test {
   MemoryFileSystem files_;
   storage::MemoryDisk disk_;
   Metrics metrics_;
+  const net::CertificateAndKey proxy_ca_ = *net::CreateCa("proxies", Validity());
   Pki pki_;
   std::unique_ptr<ApiServer> server_;
   std::vector<std::unique_ptr<net::HttpClient>> admins_;
@@ -168,6 +181,32 @@ TEST_F(ApiServerTest, ARevokedPermissionIsGoneForTheNextGet) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, path)).status, 200);
   ASSERT_EQ(Do(Admin(2), Ask(net::Method::kDelete, bindings + "/bob")).status, 200);
   EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, path)).status, 403);
+}
+
+TEST_F(ApiServerTest, AFrontProxySaysWhoItsClientsAre) {
+  const std::string path = StrCat(kMaps, "/x");
+  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status,
+            201);
+  auto gate = NewProxy("gate");
+  const auto as = [&](net::HttpClient& client, net::Headers headers) {
+    net::ClientRequest request = Ask(net::Method::kGet, path);
+    request.headers = std::move(headers);
+    return Do(client, std::move(request)).status;
+  };
+  const net::Headers jane = {{"X-Remote-User", "jane"}, {"X-Remote-Group", "system:masters"}};
+  const net::Headers bob = {{"X-Remote-User", "bob"}};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(as(*gate, jane), 200);
+    EXPECT_EQ(as(*gate, bob), 403) << "not what jane has just read";
+    EXPECT_EQ(as(*gate, {}), 401);
+  }
+  net::Headers impersonating = jane;
+  impersonating.Add("Impersonate-User", "bob");
+  EXPECT_EQ(as(*gate, impersonating), 403);
+  auto stranger = NewProxy("stranger");
+  EXPECT_EQ(as(*stranger, jane), 401);
+  auto client = NewClient("bob", "users");
+  EXPECT_EQ(as(*client, jane), 403) << "is no proxy";
 }
 
 TEST_F(ApiServerTest, WatchesOnEveryLoopSeeEveryChangeOnceAndInOrder) {

@@ -1,5 +1,7 @@
 #include "apiserver/auth/authenticator.h"
 
+#include <algorithm>
+
 #include "apiserver/request/node_identity.h"
 #include "net/tls/crypto.h"
 
@@ -35,34 +37,67 @@ std::optional<UserInfo> Authenticator::FromToken(std::string_view token) const {
   return std::nullopt;
 }
 
-bool Authenticator::NeedsToken(const net::ServerRequest& request) {
+bool Authenticator::IsTrustedProxy(const net::ServerRequest& request) const {
+  if (proxies_.ca_pem.empty() || request.connection == nullptr || !request.connection->proxy) {
+    return false;
+  }
+  const std::vector<std::string>& allowed = proxies_.allowed_names;
+  return allowed.empty() ||
+         std::ranges::find(allowed, request.connection->proxy->common_name) != allowed.end();
+}
+
+std::optional<UserInfo> Authenticator::FromProxy(const net::ServerRequest& request) const {
+  if (!IsTrustedProxy(request)) return std::nullopt;
+  UserInfo user = ReadIdentity(request.headers, proxies_.headers);
+  if (user.name.empty()) return std::nullopt;
+  return user;
+}
+
+void Authenticator::RemoveIdentityHeaders(net::Headers& headers) const {
+  if (!proxies_.ca_pem.empty()) RemoveIdentity(headers, proxies_.headers);
+}
+
+bool Authenticator::NeedsToken(const net::ServerRequest& request) const {
+  if (request.headers.Get("authorization").empty()) return false;
   const net::ConnectionInfo* connection = request.connection.get();
-  const bool connection_decides =
-      connection != nullptr && (connection->peer || !connection->peer_error.empty());
-  return !connection_decides && !request.headers.Get("authorization").empty();
+  if (connection == nullptr) return true;
+  if (IsTrustedProxy(request)) {
+    // It may also pass on requests with the credentials of their senders.
+    return !connection->peer && !FromProxy(request);
+  }
+  return !connection->peer && connection->peer_error.empty();
 }
 
 std::optional<UserInfo> Authenticator::Authenticate(const net::ServerRequest& request) const {
-  std::optional<UserInfo> user;
+  std::optional<UserInfo> user = FromProxy(request);
+  const bool is_proxy = IsTrustedProxy(request);
   const std::string_view authorization = request.headers.Get("authorization");
-  if (request.connection != nullptr && request.connection->peer) {
-    // Our own identity towards nodes. If we receive it, someone has made us call ourselves.
-    if (request.connection->peer->common_name == kNodeClientUser) return std::nullopt;
+  if (user) {
+    // As the proxy says.
+  } else if (request.connection != nullptr && request.connection->peer) {
     user.emplace();
     user->name = request.connection->peer->common_name;
     user->groups = request.connection->peer->organizations;
-  } else if (request.connection != nullptr && !request.connection->peer_error.empty()) {
+  } else if (!is_proxy && request.connection != nullptr &&
+             !request.connection->peer_error.empty()) {
     return std::nullopt;
   } else if (authorization.size() > kBearer.size() &&
              net::EqualsIgnoreCase(authorization.substr(0, kBearer.size()), kBearer)) {
     user = FromToken(authorization.substr(kBearer.size()));
     if (!user) return std::nullopt;
-  } else if (!authorization.empty()) {
+  } else if (!authorization.empty() || is_proxy) {
     return std::nullopt;
   } else {
     return Anonymous();
   }
-  user->groups.emplace_back(kAuthenticatedGroup);
+  // Our own identity towards nodes. If we receive it, someone has made us call ourselves.
+  if (user->name == kNodeClientUser) return std::nullopt;
+  const auto has = [&](std::string_view group) {
+    return std::ranges::find(user->groups, group) != user->groups.end();
+  };
+  // A proxy may have added the group, or have let a stranger through.
+  const bool is_known = user->name != kAnonymousUser && !has(kUnauthenticatedGroup);
+  if (is_known && !has(kAuthenticatedGroup)) user->groups.emplace_back(kAuthenticatedGroup);
   return user;
 }
 

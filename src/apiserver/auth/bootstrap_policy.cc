@@ -1,5 +1,10 @@
 #include "apiserver/auth/bootstrap_policy.h"
 
+#include <set>
+#include <string>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -12,6 +17,7 @@ namespace drakkar::apiserver {
 namespace {
 
 using api::Draft;
+using api::Value;
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 constexpr std::string_view kCertificates = "certificates.k8s.io";
@@ -404,22 +410,87 @@ std::vector<api::TreePtr> BootstrapPolicy() {
   return objects;
 }
 
+namespace {
+
+// ["a","b"], each once.
+std::string ListText(const std::vector<std::string>& first,
+                     const std::vector<std::string>& second) {
+  Draft list = Draft::Array();
+  std::set<std::string_view> seen;
+  for (const auto* each : {&first, &second}) {
+    for (const std::string& text : *each) {
+      if (seen.insert(text).second) list.Append(text);
+    }
+  }
+  return api::WriteJson(list.Freeze()->root());
+}
+
+std::vector<std::string> ListOf(std::string_view json) {
+  std::vector<std::string> texts;
+  const Result<api::TreePtr> read = api::ParseJson(json);
+  if (!read.ok()) return texts;
+  for (const Value each : (*read)->root().elements()) texts.emplace_back(each.str());
+  return texts;
+}
+
+// The certificates of a bundle, each with the end of its last line.
+std::vector<std::string_view> CertificatesOf(std::string_view bundle) {
+  constexpr std::string_view kEnd = "-----END CERTIFICATE-----\n";
+  std::vector<std::string_view> certificates;
+  while (!bundle.empty()) {
+    const std::size_t end = bundle.find(kEnd);
+    const std::size_t size = end == std::string_view::npos ? bundle.size() : end + kEnd.size();
+    certificates.push_back(bundle.substr(0, size));
+    bundle.remove_prefix(size);
+  }
+  return certificates;
+}
+
+}  // namespace
+
+api::TreePtr MergeAuthentication(const api::TreePtr& map, Value wanted) {
+  Draft merged(map);
+  bool changed = false;
+  for (const api::MemberView& each : wanted["data"].members()) {
+    const std::string before(map->root()["data"].Entry(each.name).str());
+    std::string after = before;
+    if (each.name.ends_with("ca-file")) {
+      for (const std::string_view certificate : CertificatesOf(each.value.str())) {
+        if (after.find(Trim(certificate)) != std::string::npos) continue;
+        if (!after.empty() && after.back() != '\n') after += '\n';
+        after += certificate;
+      }
+    } else {
+      after = ListText(ListOf(before), ListOf(each.value.str()));
+    }
+    if (after == before) continue;
+    merged["data"].Entry(each.name) = after;
+    changed = true;
+  }
+  return changed ? merged.Freeze() : nullptr;
+}
+
 std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem,
-                                                  std::string_view front_proxy_ca_pem) {
+                                                  std::string_view front_proxy_ca_pem,
+                                                  const FrontProxies& proxies) {
   constexpr std::string_view kNamespace = "kube-system";
   constexpr std::string_view kMap = "extension-apiserver-authentication";
   constexpr std::string_view kReader = "extension-apiserver-authentication-reader";
+  const IdentityHeaders ours;  // with which this server names its clients
   Draft map(
       {{"apiVersion", "v1"},
        {"kind", "ConfigMap"},
        {"metadata", Draft({{"name", kMap}, {"namespace", kNamespace}})},
-       {"data", Draft::Map({{"client-ca-file", client_ca_pem},
-                            {"requestheader-client-ca-file", front_proxy_ca_pem},
-                            {"requestheader-allowed-names", R"(["front-proxy-client"])"},
-                            {"requestheader-username-headers", R"(["X-Remote-User"])"},
-                            {"requestheader-uid-headers", R"(["X-Remote-Uid"])"},
-                            {"requestheader-group-headers", R"(["X-Remote-Group"])"},
-                            {"requestheader-extra-headers-prefix", R"(["X-Remote-Extra-"])"}})}});
+       {"data",
+        Draft::Map({{"client-ca-file", client_ca_pem},
+                    {"requestheader-client-ca-file", StrCat(front_proxy_ca_pem, proxies.ca_pem)},
+                    {"requestheader-allowed-names",
+                     ListText({"front-proxy-client"}, proxies.allowed_names)},
+                    {"requestheader-username-headers", ListText(ours.user, proxies.headers.user)},
+                    {"requestheader-uid-headers", ListText(ours.uid, proxies.headers.uid)},
+                    {"requestheader-group-headers", ListText(ours.group, proxies.headers.group)},
+                    {"requestheader-extra-headers-prefix",
+                     ListText(ours.extra_prefix, proxies.headers.extra_prefix)}})}});
   Draft role({{"apiVersion", "rbac.authorization.k8s.io/v1"},
               {"kind", "Role"},
               {"metadata", MakeMetadata(kReader)},

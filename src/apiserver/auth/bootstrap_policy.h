@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api/tree/value.h"
+#include "apiserver/auth/authenticator.h"
 #include "base/env/clock.h"
 #include "base/result/result.h"
 
@@ -18,9 +19,14 @@ std::vector<api::TreePtr> BootstrapPolicy();
 
 // What components that serve HTTPS themselves (such as kube-scheduler) read to learn whom this
 // server authenticates: the CA of client certificates in kube-system, and the permission to read
-// it. Complete objects; they need the namespace.
+// it. Complete objects; they need the namespace. `front_proxy_ca_pem` has issued this server's own
+// certificate towards the servers behind it; `proxies` are those before it.
 std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem,
-                                                  std::string_view front_proxy_ca_pem);
+                                                  std::string_view front_proxy_ca_pem,
+                                                  const FrontProxies& proxies = {});
+// That ConfigMap, with what it lacks of `wanted`: certificates, names and headers that others have
+// written stay, because another server may use them. Null if it lacks nothing.
+api::TreePtr MergeAuthentication(const api::TreePtr& map, api::Value wanted);
 
 // The ConfigMap in kube-system that says since when the use of tokens from Secrets is tracked. A
 // controller manager of Kubernetes removes such tokens that nobody has used since. This server does

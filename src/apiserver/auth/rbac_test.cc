@@ -92,6 +92,29 @@ TEST_F(RbacTest, TheSchedulerMayReadTheAuthenticationConfiguration) {
   EXPECT_FALSE(May(user, "get", "", "configmaps", "default", kMap));
 }
 
+TEST_F(RbacTest, TheAuthenticationConfigurationNamesTheProxiesBeforeUs) {
+  constexpr std::string_view kOurs = "-----BEGIN\nours\n-----END CERTIFICATE-----\n";
+  constexpr std::string_view kTheirs = "-----BEGIN\ntheirs\n-----END CERTIFICATE-----\n";
+  const FrontProxies proxies = {.ca_pem = std::string(kTheirs),
+                                .allowed_names = {"gate"},
+                                .headers = {.user = {"X-User", "X-Remote-User"}}};
+  const api::TreePtr plain = DelegatedAuthentication("c", kOurs)[0];
+  const api::TreePtr wanted = DelegatedAuthentication("c", kOurs, proxies)[0];
+  const auto entry = [](const api::TreePtr& map, std::string_view name) {
+    return std::string(map->root()["data"].Entry(name).str());
+  };
+  EXPECT_EQ(entry(plain, "requestheader-allowed-names"), R"(["front-proxy-client"])");
+  EXPECT_EQ(entry(wanted, "requestheader-client-ca-file"), StrCat(kOurs, kTheirs));
+  EXPECT_EQ(entry(wanted, "requestheader-allowed-names"), R"(["front-proxy-client","gate"])");
+  EXPECT_EQ(entry(wanted, "requestheader-username-headers"), R"(["X-Remote-User","X-User"])");
+  // An earlier start, or another server, has written the map.
+  const api::TreePtr merged = MergeAuthentication(plain, wanted->root());
+  ASSERT_NE(merged, nullptr);
+  EXPECT_TRUE(api::Equal(merged->root(), wanted->root()));
+  EXPECT_EQ(MergeAuthentication(merged, wanted->root()), nullptr);
+  EXPECT_EQ(MergeAuthentication(wanted, plain->root()), nullptr) << "what others wrote stays";
+}
+
 TEST_F(RbacTest, TheTrackingOfLegacyTokensBeginsWithADate) {
   const api::TreePtr map =
       LegacyTokenTracking(WallTime() + std::chrono::hours(24 * 365) + std::chrono::hours(23));

@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "api/meta/status.h"
-#include "apiserver/aggregation/identity_headers.h"
 #include "apiserver/http/forwarding.h"
 #include "apiserver/http/request_info.h"
 #include "apiserver/http/tunnel.h"
+#include "apiserver/request/identity_headers.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {

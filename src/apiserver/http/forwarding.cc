@@ -1,7 +1,7 @@
 #include "apiserver/http/forwarding.h"
 
-#include "apiserver/aggregation/identity_headers.h"
 #include "apiserver/http/encode.h"
+#include "apiserver/request/identity_headers.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {

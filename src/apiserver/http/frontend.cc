@@ -48,6 +48,12 @@ constexpr std::size_t kMaxKnownTokens = 4'096;
 std::size_t HashOfToken(const net::ServerRequest& request) {
   const std::string_view token = request.headers.Get("authorization");
   const net::ConnectionInfo* connection = request.connection.get();
+  if (connection != nullptr && connection->proxy) {
+    // Its headers say who it is, and which of them is up to the authenticator.
+    std::string text;
+    for (const auto& [name, value] : request.headers) text += StrCat(name, "\n", value, "\n");
+    return absl::HashOf(std::string_view(text));
+  }
   if (connection != nullptr && connection->peer) {
     std::string text = connection->peer->common_name;
     for (const std::string& group : connection->peer->organizations) text += "\n" + group;
@@ -130,13 +136,15 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   exchange->accepts_gzip = AcceptsGzip(request.headers.Get("accept-encoding"));
   exchange->include_object = query.Get("includeObject");
   exchange->negotiated.pretty = IsTrueParameter(query.Find("pretty"));
-  exchange->identify = Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
+  exchange->identify =
+      options_.authenticator.NeedsToken(request) || AsksToImpersonate(request.headers);
   if (exchange->identify) exchange->token_hash = HashOfToken(request);
   if (!exchange->identify) {
     std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
     request_metrics_.CountLogin(user.has_value());
     if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
     exchange->user = std::move(*user);
+    options_.authenticator.RemoveIdentityHeaders(exchange->request.headers);
   }
   Admit(std::move(exchange));
 }
@@ -396,7 +404,8 @@ void Frontend::CheckLargeBody(net::ServerRequest head,
   exchange->asked.namespace_ = info.namespace_;
   exchange->asked.name = info.name;
   exchange->asked.subresource = info.subresource;
-  exchange->identify = Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
+  exchange->identify =
+      options_.authenticator.NeedsToken(request) || AsksToImpersonate(request.headers);
   if (!exchange->identify) {
     std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
     if (!user) return reject(api::StatusUnauthorized("Unauthorized"));

@@ -141,6 +141,7 @@ std::optional<Failure> Frontend::Identify(Exchange& exchange) {
   exchange.token_user = user->name;
   exchange.token_level = FlowControl::LevelOf(*user);
   exchange.user = std::move(*user);
+  options_.authenticator.RemoveIdentityHeaders(exchange.request.headers);
   return Impersonate(options_.core, exchange.request.headers, exchange.user);
 }
 

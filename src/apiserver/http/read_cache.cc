@@ -18,7 +18,7 @@ std::string ReadCache::KeyOf(const net::ServerRequest& request) {
   std::string key;
   const net::ConnectionInfo* connection = request.connection.get();
   if (request.method != net::Method::kGet || !request.raw_query.empty() || connection == nullptr ||
-      !connection->peer || AsksToImpersonate(request.headers)) {
+      !connection->peer || connection->proxy || AsksToImpersonate(request.headers)) {
     return key;
   }
   const net::PeerIdentity& peer = *connection->peer;

@@ -19,9 +19,9 @@ namespace drakkar::apiserver {
 // every write that was answered before it, because the core raises the object's stamp when it
 // applies the write.
 //
-// Only for users authenticated by client certificate, and not for nodes, whose permissions depend
-// on more objects. Bounds: kMaxEntries responses of at most kMaxObjectBytes each; they may keep
-// deleted objects alive.
+// Only for users authenticated by client certificate, and neither for nodes, whose permissions
+// depend on more objects, nor behind proxies. Bounds: kMaxEntries responses of at most
+// kMaxObjectBytes each; they may keep deleted objects alive.
 class ReadCache {
  public:
   static constexpr std::size_t kMaxEntries = 1'024;

@@ -41,6 +41,7 @@ void Connection::OnTransportReady() {
   if (!transport_->is_tls()) return;  // detect the protocol from the first bytes
   info_->peer = transport_->tls()->peer();
   info_->peer_error = transport_->tls()->peer_error();
+  info_->proxy = transport_->tls()->proxy();
   MakeSession(transport_->alpn() == "h2");
   ScheduleFlush();
 }
@@ -156,7 +157,7 @@ void Connection::OnRequest(StreamId stream, Request request) {
 }
 
 bool Connection::IsStranger() const {
-  return !info_->peer && !info_->is_authenticated;
+  return !info_->peer && !info_->proxy && !info_->is_authenticated;
 }
 
 bool Connection::OnLargeBody(StreamId stream, const Request& head) {

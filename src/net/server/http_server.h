@@ -24,6 +24,8 @@ struct ConnectionInfo {
   bool is_http2 = false;
   std::optional<PeerIdentity> peer;  // from a verified client certificate
   std::string peer_error;            // why verification failed
+  // From a client certificate of an authority for proxies, which may tell us who their clients are.
+  std::optional<PeerIdentity> proxy;
   // A request on this connection was authenticated some other way. The handler sets it, on the
   // server's loop.
   mutable bool is_authenticated = false;

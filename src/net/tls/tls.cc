@@ -84,7 +84,25 @@ struct TlsContext::Impl {
   bool insecure = false;
   std::function<Result<void>(const PeerIdentity&, const std::string&)> check_peer;
   std::shared_ptr<CertificateSource> source;
-  ~Impl() { SSL_CTX_free(context); }
+  X509_STORE* proxies = nullptr;  // of a server: null if it knows no proxies
+  ~Impl() {
+    X509_STORE_free(proxies);
+    SSL_CTX_free(context);
+  }
+
+  // Whether the peer's certificate is that of a proxy.
+  bool IsProxy(SSL* ssl, X509* certificate) const {
+    if (proxies == nullptr) return false;
+    X509_STORE_CTX* check = X509_STORE_CTX_new();
+    CHECK(check != nullptr);
+    bool verifies =
+        X509_STORE_CTX_init(check, proxies, certificate, SSL_get_peer_cert_chain(ssl)) == 1 &&
+        X509_STORE_CTX_set_default(check, "ssl_client") == 1;
+    verifies = verifies && X509_verify_cert(check) == 1;
+    X509_STORE_CTX_free(check);
+    ERR_clear_error();
+    return verifies;
+  }
 
   // Gives a new connection the source's current certificate. One that cannot be used is ignored:
   // the connection then has the one that the context was created with.
@@ -158,6 +176,22 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Server(const TlsServerOpti
     for (const auto& root : roots) SSL_CTX_add_client_CA(context, root.get());
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, &AcceptAnyCertificate);
   }
+  if (!options.proxy_ca_pem.empty()) {
+    Result<std::vector<openssl::CertificatePtr>> roots =
+        openssl::ReadCertificates(options.proxy_ca_pem);
+    if (!roots.ok()) return roots.error().Prefixed("CA of proxies");
+    impl->proxies = X509_STORE_new();
+    CHECK(impl->proxies != nullptr);
+    for (const auto& root : *roots) {
+      if (X509_STORE_add_cert(impl->proxies, root.get()) != 1) {
+        return InvalidArgument("CA of proxies: " + openssl::LastError());
+      }
+      SSL_CTX_add_client_CA(context, root.get());
+    }
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, &AcceptAnyCertificate);
+  }
   SSL_CTX_set_alpn_select_cb(context, &SelectProtocol, options.offer_http2 ? context : nullptr);
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(impl)));
 }
@@ -205,6 +239,7 @@ struct TlsFilter::Impl {
   bool failed = false;
   std::optional<PeerIdentity> peer;
   std::string peer_error;
+  std::optional<PeerIdentity> proxy;
   std::string alpn;
   std::function<Result<void>(const PeerIdentity&)> check_peer;  // of a client; may be empty
 
@@ -291,6 +326,7 @@ struct TlsFilter::Impl {
     if (!SSL_is_server(ssl)) return;
     X509* certificate = SSL_get0_peer_certificate(ssl);
     if (!certificate) return;
+    if (context->impl_->IsProxy(ssl, certificate)) proxy = SubjectOf(certificate);
     const long verify = SSL_get_verify_result(ssl);
     if (verify != X509_V_OK) {
       peer_error = X509_verify_cert_error_string(verify);
@@ -441,6 +477,9 @@ const std::optional<PeerIdentity>& TlsFilter::peer() const {
 }
 const std::string& TlsFilter::peer_error() const {
   return impl_->peer_error;
+}
+const std::optional<PeerIdentity>& TlsFilter::proxy() const {
+  return impl_->proxy;
 }
 
 }  // namespace drakkar::net

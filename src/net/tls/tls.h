@@ -29,6 +29,9 @@ struct TlsServerOptions {
   // Client certificates are requested but not required, and verified against these. If empty, none
   // are requested.
   std::string client_ca_pem;
+  // Client certificates are also verified against these, which issue those of proxies. A chain that
+  // a session would not keep may be needed for that, so sessions are then not resumed.
+  std::string proxy_ca_pem = {};
   bool offer_http2 = true;
 };
 
@@ -92,6 +95,8 @@ class TlsFilter {
   const std::optional<PeerIdentity>& peer() const;
   // Why the client's certificate was rejected, or "".
   const std::string& peer_error() const;
+  // The subject of a client certificate that verifies as that of a proxy.
+  const std::optional<PeerIdentity>& proxy() const;
 
  private:
   struct Impl;

@@ -104,6 +104,39 @@ TEST(Tls, ChecksTheServersNameAndAuthority) {
   EXPECT_TRUE(unchecked.client->is_ready());
 }
 
+TEST(Tls, ACertificateOfTheProxiesAuthorityIsThatOfAProxy) {
+  const TestCertificates& certificates = TestCertificates::Get();
+  const auto connect = [&](const CertificateAndKey& client, const std::string& proxies) {
+    TlsServerOptions server;
+    server.certificate_pem = certificates.server.certificate_pem;
+    server.key_pem = certificates.server.key_pem;
+    server.client_ca_pem = certificates.ca.certificate_pem;
+    server.proxy_ca_pem = proxies;
+    TlsClientOptions options = Trusting();
+    options.certificate_pem = client.certificate_pem;
+    options.key_pem = client.key_pem;
+    Pair pair;
+    pair.server = TlsFilter::Accept(TlsContext::Server(server).value());
+    pair.client = TlsFilter::Connect(TlsContext::Client(options).value(), "localhost");
+    pair.Pump();
+    EXPECT_TRUE(pair.server->is_ready());
+    return pair;
+  };
+  const std::string& other = certificates.other_ca.certificate_pem;
+  const Pair proxy = connect(certificates.stranger, other);
+  EXPECT_EQ(proxy.server->proxy()->common_name, "mallory");
+  EXPECT_FALSE(proxy.server->peer().has_value()) << "a proxy is no client";
+  const Pair client = connect(certificates.client, other);
+  EXPECT_FALSE(client.server->proxy().has_value());
+  EXPECT_EQ(client.server->peer()->common_name, "jane");
+  const Pair both = connect(certificates.client, certificates.ca.certificate_pem);
+  EXPECT_TRUE(both.server->proxy().has_value());
+  EXPECT_TRUE(both.server->peer().has_value());
+  EXPECT_FALSE(connect(certificates.stranger, "").server->proxy().has_value());
+  EXPECT_FALSE(connect(certificates.server, certificates.ca.certificate_pem).server->proxy())
+      << "a certificate for servers";
+}
+
 TEST(Tls, GarbageIsAnErrorNotACrash) {
   auto server = TlsFilter::Accept(TestServerTls());
   std::string plain;

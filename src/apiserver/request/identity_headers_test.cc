@@ -1,4 +1,4 @@
-#include "apiserver/aggregation/identity_headers.h"
+#include "apiserver/request/identity_headers.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,24 @@ TEST(IdentityHeadersTest, AUserSurvivesTheWay) {
   EXPECT_EQ(read.uid, user.uid);
   EXPECT_EQ(read.groups, user.groups);
   EXPECT_EQ(read.extra, user.extra);
+}
+
+TEST(IdentityHeadersTest, ProxiesMayUseOtherHeaders) {
+  const IdentityHeaders names = {.user = {"X-User", "X-Login"},
+                                 .uid = {},
+                                 .group = {"X-Team", "X-Role"},
+                                 .extra_prefix = {"X-More-", "X-Also-"}};
+  const net::Headers headers = {{"x-login", "jane"},     {"X-Role", "r"},       {"X-Team", "t"},
+                                {"X-Team", ""},          {"X-Also-A", "2"},     {"X-More-A", "1"},
+                                {"X-Remote-User", "no"}, {"X-Remote-Uid", "no"}};
+  UserInfo user = ReadIdentity(headers, names);
+  EXPECT_EQ(user.name, "jane");
+  EXPECT_EQ(user.uid, "");
+  EXPECT_EQ(user.groups, (std::vector<std::string>{"t", "r"}));
+  EXPECT_EQ(user.extra.at("a"), (std::vector<std::string>{"1", "2"}));
+  net::Headers both = headers;
+  both.Add("X-User", "joe");
+  EXPECT_EQ(ReadIdentity(both, names).name, "joe") << "the first of the names counts";
 }
 
 TEST(IdentityHeadersTest, ANameCannotAddAHeader) {
