@@ -13,7 +13,7 @@ class MeasuredStep final : public AdmissionStep {
  public:
   MeasuredStep(std::unique_ptr<AdmissionStep> step, std::string_view type, Metrics& metrics)
       : step_(std::move(step)) {
-    for (const char* operation : {"CREATE", "UPDATE", "DELETE"}) {
+    for (const char* operation : {"CREATE", "UPDATE", "DELETE", "CONNECT"}) {
       for (const char* rejected : {"false", "true"}) {
         seconds_.push_back(&metrics.GetHistogram(
             "apiserver_admission_controller_admission_duration_seconds",
@@ -44,26 +44,41 @@ class MeasuredStep final : public AdmissionStep {
   }
   void OnDecidedElsewhere(std::string_view what) override { step_->OnDecidedElsewhere(what); }
 
+  bool SeesActions() const override { return step_->SeesActions(); }
+  std::optional<Failure> CheckAction(const Request& request, const Action& action,
+                                     const StrategyContext& context,
+                                     std::vector<std::string>& warnings) override {
+    const std::size_t operation = action.operation == "CONNECT" ? kConnect : kCreate;
+    return Measure(request, operation, context,
+                   [&] { return step_->CheckAction(request, action, context, warnings); });
+  }
+
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override {
-    return Measure(request, object != nullptr, before.has_value(), context,
+    return Measure(request, OperationOf(object != nullptr, before.has_value()), context,
                    [&] { return step_->Admit(request, object, before, context); });
   }
 
   std::optional<Failure> Check(const Request& request, api::Value object, api::Value before,
                                const StrategyContext& context,
                                std::vector<std::string>& warnings) override {
-    return Measure(request, object.has_value(), before.has_value(), context,
+    return Measure(request, OperationOf(object.has_value(), before.has_value()), context,
                    [&] { return step_->Check(request, object, before, context, warnings); });
   }
 
  private:
-  std::optional<Failure> Measure(const Request& request, bool has_object, bool has_before,
+  // In the order of the constructor.
+  static constexpr std::size_t kCreate = 0;
+  static constexpr std::size_t kConnect = 3;
+  static std::size_t OperationOf(bool has_object, bool has_before) {
+    return !has_object ? 2 : has_before ? 1 : kCreate;
+  }
+
+  std::optional<Failure> Measure(const Request& request, std::size_t operation,
                                  const StrategyContext& context,
                                  const std::function<std::optional<Failure>()>& ask) {
     const MonotonicTime start = context.clock.Monotonic();
     std::optional<Failure> failure = ask();
-    const std::size_t operation = !has_object ? 2 : has_before ? 1 : 0;
     const std::chrono::duration<double> took = context.clock.Monotonic() - start;
     seconds_[operation * 2 + (failure ? 1 : 0)]->Observe(took.count());
     if (failure) {

@@ -17,7 +17,7 @@ class MutatingAdmissionPolicyStep final : public AdmissionStep {
 
   std::string_view name() const override { return "MutatingAdmissionPolicy"; }
   bool Concerns(const Request& request) const override {
-    return !policies_.For(*request.kind).empty();
+    return !request.skips_policies && !policies_.For(*request.kind).empty();
   }
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override;

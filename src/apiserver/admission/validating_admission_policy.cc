@@ -44,6 +44,23 @@ std::optional<Failure> ValidatingAdmissionPolicyStep::Check(const Request& reque
                                                             api::Value object, api::Value before,
                                                             const StrategyContext& context,
                                                             std::vector<std::string>& warnings) {
+  return Evaluate(request, AdmissionOperation(object, before), nullptr, object, before, context,
+                  warnings);
+}
+
+std::optional<Failure> ValidatingAdmissionPolicyStep::CheckAction(
+    const Request& request, const Action& action, const StrategyContext& context,
+    std::vector<std::string>& warnings) {
+  return Evaluate(request, action.operation, &action.body, request.object->root(), api::Value(),
+                  context, warnings);
+}
+
+std::optional<Failure> ValidatingAdmissionPolicyStep::Evaluate(const Request& request,
+                                                               std::string_view operation,
+                                                               const api::KindSchema* body,
+                                                               api::Value object, api::Value before,
+                                                               const StrategyContext& context,
+                                                               std::vector<std::string>& warnings) {
   std::optional<Failure> denied;
   const auto deny = [&](std::string_view policy, const PolicyBinding* binding,
                         std::string_view message, std::string_view reason) {
@@ -60,7 +77,7 @@ std::optional<Failure> ValidatingAdmissionPolicyStep::Check(const Request& reque
   };
 
   const AdmissionSubject subject = {.request = request,
-                                    .operation = AdmissionOperation(object, before),
+                                    .operation = operation,
                                     .object = object,
                                     .before = before,
                                     .find_namespace = [&](const std::string& name) {
@@ -110,9 +127,11 @@ std::optional<Failure> ValidatingAdmissionPolicyStep::Check(const Request& reque
         continue;
       }
       if (!described) {
-        shown.emplace(object, stored, *matched.kind);
-        shown_before.emplace(before, stored, *matched.kind);
-        described.emplace(request, subject.operation, *matched.kind);
+        // A body has no other versions.
+        const api::KindSchema& wanted = body == nullptr ? *matched.kind : stored;
+        shown.emplace(object, stored, wanted);
+        shown_before.emplace(before, stored, wanted);
+        described.emplace(request, operation, *matched.kind, body, request.name);
       }
       const api::ObjectPtr home =
           request.kind->namespaced ? context.lookup("", "namespaces", request.namespace_) : nullptr;

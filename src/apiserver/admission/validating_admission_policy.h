@@ -17,14 +17,25 @@ class ValidatingAdmissionPolicyStep final : public AdmissionStep {
 
   std::string_view name() const override { return "ValidatingAdmissionPolicy"; }
   bool Concerns(const Request& request) const override {
-    return !policies_.For(*request.kind).empty();
+    return !request.skips_policies && !policies_.For(*request.kind).empty();
   }
   bool comes_after_validation() const override { return true; }
+  bool SeesActions() const override { return true; }
   std::optional<Failure> Check(const Request& request, api::Value object, api::Value before,
                                const StrategyContext& context,
                                std::vector<std::string>& warnings) override;
 
+  std::optional<Failure> CheckAction(const Request& request, const Action& action,
+                                     const StrategyContext& context,
+                                     std::vector<std::string>& warnings) override;
+
  private:
+  // `body` is the kind of the objects if it is not the request's, else null.
+  std::optional<Failure> Evaluate(const Request& request, std::string_view operation,
+                                  const api::KindSchema* body, api::Value object, api::Value before,
+                                  const StrategyContext& context,
+                                  std::vector<std::string>& warnings);
+
   PolicySet& policies_;
   RbacAuthorizer* const rbac_;
 };

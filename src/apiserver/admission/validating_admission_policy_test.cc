@@ -85,6 +85,80 @@ TEST_F(ValidatingAdmissionPolicyTest, OtherResourcesAreNotConcerned) {
   EXPECT_FALSE(TryCreate(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}})").failure);
 }
 
+TEST_F(ValidatingAdmissionPolicyTest, BindingsAndEvictionsAreSeenAsTheirOwnBodies) {
+  Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})");
+  for (const std::string_view name : {"bound", "free", "evicted"}) {
+    Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                  R"("},"spec":{"containers":[{"name":"c","image":"i"}]}})"));
+  }
+  const auto act = [&](std::string name, std::string subresource, std::string_view text) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kCreate;
+    request.kind = api::FindKind("", "v1", "Pod");
+    request.namespace_ = "default";
+    request.name = std::move(name);
+    request.subresource = std::move(subresource);
+    request.object = *api::ParseJson(text);
+    return Handle(std::move(request));
+  };
+  constexpr std::string_view kBinding =
+      R"({"apiVersion":"v1","kind":"Binding","target":{"kind":"Node","name":"n"}})";
+  Policy(
+      R"~("validations":[{"expression":"object.kind != 'Binding' || request.name != 'bound' || )~"
+      R"~(request.subResource != 'binding' || object.target.name != 'n' || oldObject != null"}])~",
+      "pods/*");
+  Policy(R"("validations":[{"expression":"object.kind != 'Eviction'","message":"stays"}])", "*/*",
+         "q");
+  Policy(R"("validations":[{"expression":"false"}],"failurePolicy":"Fail")", "pods", "r");
+  Bind();
+  Bind(R"("validationActions":["Deny"])", "c", "q");
+  const Response refused = act("bound", "binding", kBinding);
+  ASSERT_TRUE(refused.failure);
+  EXPECT_EQ(refused.failure->message.find(
+                "pods \"bound\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b'"),
+            0u)
+      << Message(refused);
+  EXPECT_EQ(Message(act("free", "binding", kBinding)), "accepted");
+  constexpr std::string_view kEviction = R"({"apiVersion":"policy/v1","kind":"Eviction"})";
+  EXPECT_TRUE(Message(act("evicted", "eviction", kEviction)).ends_with("denied request: stays"));
+  EXPECT_NE(core_->Find("", "pods", "default/evicted"), nullptr);
+  // The deletion that an admitted eviction leads to is not reviewed again.
+  EXPECT_FALSE(
+      Delete("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", "c")
+          .failure);
+  Bind(R"("validationActions":["Deny"])", "d", "r");
+  EXPECT_EQ(Message(act("evicted", "eviction", kEviction)), "accepted");
+  EXPECT_EQ(core_->Find("", "pods", "default/evicted"), nullptr);
+  EXPECT_TRUE(Delete("v1", "Pod", "default", "free").failure.has_value()) << "this one is";
+}
+
+TEST_F(ValidatingAdmissionPolicyTest, ConnectionsAreSeen) {
+  Policy(R"~("validations":[{"expression":"!('sh' in object.command)","message":"no shells"}])~",
+         "pods/exec");
+  Bind(R"("validationActions":["Deny"])");
+  const auto exec = [&](std::string_view command, std::string subresource = "exec") {
+    Request request;
+    request.user = AdminUser();
+    request.kind = api::FindKind("", "v1", "Pod");
+    request.namespace_ = "default";
+    request.name = "p";
+    request.subresource = std::move(subresource);
+    std::string answer = "none";
+    core_->AdmitConnection(request, *api::FindKind("", "v1", "PodExecOptions"),
+                           *api::ParseJson(StrCat(R"({"kind":"PodExecOptions","apiVersion":"v1",)",
+                                                  R"("command":[")", command, R"("]})")),
+                           [&](const std::optional<Failure>& failure) {
+                             answer = failure ? failure->message : "accepted";
+                           });
+    loop_.RunUntilIdle();
+    return answer;
+  };
+  EXPECT_TRUE(exec("sh").ends_with("denied request: no shells")) << exec("sh");
+  EXPECT_EQ(exec("ls"), "accepted");
+  EXPECT_EQ(exec("sh", "attach"), "accepted") << "another subresource";
+}
+
 TEST_F(ValidatingAdmissionPolicyTest, PoliciesCannotLockOutTheirAdministrator) {
   Policy(R"("validations":[{"expression":"false"}])", "*");
   Bind();

@@ -9,18 +9,11 @@ namespace {
 
 using api::Draft;
 
-// nodes/proxy and services/proxy have the options of pods/proxy under other names.
-const api::KindSchema& ProxyOptions(std::string_view name) {
-  const auto named = [](const char* kind) {
-    auto* copy = new api::KindSchema(*api::FindKind("", "v1", "PodProxyOptions"));
-    copy->kind = kind;
-    return copy;
-  };
-  static const api::KindSchema* const kNode = named("NodeProxyOptions");
-  static const api::KindSchema* const kService = named("ServiceProxyOptions");
-  return name == "nodes"      ? *kNode
-         : name == "services" ? *kService
-                              : *api::FindKind("", "v1", "PodProxyOptions");
+const api::KindSchema& ProxyOptions(std::string_view resource) {
+  return *api::FindKind("", "v1",
+                        resource == "nodes"      ? "NodeProxyOptions"
+                        : resource == "services" ? "ServiceProxyOptions"
+                                                 : "PodProxyOptions");
 }
 
 bool IsSet(const net::Query& query, std::string_view name) {

@@ -67,6 +67,7 @@ struct Request {
   std::string fence;
 
   bool skips_webhooks = false;  // part of a request that they have already admitted
+  bool skips_policies = false;  // likewise
 
   // Delete.
   std::optional<std::int64_t> grace_period_seconds;

@@ -55,6 +55,9 @@ Core::Core(Options options)
     auto found = resources_.find(ByName::Views(stored.group, stored.plural));
     if (found != resources_.end()) by_kind_.emplace(&kind, found->second.get());
   }
+  for (const auto& step : options_.admission) {
+    if (step->SeesActions()) action_steps_.push_back(step.get());
+  }
   claims_ = resources_.find(ByName::Views("resource.k8s.io", "resourceclaims"))->second.get();
   arbiter_ = std::make_unique<DeviceArbiter>(claims_->cache,
                                              *FindCache("resource.k8s.io", "resourceslices"));
@@ -209,7 +212,7 @@ void Core::HandleFresh(Request request, std::function<void(Response)> done) {
   Resource* resource = FindResource(*request.kind);
   if (options_.answerer != nullptr && request.verb == Verb::kCreate &&
       (resource == nullptr || !request.subresource.empty())) {
-    if (request.subresource == "token" && IsConcerned(*request.kind)) {
+    if (request.subresource == "token" && (IsConcerned(*request.kind) || HasActionStep(request))) {
       return IssueToken(std::move(request), std::move(done));
     }
     Response response;

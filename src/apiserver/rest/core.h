@@ -66,6 +66,18 @@ class AdmissionStep {
   }
   // Another server has decided about it.
   virtual void OnDecidedElsewhere(std::string_view /*name*/) {}
+  // Whether the step also sees what is done to objects by other means than changing them: bindings,
+  // evictions, requests for tokens and connections. Those come as a body of their own kind.
+  virtual bool SeesActions() const { return false; }
+  struct Action {
+    const api::KindSchema& body;
+    std::string_view operation;  // "CREATE" or "CONNECT"
+  };
+  // The body is the request's object.
+  virtual std::optional<Failure> CheckAction(const Request&, const Action&, const StrategyContext&,
+                                             std::vector<std::string>& /*warnings*/) {
+    return std::nullopt;
+  }
   // Called when the step rejected a create: names an object that is about to appear and would
   // change the decision. The request waits for it, at most for Core::kMaxWait.
   struct Awaited {
@@ -322,12 +334,17 @@ class Core {
   void OnMutated(const std::shared_ptr<Write>& write, RemoteAnswer answer);
   // Whether another request may wait; otherwise fails it.
   bool MaySuspend(const std::function<void(Response)>& done);
-  // Asks webhooks about a body that is not an object of the request's kind (Binding, Eviction), and
-  // calls `then` with the request they have admitted.
+  // Asks policies and webhooks about a body that is not an object of the request's kind (Binding,
+  // Eviction), and calls `then` with the request they have admitted. Policies see a scale as the
+  // update of its object.
   void AdmitAction(Request&& request, const api::KindSchema& body, std::string_view operation,
                    std::function<void(Response)> done,
                    std::function<void(Request&&, std::function<void(Response)>)> then,
                    api::ObjectPtr before = nullptr);
+  // The steps that see actions and are concerned with this one.
+  std::optional<Failure> CheckAction(const Request& request, const AdmissionStep::Action& action,
+                                     std::vector<std::string>& warnings);
+  bool HasActionStep(const Request& request) const;
   // Whether there are webhooks for the kind.
   bool IsConcerned(const api::KindSchema& kind) const;
 
@@ -491,6 +508,7 @@ class Core {
   std::optional<Failure> stalled_;        // why what has been applied is not durable yet
   bool told_full_ = false;
   std::map<std::string, Unreadable> unreadable_;
+  std::vector<AdmissionStep*> action_steps_;  // those of options_.admission that see actions
   Resource* claims_ = nullptr;
   std::unique_ptr<DeviceArbiter> arbiter_;
   bool arbitrates_ = true;

@@ -1,4 +1,6 @@
 // Admission: the steps, and the requests that wait for webhooks.
+#include <algorithm>
+
 #include "api/codec/object_reader.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft_view.h"
@@ -33,6 +35,16 @@ std::optional<Failure> AcceptBody(const api::KindSchema& kind, const api::TreePt
 
 void Append(std::vector<std::string>& warnings, std::vector<std::string>&& more) {
   for (std::string& each : more) warnings.push_back(std::move(each));
+}
+
+// `done` with more warnings in the response.
+std::function<void(Response)> WithWarnings(std::vector<std::string> added,
+                                           std::function<void(Response)> done) {
+  if (added.empty()) return done;
+  return [added = std::move(added), next = std::move(done)](Response response) {
+    response.warnings.insert(response.warnings.begin(), added.begin(), added.end());
+    next(std::move(response));
+  };
 }
 
 }  // namespace
@@ -302,16 +314,27 @@ struct Core::Action {
     };
     return question;
   }
-  void Finish() {
-    if (!warnings.empty()) {
-      done = [added = std::move(warnings), next = std::move(done)](Response response) {
-        response.warnings.insert(response.warnings.begin(), added.begin(), added.end());
-        next(std::move(response));
-      };
-    }
-    then(std::move(request), std::move(done));
-  }
+  void Finish() { then(std::move(request), WithWarnings(std::move(warnings), std::move(done))); }
 };
+
+bool Core::HasActionStep(const Request& request) const {
+  return std::ranges::any_of(action_steps_,
+                             [&](const AdmissionStep* step) { return step->Concerns(request); });
+}
+
+std::optional<Failure> Core::CheckAction(const Request& request,
+                                         const AdmissionStep::Action& action,
+                                         std::vector<std::string>& warnings) {
+  if (action.operation == "UPDATE") return std::nullopt;
+  for (AdmissionStep* step : action_steps_) {
+    if (!step->Concerns(request)) continue;
+    if (std::optional<Failure> failure =
+            step->CheckAction(request, action, ContextFor(request), warnings)) {
+      return failure;
+    }
+  }
+  return std::nullopt;
+}
 
 void Core::AdmitAction(Request&& request, const api::KindSchema& body, std::string_view operation,
                        std::function<void(Response)> done,
@@ -332,7 +355,13 @@ void Core::AdmitAction(Request&& request, const api::KindSchema& body, std::stri
                                        }});
   };
   const bool mutates = needs(Phase::kMutate);
-  if (!mutates && !needs(Phase::kValidate)) return then(std::move(request), std::move(done));
+  if (!mutates && !needs(Phase::kValidate)) {
+    std::vector<std::string> warnings;
+    if (std::optional<Failure> failure = CheckAction(request, {body, operation}, warnings)) {
+      return done(Response::Failed(std::move(*failure)));
+    }
+    return then(std::move(request), WithWarnings(std::move(warnings), std::move(done)));
+  }
   if (!MaySuspend(done)) return;
   auto action = std::make_shared<Action>();
   action->request = std::move(request);
@@ -344,6 +373,11 @@ void Core::AdmitAction(Request&& request, const api::KindSchema& body, std::stri
   action->done = std::move(done);
   action->then = std::move(then);
   const auto validate = [this, action] {
+    if (std::optional<Failure> failure =
+            CheckAction(action->request, {*action->kind, action->operation}, action->warnings)) {
+      --suspended_;
+      return action->done(Response::Failed(std::move(*failure)));
+    }
     options_.webhooks->Validate(
         action->Question(), lifetime_.Guard([this, action](RemoteAnswer answer) {
           --suspended_;

@@ -801,7 +801,7 @@ void Core::DeleteEvicted(Resource& resource, const api::ObjectPtr& pod, Request&
   request.verb = Verb::kDelete;
   request.subresource.clear();
   request.object = nullptr;
-  request.skips_webhooks = true;
+  request.skips_webhooks = request.skips_policies = true;
   // Deletes exactly the version that was checked.
   if (request.precondition_uid.empty()) request.precondition_uid = std::string(pod->uid());
   auto answer = [done = std::move(done)](Response deleted) {
@@ -825,7 +825,7 @@ void Core::DeleteEvicted(Resource& resource, const api::ObjectPtr& pod, Request&
   mark.namespace_ = request.namespace_;
   mark.name = request.name;
   mark.subresource = "status";
-  mark.skips_webhooks = true;
+  mark.skips_webhooks = mark.skips_policies = true;
   mark.object = MarkEvicted(*pod, options_.loop.clock().Now());
   // The pod goes even if it could not be marked.
   Update(resource, std::move(mark),
@@ -858,7 +858,7 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  if (options_.webhooks == nullptr) {
+  if (options_.webhooks == nullptr && action_steps_.empty()) {
     return BindAdmitted(resource, std::move(request), std::move(response), std::move(done));
   }
   AdmitAction(std::move(request), binding, "CREATE", std::move(done),
