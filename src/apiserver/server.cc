@@ -10,6 +10,7 @@
 #include "api/tree/draft.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/policy_set.h"
+#include "apiserver/admission/policy_status.h"
 #include "apiserver/aggregation/aggregator.h"
 #include "apiserver/aggregation/http_backend_client.h"
 #include "apiserver/auth/access_reviews.h"
@@ -822,6 +823,7 @@ struct ApiServer::Impl {
   const std::unique_ptr<Wakefulness> wakefulness =
       options.low_latency ? std::make_unique<Wakefulness>(options.loop) : nullptr;
   Core core;
+  PolicyStatusKeeper policy_status{options.loop};
   const std::shared_ptr<net::CertificateSource> front_proxy = FrontProxy(options.pki);
   HttpBackendClient backends{options.loop, front_proxy};
   Aggregator aggregator{{.core = core,
@@ -882,6 +884,7 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
         impl_->is_started = true;
         impl_->event_expiry.Start();
         impl_->aggregator.Start();
+        impl_->policy_status.Start(impl_->core);
         Result<void> listening = impl_->Listen();
         if (!listening.ok()) return done(std::move(listening));
         kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});

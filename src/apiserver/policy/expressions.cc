@@ -104,7 +104,8 @@ void AddConstruction(cel::Declarations& d) {
 }
 
 std::unique_ptr<cel::Environment> MakeEnvironment(const ExpressionScope& scope,
-                                                  bool constructs = false) {
+                                                  bool constructs = false,
+                                                  const PolicyCompiler::Typed& typed = {}) {
   auto environment = std::make_unique<cel::Environment>();
   cel::AddKubernetesBase(*environment, kMinorVersion);
   // Policies have no limit of their own; the size of the object limits them.
@@ -114,15 +115,18 @@ std::unique_ptr<cel::Environment> MakeEnvironment(const ExpressionScope& scope,
   AddNamespaceType(d);
   AddAuthorizerLibrary(d);
   if (constructs) AddConstruction(d);
-  environment->AddVariable("object", types::Dyn());
-  environment->AddVariable("oldObject", types::Dyn());
+  const cel::TypeRef object = typed.object ? typed.object(d) : types::Dyn();
+  environment->AddVariable("object", object);
+  environment->AddVariable("oldObject", object);
   environment->AddVariable("namespaceObject", types::Struct("kubernetes.Namespace"));
   environment->AddVariable("request", types::Struct("kubernetes.AdmissionRequest"));
   if (scope.variables) {
     d.AddStruct(kVariablesType, {});
     environment->AddVariable("variables", types::Struct(kVariablesType));
   }
-  if (scope.params) environment->AddVariable("params", types::Dyn());
+  if (scope.params) {
+    environment->AddVariable("params", typed.params ? typed.params(d) : types::Dyn());
+  }
   if (scope.authorizer) {
     environment->AddVariable("authorizer", AuthorizerType());
     environment->AddVariable("authorizer.requestResource", ResourceCheckType());
@@ -203,6 +207,11 @@ PolicyCompiler::PolicyCompiler(bool has_params, bool has_variables, bool constru
   with_construction_ = MakeEnvironment(scope(true), true);
 }
 
+PolicyCompiler::PolicyCompiler(bool has_params, const Typed& typed)
+    : has_params_(has_params), has_variables_(true), is_typed_(true) {
+  with_authorizer_ = MakeEnvironment(scope(true), false, typed);
+}
+
 PolicyCompiler::~PolicyCompiler() = default;
 
 PolicyExpression PolicyCompiler::CompileVariable(std::string_view name, std::string_view source) {
@@ -212,7 +221,9 @@ PolicyExpression PolicyCompiler::CompileVariable(std::string_view name, std::str
   variables_.fields[std::string(name)] =
       expression.compiled == nullptr ? types::Dyn() : expression.compiled->output_type;
   with_authorizer_->declarations().AddStruct(kVariablesType, variables_);
-  without_authorizer_->declarations().AddStruct(kVariablesType, variables_);
+  if (without_authorizer_ != nullptr) {
+    without_authorizer_->declarations().AddStruct(kVariablesType, variables_);
+  }
   if (with_construction_ != nullptr) {
     with_construction_->declarations().AddStruct(kVariablesType, variables_);
   }
@@ -228,7 +239,8 @@ PolicyExpression PolicyCompiler::Compile(std::string_view source, Returns return
                                          bool authorizer) const {
   if (!has_variables_)
     return CompileIn(SharedEnvironment(has_params_, authorizer), source, returns);
-  return CompileIn(authorizer ? *with_authorizer_ : *without_authorizer_, source, returns);
+  return CompileIn(authorizer || is_typed_ ? *with_authorizer_ : *without_authorizer_, source,
+                   returns);
 }
 
 PolicyExpression PolicyCompiler::CompileCondition(std::string_view source) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,13 @@ class PolicyCompiler {
  public:
   // `constructs`: for CompileMutation.
   PolicyCompiler(bool has_params, bool has_variables, bool constructs = false);
+  // Declares the types of object, oldObject and params, which are dynamic otherwise. Its
+  // expressions are only for finding errors: Compile always offers variables and the authorizer.
+  struct Typed {
+    std::function<cel::TypeRef(cel::Declarations& declarations)> object;
+    std::function<cel::TypeRef(cel::Declarations& declarations)> params;
+  };
+  PolicyCompiler(bool has_params, const Typed& typed);
   ~PolicyCompiler();
 
   // A name that is already declared is replaced.
@@ -57,6 +65,7 @@ class PolicyCompiler {
  private:
   const bool has_params_;
   const bool has_variables_;
+  const bool is_typed_ = false;
   cel::StructType variables_;
   // Only with variables; otherwise all policies share environments.
   std::unique_ptr<cel::Environment> with_authorizer_;
