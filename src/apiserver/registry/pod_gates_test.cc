@@ -57,6 +57,28 @@ TEST_F(PodGatesTest, MountOptionsAreThoseOfKubernetes) {
             "spec.containers[0].volumeMounts[0].bindMountOptions[2]: Duplicate value: \"nodev\"]");
 }
 
+TEST_F(PodGatesTest, TolerationsCompareWhileTheirGateIsOn) {
+  const auto tolerating = [](std::string_view name, std::string_view op, std::string_view value) {
+    return Pod(name, StrCat(R"("tolerations":[{"key":"k","operator":")", op, R"(","value":")",
+                            value, R"("}],)"));
+  };
+  EXPECT_EQ(Refusal(TryCreate(tolerating("p", "Gt", "5"))),
+            "Pod \"p\" is invalid: spec.tolerations[0].operator: Unsupported value: \"Gt\": "
+            "supported values: \"Equal\", \"Exists\", \"Gt\", \"Lt\"");
+  Set(Gate::kTaintTolerationComparisonOperators, true);
+  EXPECT_EQ(Refusal(TryCreate(tolerating("p", "Gt", "-5"))), "");
+  EXPECT_EQ(Refusal(TryCreate(tolerating("q", "Lt", "05"))),
+            "Pod \"q\" is invalid: spec.tolerations[0].value: Invalid value: \"05\": must be a "
+            "valid decimal integer in canonical form");
+  // A pod that has one stays as it is.
+  Set(Gate::kTaintTolerationComparisonOperators, false);
+  Request request = RequestFor(Verb::kPatch, Pod("p", ""), AdminUser());
+  request.object = nullptr;
+  request.patch = PatchKind::kMerge;
+  request.text = R"({"metadata":{"annotations":{"a":"b"}}})";
+  EXPECT_EQ(Refusal(Handle(std::move(request))), "");
+}
+
 TEST_F(PodGatesTest, HostNetworkWithAUserNamespaceNeedsItsGate) {
   const std::string both = R"("hostNetwork":true,"hostUsers":false,)";
   EXPECT_EQ(Refusal(TryCreate(Pod("p", both))),

@@ -174,7 +174,8 @@ api::FieldErrors DisruptionBudgetStrategy::ValidateUpdate(api::Value object, api
   return errors;
 }
 
-api::FieldErrors RuntimeClassStrategy::Validate(api::Value object, const StrategyContext&) const {
+api::FieldErrors RuntimeClassStrategy::Validate(api::Value object,
+                                                const StrategyContext& context) const {
   api::FieldErrors errors;
   RequireDnsLabel(errors, api::FieldPath("handler"), object["handler"].str());
   const api::Value overhead = object["overhead"]["podFixed"];
@@ -187,7 +188,7 @@ api::FieldErrors RuntimeClassStrategy::Validate(api::Value object, const Strateg
     errors.Append(PlainErrors(labels));
   }
   const api::FieldPath list = path.Child("tolerations");
-  CheckTolerations(errors, list, scheduling["tolerations"]);
+  CheckTolerations(errors, list, scheduling["tolerations"], context.gates);
   std::set<std::string> seen;
   std::size_t index = 0;
   for (const api::Value toleration : scheduling["tolerations"].elements()) {

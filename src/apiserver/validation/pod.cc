@@ -356,7 +356,7 @@ void CheckPodSpec(FieldErrors& errors, const FieldPath& path, Value spec, Value 
     CheckInRange(errors, path.Child("activeDeadlineSeconds"), deadline.integer(), 1, kMaxDeadline);
   }
   CheckHostNames(errors, path, spec);
-  CheckTolerations(errors, path.Child("tolerations"), spec["tolerations"]);
+  CheckTolerations(errors, path.Child("tolerations"), spec["tolerations"], context.gates);
   if (const Value preemption = spec["preemptionPolicy"]; preemption.has_value()) {
     RequireOneOf(errors, path.Child("preemptionPolicy"), preemption.str(),
                  {"PreemptLowerPriority", "Never"});

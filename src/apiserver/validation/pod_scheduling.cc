@@ -4,12 +4,14 @@
 #include <set>
 #include <utility>
 
+#include "api/meta/compared_taint.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/resource_rules.h"
 #include "apiserver/validation/schema_rules.h"
 #include "apiserver/validation/value_rules.h"
 #include "base/exec/work_budget.h"
 #include "base/text/text.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -25,7 +27,8 @@ void CheckWeight(FieldErrors& errors, const FieldPath& path, Value weight) {
   errors.push_back(Invalid(path, weight.integer(), "must be in the range 1-100"));
 }
 
-void CheckToleration(FieldErrors& errors, const FieldPath& path, Value toleration) {
+void CheckToleration(FieldErrors& errors, const FieldPath& path, Value toleration,
+                     const FeatureGates& gates) {
   const std::string_view key = toleration["key"].str();
   const std::string_view op = toleration["operator"].str();
   const std::string_view value = toleration["value"].str();
@@ -49,8 +52,9 @@ void CheckToleration(FieldErrors& errors, const FieldPath& path, Value toleratio
       errors.push_back(Invalid(path.Child("operator"), value,
                                "value must be empty when `operator` is 'Exists'"));
     }
-  } else if (op == "Gt" || op == "Lt") {
-    // They need a feature gate that this server does not have.
+  } else if (api::IsComparison(op) && gates.Enabled(Gate::kTaintTolerationComparisonOperators)) {
+    AddProblems(errors, path.Child("value"), value, api::CheckComparedValue(value));
+  } else if (api::IsComparison(op)) {
     errors.push_back(NotSupported(path.Child("operator"), op, {"Equal", "Exists", "Gt", "Lt"}));
   } else {
     errors.push_back(NotSupported(path.Child("operator"), op, {"Equal", "Exists"}));
@@ -176,11 +180,12 @@ bool HasOnlyAdditions(Value now, Value before) {
 
 }  // namespace
 
-void CheckTolerations(FieldErrors& errors, const FieldPath& path, Value tolerations) {
+void CheckTolerations(FieldErrors& errors, const FieldPath& path, Value tolerations,
+                      const FeatureGates& gates) {
   std::size_t index = 0;
   for (const Value toleration : tolerations.elements()) {
     if (WorkBudget::IsExceeded()) return;
-    CheckToleration(errors, path.Index(index++), toleration);
+    CheckToleration(errors, path.Index(index++), toleration, gates);
   }
 }
 

@@ -3,10 +3,15 @@
 #include "api/meta/field_error.h"
 #include "api/tree/value.h"
 
+namespace drakkar {
+class FeatureGates;
+}
+
 // Rules for the fields of a pod's spec that say where it may run.
 namespace drakkar::apiserver {
 
-void CheckTolerations(api::FieldErrors& errors, const api::FieldPath& path, api::Value tolerations);
+void CheckTolerations(api::FieldErrors& errors, const api::FieldPath& path, api::Value tolerations,
+                      const FeatureGates& gates);
 void CheckAffinity(api::FieldErrors& errors, const api::FieldPath& path, api::Value affinity);
 // topologySpreadConstraints.
 void CheckSpreadConstraints(api::FieldErrors& errors, const api::FieldPath& path,

@@ -1,5 +1,7 @@
 #include "controllers/taint_eviction/controller.h"
 
+#include "api/json/reader.h"
+#include "controllers/taint_eviction/planner.h"
 #include "controllers/testing/controllers_fixture.h"
 
 namespace drakkar::controllers {
@@ -43,6 +45,20 @@ TEST_F(TaintEvictionTest, APodThatDoesNotTolerateTheTaintIsEvictedAtOnce) {
   EXPECT_EQ(condition["reason"].str(), "DeletionByTaintManager");
   EXPECT_EQ(Events("TaintManagerEviction"),
             std::vector<std::string>{"Marking for deletion Pod default/p"});
+}
+
+TEST(TaintEvictionPlanner, TolerationsMayCompareTheTaint) {
+  const auto object = [](std::string_view spec) {
+    return api::Object(*api::ParseJson(StrCat(R"({"spec":{)", spec, "}}")));
+  };
+  const auto tolerance = [&](std::string_view value) {
+    return ToleranceOf(object(R"("tolerations":[{"key":"sla","operator":"Lt","value":"5"}])"),
+                       object(StrCat(R"("taints":[{"key":"sla","effect":"NoExecute","value":")",
+                                     value, R"("}])")));
+  };
+  EXPECT_EQ(tolerance("4"), std::nullopt) << "for ever";
+  EXPECT_EQ(tolerance("5"), Duration::zero());
+  EXPECT_EQ(tolerance("04"), Duration::zero());
 }
 
 TEST_F(TaintEvictionTest, TolerationSecondsDelayTheEviction) {

@@ -1,5 +1,7 @@
 #include "controllers/workload/tolerations.h"
 
+#include "api/meta/compared_taint.h"
+
 namespace drakkar::controllers {
 
 bool Tolerates(api::Value toleration, api::Value taint) {
@@ -9,7 +11,10 @@ bool Tolerates(api::Value toleration, api::Value taint) {
   if (!key.empty() && key != taint["key"].str()) return false;
   const std::string_view op = toleration["operator"].str();
   if (op == "Exists") return true;
-  return (op.empty() || op == "Equal") && toleration["value"].str() == taint["value"].str();
+  const std::string_view value = toleration["value"].str();
+  // The API server accepts comparisons only while their gate is on.
+  if (api::IsComparison(op)) return api::ComparesTaint(op, value, taint["value"].str());
+  return (op.empty() || op == "Equal") && value == taint["value"].str();
 }
 
 bool IsTolerated(api::Value tolerations, api::Value taint) {

@@ -187,6 +187,11 @@ const std::vector<GateEntry>& Table() {
        "",
        {{25, false}, {33, true}, {36, true, true}},
        {}},
+      {kTaintTolerationComparisonOperators,
+       "TaintTolerationComparisonOperators",
+       "",
+       {{35, false}},
+       {}},
   };
   return table;
 }

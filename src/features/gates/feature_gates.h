@@ -61,6 +61,7 @@ enum class Gate : std::uint8_t {
   kGenericWorkload,
   kPodLevelResources,
   kUserNamespacesSupport,
+  kTaintTolerationComparisonOperators,
   kCount,
 };
 

@@ -81,6 +81,7 @@ TEST(FeatureGates, EveryGateHasTheStateOfEachRelease) {
       {"ResourceHealthStatus", "0011"},
       {"ResourceHealthStatusMessage", "..11"},
       {"RestartAllContainersOnContainerExits", ".011"},
+      {"TaintTolerationComparisonOperators", ".000"},
       {"UserNamespacesHostNetworkSupport", ".000"},
       {"UserNamespacesSupport", "11LL"},
       {"VolumeBindMountOptions", "...0"},

@@ -1,5 +1,7 @@
 #include "scheduler/cache/taints.h"
 
+#include "api/meta/compared_taint.h"
+
 namespace drakkar::scheduler {
 
 std::vector<NodeTaint> ReadTaints(api::Value node) {
@@ -11,7 +13,7 @@ std::vector<NodeTaint> ReadTaints(api::Value node) {
   return taints;
 }
 
-bool ToleratesTaint(api::Value tolerations, const NodeTaint& taint) {
+bool ToleratesTaint(api::Value tolerations, const NodeTaint& taint, Comparisons comparisons) {
   for (api::Value toleration : tolerations.elements()) {
     const std::string_view effect = toleration["effect"].str();
     if (!effect.empty() && effect != taint.effect) continue;
@@ -19,15 +21,20 @@ bool ToleratesTaint(api::Value tolerations, const NodeTaint& taint) {
     if (!name.empty() && name != taint.key) continue;
     const std::string_view op = toleration["operator"].str();
     if (op == "Exists") return true;
-    if ((op.empty() || op == "Equal") && toleration["value"].str() == taint.value) return true;
+    const std::string_view value = toleration["value"].str();
+    if ((op.empty() || op == "Equal") && value == taint.value) return true;
+    if (comparisons == Comparisons::kAllowed && api::ComparesTaint(op, value, taint.value)) {
+      return true;
+    }
   }
   return false;
 }
 
-const NodeTaint* FindUntolerated(const std::vector<NodeTaint>& taints, api::Value tolerations) {
+const NodeTaint* FindUntolerated(const std::vector<NodeTaint>& taints, api::Value tolerations,
+                                 Comparisons comparisons) {
   for (const NodeTaint& taint : taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
-    if (!ToleratesTaint(tolerations, taint)) return &taint;
+    if (!ToleratesTaint(tolerations, taint, comparisons)) return &taint;
   }
   return nullptr;
 }

@@ -1,8 +1,15 @@
 #include "scheduler/framework/plugin.h"
 
 #include "base/result/check.h"
+#include "features/gates/feature_gates.h"
+#include "scheduler/framework/plugin_context.h"
 
 namespace drakkar::scheduler {
+
+Comparisons PluginContext::comparisons() const {
+  return gates.Enabled(Gate::kTaintTolerationComparisonOperators) ? Comparisons::kAllowed
+                                                                  : Comparisons::kIgnored;
+}
 
 std::string_view EventName(EventKind kind) {
   switch (kind) {

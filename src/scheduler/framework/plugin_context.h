@@ -10,6 +10,7 @@
 #include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
+#include "scheduler/cache/taints.h"
 #include "scheduler/framework/cluster_event.h"
 
 namespace drakkar {
@@ -62,6 +63,7 @@ struct PluginContext {
   std::function<std::string(Cycle& cycle)> preempt;
 
   const Clock& clock() const { return loop.clock(); }
+  Comparisons comparisons() const;  // of taints
 };
 
 }  // namespace drakkar::scheduler

@@ -27,6 +27,8 @@ api::ObjectPtr Parse(std::string_view json) {
 
 class NodeRules : public ::testing::Test {
  protected:
+  explicit NodeRules(FeatureGates gates = {}) : world_(std::move(gates)) {}
+
   // `spec`, `labels` and `allocatable` are members of those objects.
   static api::ObjectPtr Node(std::string name, std::string spec = "", std::string labels = "",
                              std::string allocatable = R"("pods":"9")") {
@@ -310,6 +312,40 @@ TEST_F(NodeRules, EveryTaintMustBeTolerated) {
   EXPECT_EQ(Filter(plugin, R"("tolerations":[{"key":"b","operator":"Exists"},{"key":"a",
       "operator":"Exists"}])"),
             "a ab soft a2 free|");
+}
+
+constexpr char kAbove90[] = R"("tolerations":[{"key":"sla","operator":"Gt","value":"90"}])";
+
+std::string SlaTaint(std::string value) {
+  return StrCat(R"("taints":[{"key":"sla","value":")", value, R"(","effect":"NoSchedule"}])");
+}
+
+TEST_F(NodeRules, TaintsAreNotComparedWhileTheGateIsOff) {
+  TaintToleration plugin(world_.context);
+  Add("a", SlaTaint("95"));
+  EXPECT_EQ(Filter(plugin, kAbove90), "|1 node(s) had untolerated taint {sla: 95}");
+  EXPECT_FALSE(
+      Helps(plugin, kAbove90, EventKind::kNodeTaint, Node("n"), Node("n", SlaTaint("91"))));
+}
+
+class ComparingNodeRules : public NodeRules {
+ protected:
+  ComparingNodeRules()
+      : NodeRules(FeatureGates().With(Gate::kTaintTolerationComparisonOperators, true)) {}
+};
+
+TEST_F(ComparingNodeRules, TaintsAreCompared) {
+  TaintToleration plugin(world_.context);
+  Add("a", SlaTaint("95"));
+  Add("b", SlaTaint("90"));
+  Add("c", SlaTaint("none"));
+  EXPECT_EQ(Filter(plugin, kAbove90),
+            "a|1 node(s) had untolerated taint {sla: 90}; 1 node(s) had untolerated taint {sla: "
+            "none}");
+  EXPECT_EQ(Filter(plugin, R"("tolerations":[{"key":"sla","operator":"Lt","value":"95"}])"),
+            "b|1 node(s) had untolerated taint {sla: 95}; 1 node(s) had untolerated taint {sla: "
+            "none}");
+  EXPECT_TRUE(Helps(plugin, kAbove90, EventKind::kNodeTaint, Node("n"), Node("n", SlaTaint("91"))));
 }
 
 TEST_F(NodeRules, NodesWithFewerSoftTaintsScoreHigher) {

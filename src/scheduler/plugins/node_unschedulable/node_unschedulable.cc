@@ -6,7 +6,8 @@ namespace {
 
 bool Tolerates(const PodInfo& pod) {
   static const NodeTaint taint{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
-  return ToleratesTaint(pod.spec()["tolerations"], taint);
+  // It has no value to compare.
+  return ToleratesTaint(pod.spec()["tolerations"], taint, Comparisons::kIgnored);
 }
 
 }  // namespace

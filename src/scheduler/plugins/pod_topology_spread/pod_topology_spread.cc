@@ -109,7 +109,9 @@ void PodTopologySpread::KeepCounted(const SpreadConstraint& constraint, const Po
   if (!constraint.honors_taints) return;
   const Value tolerations = pod.spec()["tolerations"];
   for (const NodeTable::TaintGroup& group : nodes_.taint_groups()) {
-    if (FindUntolerated(group.taints, tolerations) != nullptr) nodes.RemoveAll(group.nodes);
+    if (FindUntolerated(group.taints, tolerations, comparisons_) != nullptr) {
+      nodes.RemoveAll(group.nodes);
+    }
   }
 }
 

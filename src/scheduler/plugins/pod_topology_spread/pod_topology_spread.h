@@ -24,7 +24,8 @@ class PodTopologySpread final : public Plugin {
   explicit PodTopologySpread(const PluginContext& context, const Args& = {})
       : nodes_(context.nodes),
         counts_(context.nodes, context.placements),
-        matches_(context.nodes) {}
+        matches_(context.nodes),
+        comparisons_(context.comparisons()) {}
 
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeRemove, EventKind::kNodeLabel,
@@ -57,6 +58,7 @@ class PodTopologySpread final : public Plugin {
   const NodeTable& nodes_;
   TopologyCounts counts_;
   NodeMatches matches_;
+  const Comparisons comparisons_;
 };
 
 }  // namespace drakkar::scheduler

@@ -11,14 +11,17 @@ bool TaintToleration::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
     return !api::Equal(event.before->root()["spec"]["tolerations"],
                        event.after->root()["spec"]["tolerations"]);
   }
-  return FindUntolerated(ReadTaints(event.after->root()), pod.spec()["tolerations"]) == nullptr;
+  return FindUntolerated(ReadTaints(event.after->root()), pod.spec()["tolerations"],
+                         comparisons_) == nullptr;
 }
 
 Status TaintToleration::Filter(Cycle& cycle, NodeSet& nodes) {
   const api::Value tolerations = cycle.pod->spec()["tolerations"];
   for (const NodeTable::TaintGroup& group : nodes_.taint_groups()) {
     if (group.node_count == 0 || group.taints.empty()) continue;
-    if (FindUntolerated(group.taints, tolerations) != nullptr) nodes.RemoveAll(group.nodes);
+    if (FindUntolerated(group.taints, tolerations, comparisons_) != nullptr) {
+      nodes.RemoveAll(group.nodes);
+    }
   }
   return Status::Success();
 }
@@ -27,7 +30,7 @@ void TaintToleration::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& 
   const api::Value tolerations = cycle.pod->spec()["tolerations"];
   for (const NodeTable::TaintGroup& group : nodes_.taint_groups()) {
     if (group.node_count == 0) continue;
-    const NodeTaint* taint = FindUntolerated(group.taints, tolerations);
+    const NodeTaint* taint = FindUntolerated(group.taints, tolerations, comparisons_);
     if (taint == nullptr) continue;
     NodeSet here = rejected;
     here.IntersectWith(group.nodes);
@@ -47,7 +50,7 @@ bool TaintToleration::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
     const NodeTable::TaintGroup& group = nodes_.taint_groups()[i];
     if (group.node_count == 0) continue;
     for (const NodeTaint& taint : group.taints) {
-      if (taint.effect == "PreferNoSchedule" && !ToleratesTaint(tolerations, taint)) {
+      if (taint.effect == "PreferNoSchedule" && !ToleratesTaint(tolerations, taint, comparisons_)) {
         ++disliked_[i];
         any = true;
       }

@@ -11,7 +11,8 @@ namespace drakkar::scheduler {
 // (PreferNoSchedule). Evaluated once per group of equally tainted nodes.
 class TaintToleration final : public Plugin {
  public:
-  explicit TaintToleration(const PluginContext& context) : nodes_(context.nodes) {}
+  explicit TaintToleration(const PluginContext& context)
+      : nodes_(context.nodes), comparisons_(context.comparisons()) {}
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeTaint, EventKind::kTargetPodChange);
   }
@@ -23,6 +24,7 @@ class TaintToleration final : public Plugin {
 
  private:
   const NodeTable& nodes_;
+  const Comparisons comparisons_;
   std::vector<std::int64_t> disliked_;  // per taint group; scratch space
 };
 

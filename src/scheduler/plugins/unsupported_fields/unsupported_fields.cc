@@ -77,14 +77,6 @@ std::string FindUnsupportedField(const PodInfo& pod) {
     }
     ++index;
   }
-  index = 0;
-  for (Value toleration : spec["tolerations"].elements()) {
-    const std::string_view op = toleration["operator"].str();
-    if (!op.empty() && op != "Equal" && op != "Exists") {
-      return StrCat("spec.tolerations[", index, "].operator ", op);
-    }
-    ++index;
-  }
   if (spec["schedulingGroup"].has_value()) return "spec.schedulingGroup";
   return {};
 }
