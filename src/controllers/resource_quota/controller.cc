@@ -7,6 +7,13 @@
 #include "controllers/resource_quota/planner.h"
 
 namespace drakkar::controllers {
+namespace {
+
+bool CanBeCounted(const api::KindSchema& kind) {
+  return kind.namespaced && std::ranges::find(kind.verbs, "watch") != kind.verbs.end();
+}
+
+}  // namespace
 
 ResourceQuotaController::ResourceQuotaController(Options options)
     : options_(std::move(options)),
@@ -35,21 +42,36 @@ ResourceQuotaController::ResourceQuotaController(Options options)
 client::Informer* ResourceQuotaController::Follow(const quota::ResourceName& resource) {
   const auto found = followed_.find(resource);
   if (found != followed_.end()) return found->second;
-  for (const api::KindSchema& kind : api::AllKinds()) {
-    const bool served = kind.group == resource.group && kind.plural == resource.plural &&
-                        kind.namespaced &&
-                        std::ranges::find(kind.verbs, "watch") != kind.verbs.end();
-    if (!served) continue;
-    own_.push_back(std::make_unique<client::Informer>(
-        options_.loop, options_.random, client_,
-        client::Informer::Options{.collection = {&kind, "", "", ""}, .may_be_missing = true}));
-    client::Informer* made = own_.back().get();
-    followed_[resource] = made;
-    Watch(resource, *made);
-    made->Start();
-    return made;
+  const api::KindSchema* kind = nullptr;
+  for (const api::KindSchema& each : api::AllKinds()) {
+    const bool is_it = each.group == resource.group && each.plural == resource.plural;
+    if (is_it && CanBeCounted(each)) kind = &each;
   }
-  return nullptr;
+  if (const auto custom = custom_.find(resource); kind == nullptr && custom != custom_.end()) {
+    kind = custom->second;
+  }
+  if (kind == nullptr) return nullptr;
+  own_.push_back(std::make_unique<client::Informer>(
+      options_.loop, options_.random, client_,
+      client::Informer::Options{.collection = {kind, "", "", ""}, .may_be_missing = true}));
+  client::Informer* made = own_.back().get();
+  followed_[resource] = made;
+  Watch(resource, *made);
+  made->Start();
+  return made;
+}
+
+void ResourceQuotaController::Discover(const std::string& key, Done done) {
+  next_discovery_ = options_.loop.clock().Monotonic() + kDiscovery;
+  client_.Discover([this, key, done = std::move(done)](Result<client::ServedKinds> served) {
+    if (!served.ok()) return done(served.error());
+    for (const api::KindSchema* kind : served->kinds) {
+      if (!CanBeCounted(*kind)) continue;
+      custom_[{std::string(kind->group), std::string(kind->plural)}] = kind;
+    }
+    done(Ok());
+    queue_.Add(key);
+  });
 }
 
 void ResourceQuotaController::Watch(const quota::ResourceName& resource,
@@ -93,11 +115,14 @@ void ResourceQuotaController::Sync(const std::string& key, Done done) {
     done(Ok());
     return queue_.AddAfter(key, wait);
   }
+  bool is_unknown = false;
   for (const quota::ResourceName& resource : CountedBy(*quota)) {
     client::Informer* informer = Follow(resource);
+    is_unknown = is_unknown || informer == nullptr;
     // Its first list queues the quota again.
     if (informer != nullptr && !informer->has_synced()) return done(Ok());
   }
+  if (is_unknown && now >= next_discovery_) return Discover(key, std::move(done));
   counted_[key] = now;
   const std::string prefix = StrCat(quota->namespace_(), "/");
   std::optional<api::Draft> status = PlanQuotaStatus(
@@ -113,11 +138,12 @@ void ResourceQuotaController::Sync(const std::string& key, Done done) {
         }
       },
       options_.loop.clock().Now());
-  const auto finish = [this, key, done = std::move(done)](Result<void> result) {
+  const Duration again = is_unknown ? kDiscovery : kRecount;
+  const auto finish = [this, key, again, done = std::move(done)](Result<void> result) {
     const bool ok = result.ok();  // failures are retried with backoff
     if (!ok) counted_.erase(key);
     done(std::move(result));
-    if (ok) queue_.AddAfter(key, kRecount);
+    if (ok) queue_.AddAfter(key, again);
   };
   if (!status) return finish(Ok());
   api::Draft body(quota->tree());

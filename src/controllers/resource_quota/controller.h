@@ -25,6 +25,9 @@ class ResourceQuotaController {
   static constexpr Duration kInterval = std::chrono::seconds(1);
   // Pods whose deletion has taken too long no longer count, and no event announces that.
   static constexpr Duration kRecount = std::chrono::minutes(5);
+  // How often the server is asked about resources that are not known yet: a definition of custom
+  // resources may come later than the quota.
+  static constexpr Duration kDiscovery = std::chrono::seconds(30);
 
   struct Options {
     EventLoop& loop;
@@ -44,12 +47,16 @@ class ResourceQuotaController {
   client::Informer* Follow(const quota::ResourceName& resource);
   void Watch(const quota::ResourceName& resource, client::Informer& informer);
   void OnObject(const quota::ResourceName& resource, std::string_view name_space);
+  // Asks the server for the resources that it has, then counts the quota again.
+  void Discover(const std::string& key, Done done);
   void Sync(const std::string& key, Done done);
 
   const Options options_;
   client::ScopedClient client_;
   std::map<quota::ResourceName, client::Informer*> followed_;
   std::vector<std::unique_ptr<client::Informer>> own_;
+  std::map<quota::ResourceName, const api::KindSchema*> custom_;  // those of definitions
+  MonotonicTime next_discovery_{};
   std::map<std::string, MonotonicTime> counted_;  // by quota
   client::WorkQueue queue_;
   Lifetime lifetime_;

@@ -56,6 +56,30 @@ TEST_F(ResourceQuotaTest, DevicesAreCountedPerClass) {
   EXPECT_EQ(Used("gpu.deviceclass.resource.k8s.io/devices"), "3");
 }
 
+TEST_F(ResourceQuotaTest, CustomResourcesAreCounted) {
+  Quota(R"("pods":"5","count/widgets.example.com":"5")");
+  Create(R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+      "metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+      "names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,
+      "storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})");
+  const api::KindSchema* kind = server_.core().FindKind("example.com/v1", "Widget");
+  ASSERT_NE(kind, nullptr);
+  const auto widget = [&](std::string_view name) {
+    const api::Draft made = {
+        {"apiVersion", "example.com/v1"}, {"kind", "Widget"}, {"metadata", {{"name", name}}}};
+    server_.client().Create({kind, "default", "", ""}, made.Freeze(), {},
+                            [](const client::Reply& reply) { EXPECT_TRUE(reply.ok()); });
+  };
+  widget("a");
+  Settle(ResourceQuotaController::kDiscovery);
+  EXPECT_EQ(Used("count/widgets.example.com"), "1");
+  widget("b");
+  EXPECT_EQ(Used("count/widgets.example.com"), "2");
+  server_.client().Delete({kind, "default", "a", ""}, {}, [](const client::Reply&) {});
+  EXPECT_EQ(Used("count/widgets.example.com"), "1");
+  EXPECT_EQ(Used("pods"), "0");
+}
+
 TEST_F(ResourceQuotaTest, AChangedQuotaIsCountedAgain) {
   Quota(R"("pods":"5")");
   Change("ResourceQuota", "default/q", "",
