@@ -418,6 +418,8 @@ class Core {
   void OnGuardChanged(const storage::WatchEvent& event);
   // CustomResourceDefinitions: core_custom.cc.
   void SeeDefinition(const api::ObjectPtr& object, bool is_deleted);
+  // Accepts the definitions of a group whose names nobody else has any more.
+  void ReviewNames(const std::string& group);
   void ForgetDefinitionsExcept(const std::set<std::string>& present);
   void AddCustomResource(Custom& custom);
   void PublishCustomKinds();

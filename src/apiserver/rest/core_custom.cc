@@ -48,8 +48,12 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
   std::unique_ptr<Custom>& state = custom_.by_name[name];
   if (state == nullptr) state = std::make_unique<Custom>();
   Custom& custom = *state;
-  custom.object = is_deleted ? nullptr : object;
   const api::Value root = object->root();
+  // Another definition may be waiting for them.
+  const bool gave_up_names =
+      custom.object != nullptr &&
+      !api::Equal((*custom.object)["status"]["acceptedNames"], root["status"]["acceptedNames"]);
+  custom.object = is_deleted ? nullptr : object;
   const bool serves = !is_deleted && IsEstablished(root);
   const bool has_changed = custom.definition == nullptr ||
                            !api::Equal(custom.definition->object()->root()["spec"], root["spec"]);
@@ -93,6 +97,35 @@ void Core::SeeDefinition(const api::ObjectPtr& object, bool is_deleted) {
     }
   }
   if (!is_deleted && object->is_being_deleted()) CleanUpLater(name);
+  if (!custom_.is_loading && (is_deleted || gave_up_names)) {
+    const std::string group(root["spec"]["group"].str());
+    options_.loop.Post(lifetime_.Guard([this, group] { ReviewNames(group); }));
+  }
+}
+
+void Core::ReviewNames(const std::string& group) {
+  // An update that changes nothing looks for conflicts again. It is stored only if that changes the
+  // status.
+  std::vector<api::ObjectPtr> refused;
+  for (const auto& [key, definition] : definitions_->cache.objects()) {
+    const api::Value root = definition->root();
+    if (root["spec"]["group"].str() != group || definition->is_being_deleted()) continue;
+    for (const api::Value condition : root["status"]["conditions"].elements()) {
+      const bool is_refused =
+          condition["type"].str() == "NamesAccepted" && condition["status"].str() == "False";
+      if (is_refused) refused.push_back(definition);
+    }
+  }
+  for (const api::ObjectPtr& definition : refused) {
+    Request request;
+    request.user = CleanupUser();
+    request.verb = Verb::kUpdate;
+    request.kind = api::FindKind(kExtensionsGroup, "v1", "CustomResourceDefinition");
+    request.name = definition->name();
+    request.object = definition->tree();
+    request.skips_webhooks = request.skips_policies = true;
+    Handle(std::move(request), [](const Response&) {});
+  }
 }
 
 void Core::ForgetDefinitionsExcept(const std::set<std::string>& present) {

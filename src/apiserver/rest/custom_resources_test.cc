@@ -284,6 +284,33 @@ TEST_F(CustomResourcesTest, NamesBelongToOneDefinitionOfAGroup) {
   EXPECT_EQ(core_->FindKind("example.com/v1", "Wheel"), nullptr) << "not established";
 }
 
+TEST_F(CustomResourcesTest, NamesThatAreGivenUpGoToWhoeverWaitsForThem) {
+  Create(DefinitionJson(VersionJson("v1", true)));
+  for (const std::string_view plural : {"wheels", "wings"}) {
+    Create(DefinitionJson(VersionJson("v1", true), plural, plural == "wings" ? "Wing" : "Wheel"));
+  }
+  EXPECT_EQ(core_->FindKind("example.com/v1", "Wheel"), nullptr);
+  EXPECT_FALSE(
+      Delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.example.com")
+          .failure);
+  loop_.RunUntilIdle();
+  const auto reason = [&](const std::string& name) {
+    const api::ObjectPtr definition =
+        core_->Find("apiextensions.k8s.io", "customresourcedefinitions", name + ".example.com");
+    return std::string(definition->root()["status"]["conditions"].at(0)["reason"].str());
+  };
+  EXPECT_EQ(reason("wheels"), "NoConflicts");
+  EXPECT_EQ(reason("wings"), "ShortNamesConflict") << "the other one was first";
+  EXPECT_NE(core_->FindKind("example.com/v1", "Wheel"), nullptr);
+  EXPECT_EQ(core_->FindKind("example.com/v1", "Wing"), nullptr);
+  // A definition can also take another name.
+  ASSERT_EQ(Message(Update(DefinitionJson(VersionJson("v1", true), "wheels", "Wheel", "whl"))),
+            "accepted");
+  loop_.RunUntilIdle();
+  EXPECT_EQ(reason("wings"), "NoConflicts");
+  EXPECT_NE(core_->FindKind("example.com/v1", "Wing"), nullptr);
+}
+
 TEST_F(CustomResourcesTest, DeletingADefinitionDeletesItsObjects) {
   Create(DefinitionJson(VersionJson("v1", true)));
   Create(WidgetJson("w", R"({"size":3})"));
