@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api/json/writer.h"
+#include "apiserver/http/openapi_foreign.h"
 #include "apiserver/http/openapi_schema.h"
 #include "base/text/text.h"
 
@@ -18,6 +19,8 @@ constexpr std::string_view kV2Path = "/openapi/v2";
 // The definitions whose schemas are in /openapi/v2; further ones are only in /openapi/v3, because
 // the document is made on the core's loop.
 constexpr std::size_t kMaxCustomBytes = std::size_t{4} << 20;
+// Likewise for the documents of other servers.
+constexpr std::size_t kMaxForeignBytes = std::size_t{4} << 20;
 
 bool HasVerb(const KindSchema& kind, std::string_view verb) {
   return std::ranges::find(kind.verbs, verb) != kind.verbs.end();
@@ -274,10 +277,18 @@ std::shared_ptr<const std::string> OpenApi::Make(std::string_view path) {
       if (bytes > kMaxCustomBytes) break;
       schemas.AddCustom(version);
     }
+    Draft definitions = schemas.Take();
+    std::size_t foreign_bytes = 0;
+    for (const auto& [key, api] : apis_->by_version()) {
+      if (api->open_api == nullptr) continue;
+      foreign_bytes += api->open_api->size();
+      if (foreign_bytes > kMaxForeignBytes) break;
+      AddForeignDefinitions(definitions, *api->open_api);
+    }
     return ToText(Draft({{"swagger", "2.0"},
                          {"info", Info()},
                          {"paths", Draft::Object()},
-                         {"definitions", schemas.Take()}}));
+                         {"definitions", std::move(definitions)}}));
   }
   if (!path.starts_with(kIndexPath) || path.size() <= kIndexPath.size() ||
       path[kIndexPath.size()] != '/') {
@@ -355,6 +366,7 @@ void OpenApi::SetAggregated(AggregatedApisPtr apis) {
       documents_.erase(StrCat(kIndexPath, "/apis/", api->group, "/", api->version));
     }
   }
+  documents_.erase(std::string(kV2Path));
   documents_.erase(std::string(kIndexPath));
   apis_ = std::move(apis);
 }

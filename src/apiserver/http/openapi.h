@@ -14,8 +14,9 @@ namespace drakkar::apiserver {
 
 // OpenAPI schemas and operations, as kubectl needs them for explain, apply, diff and validation:
 // /openapi/v3 (the index), /openapi/v3/api/v1, /openapi/v3/apis/<group>/<version> and, for old
-// clients, /openapi/v2 with schemas only. A document is built when it is first requested; the index
-// needs all of them, because it contains their hashes. Not thread-safe.
+// clients, /openapi/v2 with schemas only, also those of other servers. A document is built when it
+// is first requested; the index needs all of them, because it contains their hashes. Not
+// thread-safe.
 class OpenApi {
  public:
   explicit OpenApi(const DiscoveryOptions& options = {}) : options_(options) {}
@@ -23,7 +24,7 @@ class OpenApi {
   // The kinds of definitions, besides those of the scheme. Their documents are regenerated when
   // they change.
   void SetCustom(CustomKindsPtr custom);
-  // What other servers serve, with the documents that they have given us. Not in /openapi/v2.
+  // What other servers serve, with the documents that they have given us.
   void SetAggregated(AggregatedApisPtr apis);
 
   // Null if it is not an OpenAPI path. `path` has no query.

@@ -7,6 +7,7 @@
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/tree/draft.h"
+#include "apiserver/http/openapi_foreign.h"
 #include "apiserver/http/openapi_protobuf.h"
 #include "base/env/file_system.h"
 #include "base/text/text.h"
@@ -159,6 +160,44 @@ TEST(OpenApiTest, MatchesTheDocumentsOfKubernetes) {
       }
     }
   }
+}
+
+TEST(OpenApiTest, SchemasOfOtherServersAreInTheSecondVersion) {
+  api::Draft definitions = api::Draft::Map({{"io.k8s.Time", api::Draft({{"type", "string"}})}});
+  AddForeignDefinitions(
+      definitions,
+      R"({"openapi":"3.0.0","components":{"schemas":{"io.k8s.Time":{"type":"number"},
+          "com.example.Widget":{"type":"object","required":["spec"],"nullable":true,
+          "properties":{"spec":{"allOf":[{"$ref":"#/components/schemas/com.example.Spec"}],
+          "default":{},"description":"d"},"oneOf":{"type":"string"},
+          "map":{"type":"object","additionalProperties":
+          {"$ref":"#/components/schemas/com.example.Spec"}}},
+          "x-kubernetes-group-version-kind":[{"group":"example.com"}]},
+          "com.example.Spec":{"oneOf":[{"type":"string"},{"type":"number"}]}}}})");
+  EXPECT_EQ(api::WriteJson(definitions.Freeze()->root()),
+            R"({"io.k8s.Time":{"type":"string"},"com.example.Widget":{"type":"object",)"
+            R"("required":["spec"],"properties":{"spec":{"$ref":"#/definitions/com.example.Spec",)"
+            R"("default":{},"description":"d"},"oneOf":{"type":"string"},"map":{"type":"object",)"
+            R"("additionalProperties":{"$ref":"#/definitions/com.example.Spec"}}},)"
+            R"("x-kubernetes-group-version-kind":[{"group":"example.com"}]},)"
+            R"("com.example.Spec":{}})");
+  AddForeignDefinitions(definitions, "no document");
+  EXPECT_EQ(definitions.size(), 3u);
+}
+
+TEST(OpenApiTest, TheDocumentsOfOtherServersAreMerged) {
+  auto api = std::make_shared<AggregatedApi>();
+  api->group = "example.com";
+  api->version = "v1";
+  api->open_api =
+      net::MakeSegment(R"({"components":{"schemas":{"com.example.Widget":{"type":"object"}}}})");
+  OpenApi documents;
+  EXPECT_EQ(documents.Find("/openapi/v2")->find("com.example.Widget"), std::string::npos);
+  documents.SetAggregated(
+      std::make_shared<const AggregatedApis>(AggregatedApis::Map{{{"example.com", "v1"}, api}}));
+  const auto merged = documents.Find("/openapi/v2");
+  EXPECT_NE(merged->find(R"("com.example.Widget":{"type":"object"})"), std::string::npos);
+  EXPECT_NE(OpenApiInProtobuf(merged)->find("com.example.Widget"), std::string::npos);
 }
 
 TEST(OpenApiTest, TheSecondVersionIsAlsoAvailableInProtobuf) {
