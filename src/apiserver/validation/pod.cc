@@ -12,6 +12,7 @@
 #include "apiserver/validation/metadata.h"
 #include "apiserver/validation/pod_resize.h"
 #include "apiserver/validation/pod_scheduling.h"
+#include "apiserver/validation/pod_status.h"
 #include "apiserver/validation/security_context.h"
 #include "apiserver/validation/value_rules.h"
 #include "apiserver/validation/volume_source.h"
@@ -520,6 +521,21 @@ void CheckAnnotationsUpdate(FieldErrors& errors, Value pod, Value before) {
   } else if (!old.exists() && now.exists()) {
     errors.push_back(Forbidden(at, "may not add mirror pod annotation"));
   }
+  constexpr std::string_view kAppArmor = "container.apparmor.security.beta.kubernetes.io/";
+  const Value annotations = pod["metadata"]["annotations"];
+  const Value former = before["metadata"]["annotations"];
+  for (const auto& [key, name, value] : former.members()) {
+    if (!name.starts_with(kAppArmor)) continue;
+    const Value kept = annotations.Entry(name);
+    if (kept.exists() && kept.str() == value.str()) continue;
+    errors.push_back(Forbidden(FieldPath("metadata").Child("annotations").Key(name),
+                               "may not remove or update AppArmor annotations"));
+  }
+  for (const auto& [key, name, value] : annotations.members()) {
+    if (!name.starts_with(kAppArmor) || former.Entry(name).exists()) continue;
+    errors.push_back(Forbidden(FieldPath("metadata").Child("annotations").Key(name),
+                               "may not add AppArmor annotations"));
+  }
 }
 
 // Additions only: existing ones are neither changed nor removed.
@@ -630,8 +646,9 @@ FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresou
   return errors;
 }
 
-FieldErrors ValidatePodStatusUpdate(Value pod, Value, const StrategyContext&) {
-  FieldErrors errors;
+FieldErrors ValidatePodStatusUpdate(Value pod, Value before, const StrategyContext&) {
+  FieldErrors errors = ValidatePodStatus(pod, before);
+  CheckAnnotationsUpdate(errors, pod, before);
   std::set<std::string_view> known;
   for (const Value claim : pod["spec"]["resourceClaims"].elements()) {
     known.insert(claim["name"].str());

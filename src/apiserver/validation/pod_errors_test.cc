@@ -603,6 +603,64 @@ TEST_F(PodUpdateErrorsTest, ARunningPodChangesLittle) {
   EXPECT_EQ(Patch(R"({"spec":{"nodeSelector":{"a":"b"}}})").size(), 1u);
 }
 
+TEST_F(PodUpdateErrorsTest, AppArmorAnnotationsStay) {
+  constexpr std::string_view kOld = "container.apparmor.security.beta.kubernetes.io/a";
+  Create(Pod(R"("containers":[{"name":"a","image":"i"}])",
+             StrCat(R"("annotations":{")", kOld, R"(":"unconfined"})")));
+  EXPECT_THAT(Patch(StrCat(R"({"metadata":{"annotations":{")", kOld, R"(":null,"x":"y"}}})")),
+              ElementsAreArray({StrCat("metadata.annotations[", kOld,
+                                       "]: Forbidden: may not remove or update AppArmor "
+                                       "annotations")}));
+  EXPECT_THAT(Patch(R"({"metadata":{"annotations":{"x":"y"}}})"), IsEmpty());
+}
+
+TEST_F(PodUpdateErrorsTest, StatusesAreConsistent) {
+  Create(Pod(R"("containers":[{"name":"a","image":"i","resources":{"requests":{"x.io/y":"1"},
+                "limits":{"x.io/y":"1"}}}])"));
+  const auto errors = [&](std::string_view status) {
+    return Patch(StrCat(R"({"status":{)", status, "}}"), "status");
+  };
+  EXPECT_THAT(errors(R"("podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"},{"ip":"fd00::1"}],
+                        "conditions":[{"type":"Ready","status":"True"},{"type":"a.io/b",
+                        "status":"True"}],"nominatedNodeName":"n","containerStatuses":[{"name":"a",
+                        "image":"i","imageID":"","ready":true,"restartCount":0,
+                        "user":{"linux":{"uid":4294967295,"gid":0}}}],
+                        "extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[
+                        {"containerName":"a","resourceName":"x.io/y","requestName":"r"}]})"),
+              IsEmpty());
+  EXPECT_THAT(errors(R"("conditions":[{"type":"a b","status":"True","observedGeneration":-1}],
+                        "observedGeneration":-2)"),
+              ElementsAreArray(
+                  {"status.conditions[0].observedGeneration: Invalid value: -1: must be a "
+                   "non-negative integer",
+                   "status.conditions[0].Type: Invalid value: \"a b\": name part must consist of "
+                   "alphanumeric characters, '-', '_' or '.', and must start and end with an "
+                   "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
+                   "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+                   "status.observedGeneration: Invalid value: -2: must be a non-negative "
+                   "integer"}));
+  EXPECT_EQ(errors(R"("podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}])").size(),
+            1u);
+  EXPECT_EQ(errors(R"("podIP":"x","podIPs":[{"ip":"x"}])").size(), 1u);
+  EXPECT_EQ(errors(R"("nominatedNodeName":"A")").size(), 1u);
+  EXPECT_THAT(errors(R"("containerStatuses":[{"name":"a","image":"i","imageID":"","ready":true,
+                        "restartCount":0,"user":{"linux":{"uid":-1,"gid":0}}}])"),
+              ElementsAreArray({"status.containerStatuses[0].user.linux.uid: Invalid value: -1: "
+                                "must be between 0 and 4294967295, inclusive"}));
+  EXPECT_THAT(
+      errors(R"("extendedResourceClaimStatus":{"requestMappings":[
+                {"containerName":"a","resourceName":"cpu","requestName":"r"},
+                {"containerName":"b","resourceName":"cpu","requestName":"r"}]})"),
+      ElementsAreArray(
+          {"status.extendedResourceClaimStatus.requestMappings[0].resourceName: Invalid value: "
+           "\"cpu\": must match the extended resource name of an entry in "
+           "spec.initContainers.resources.requests or spec.containers.resources.requests",
+           "status.extendedResourceClaimStatus.requestMappings[1].containerName: Invalid value: "
+           "\"b\": must match the name of an entry in spec.initContainers.name or "
+           "spec.containers.name",
+           "status.extendedResourceClaimStatus.resourceClaimName: Required value"}));
+}
+
 TEST_F(PodUpdateErrorsTest, WhereAGatedPodMayRunIsNarrowed) {
   Create(Pod(R"("containers":[{"name":"a","image":"i"}],"schedulingGates":[{"name":"g"}],
                 "nodeSelector":{"a":"b"},"affinity":{"nodeAffinity":
