@@ -26,10 +26,10 @@ from deployment import Deployment
 from faults import Faults
 from lies import LostWrites, MissedEvents, StaleReads
 from sampler import Sampler, running_containers
-from workload import (CLAIMS, MERGE, NAMESPACE, PODS, RIVAL, Pods, Registers, Rivals, Trespasser, Watcher)
+from workload import (CLAIMS, MERGE, NAMESPACE, PODS, RIVAL, Pods, Registers, Rivals, Takers, Trespasser, Watcher)
 
 SKIP = 77
-AUDITED = ("configmaps/soak/", "resourceclaims/", "resourceslices/")
+AUDITED = ("configmaps/soak/", "resourceclaims/", "resourceslices/", verdicts.SERVICES, verdicts.SECRETS)
 SETTLE_SECONDS = 300  # a bound for what must happen at all, also on a busy machine
 
 
@@ -59,6 +59,7 @@ def set_up(deployment):
     assert status in (201, 409), document
     Pods.set_up(deployment)
     Rivals.set_up(deployment)
+    Takers.set_up(deployment)
 
 
 def is_node_ready(deployment, node):
@@ -180,6 +181,24 @@ def plant_double_allocation(deployment, changes):
     return [p for p in verdicts.check_devices(changes + auditor.changes).problems if p not in before]
 
 
+def plant_twins(deployment, changes):
+    """Writes to etcd, past every API server, a Service with the node port of another, and more Secrets than their quota
+    allows. Returns what the checks say."""
+    auditor = Auditor(deployment.servers(), AUDITED, 0, after=max(c.revision for c in changes))
+    status, twin = deployment.api("POST", Takers.SERVICES, {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "planted"},
+        "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 32000}]}})
+    assert status == 201, twin
+    twin["metadata"].update(name="planted-twin", uid="00000000-0000-4000-8000-000000000001")
+    put(deployment.servers(), f"/registry/services/specs/{NAMESPACE}/planted-twin", json.dumps(twin))
+    for number in range(Takers.SECRETS_MAX + 1):
+        put(deployment.servers(), f"/registry/secrets/{NAMESPACE}/planted-{number}", json.dumps({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {
+                "name": f"planted-{number}", "namespace": NAMESPACE, "uid": f"00000000-0000-4000-8000-0000000001{number:02}"}}))
+    auditor.finish()
+    return verdicts.check_services(auditor.changes), verdicts.check_quota(auditor.changes, Takers.SECRETS_MAX)
+
+
 def judge(report, deployment, clients, sampler, auditor, faults):
     by_class = collections.defaultdict(list)
     for client in clients:
@@ -210,6 +229,10 @@ def judge(report, deployment, clients, sampler, auditor, faults):
     report.judge("no device, capacity or counter is allocated twice", devices.problems,
                  f"{devices.allocations} writes of allocated claims; rivals: {sum(c.accepted for c in rivals)} accepted, "
                  f"{sum(c.conflicts for c in rivals)} conflicts")
+    takers = by_class[Takers]
+    detail = f"{sum(c.accepted for c in takers)} created, {sum(c.refused for c in takers)} refused"
+    report.judge("no cluster IP or node port belongs to two Services", verdicts.check_services(changes), detail)
+    report.judge("no quota is exceeded", verdicts.check_quota(changes, Takers.SECRETS_MAX), detail)
     problems, looked = verdicts.check_containers(sampler.samples, changes)
     report.judge("containers run with prepared claims and their own devices", problems,
                  f"{looked} looks at containers, {sum(c.started for c in by_class[Pods])} pods ran")
@@ -228,6 +251,7 @@ def judge(report, deployment, clients, sampler, auditor, faults):
                                                 versions),
              "missed event": verdicts.check_watches(streams(MissedEvents), versions),
              "double allocation": plant_double_allocation(deployment, changes)}
+    found["node port of two"], found["exceeded quota"] = plant_twins(deployment, changes)
     report.judge("planted bugs are found", [f"{name} was not found" for name, problems in found.items() if not problems],
                  ", ".join(found))
 
@@ -243,7 +267,7 @@ def soak(options, work, report):
         deployment.start_nodes()
         wait_healthy(deployment, 120)
         print(f"cluster of {len(deployment.machines)} machines is ready after {time.monotonic() - began:.1f} s", flush=True)
-        kinds = [Registers] * 5 + [Watcher] * 3 + [Rivals] * 3 + [Pods] * 2 + [Trespasser, LostWrites, StaleReads, MissedEvents]
+        kinds = [Registers] * 5 + [Watcher] * 3 + [Rivals] * 3 + [Takers] * 3 + [Pods] * 2 + [Trespasser, LostWrites, StaleReads, MissedEvents]
         counts = collections.Counter()
         for kind in kinds:
             clients.append(kind(deployment, counts[kind], options.seed))

@@ -10,6 +10,8 @@ from workload import NAMESPACE
 MAPS = f"configmaps/{NAMESPACE}/"
 CLAIMS = "resourceclaims/"
 SLICES = "resourceslices/"
+SERVICES = "services/specs/"
+SECRETS = f"secrets/{NAMESPACE}/"
 SHOWN_MAX = 5
 
 
@@ -226,6 +228,37 @@ def check_devices(changes):
     for change in changes:
         devices.take(change)
     return devices
+
+
+def check_services(changes):
+    """No two Services have the same cluster IP or node port at the same time."""
+    holders, names_of, problems = collections.defaultdict(set), {}, []
+    for change in changes:
+        if not change.key.startswith(SERVICES):
+            continue
+        for name in names_of.pop(change.key, ()):
+            holders[name].discard(change.key)
+        spec = (change.document or {}).get("spec", {})
+        names = {spec.get("clusterIP")} | {f"{p.get('protocol', 'TCP')}/{p['nodePort']}" for p in spec.get("ports", [])
+                                           if p.get("nodePort")}
+        names_of[change.key] = names - {None, "", "None"}
+        for name in names_of[change.key]:
+            holders[name].add(change.key)
+            if len(holders[name]) > 1:
+                problems.append(f"revision {change.revision}: {name} belongs to {sorted(holders[name])}")
+    return problems
+
+
+def check_quota(changes, most):
+    """There are never more Secrets than their quota allows."""
+    there, problems = set(), []
+    for change in changes:
+        if not change.key.startswith(SECRETS):
+            continue
+        (there.discard if change.document is None else there.add)(change.key)
+        if len(there) > most:
+            problems.append(f"revision {change.revision}: {len(there)} Secrets, the quota allows {most}")
+    return problems
 
 
 def check_containers(samples, changes):

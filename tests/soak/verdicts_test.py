@@ -46,7 +46,27 @@ SLICES = [Change(1, "resourceslices/x", {"spec": {
                 {"name": "whole", "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "8"}}}]}]}})]
 
 
+def service(name, revision, address, port=None):
+    ports = [{"port": 80, "nodePort": port}] if port else [{"port": 80}]
+    return Change(revision, f"services/specs/soak/{name}", {"spec": {"clusterIP": address, "ports": ports}})
+
+
 class VerdictsTest(unittest.TestCase):
+    def test_services(self):
+        honest = [service("a", 1, "10.0.0.1", 30000), service("b", 2, "10.0.0.2", 30001), service("c", 3, "None"),
+                  service("d", 4, "None"), service("a", 5, "10.0.0.1", 30000), Change(6, "services/specs/soak/a", None),
+                  service("e", 7, "10.0.0.1", 30000)]
+        self.assertFalse(verdicts.check_services(honest))
+        self.assertTrue(verdicts.check_services(honest + [service("f", 8, "10.0.0.3", 30001)]))
+        self.assertTrue(verdicts.check_services(honest + [service("f", 8, "10.0.0.1")]))
+
+    def test_quota(self):
+        def secret(name, revision, document):
+            return Change(revision, f"secrets/soak/{name}", document)
+        honest = [secret("a", 1, {}), secret("b", 2, {}), secret("a", 3, {}), secret("b", 4, None), secret("c", 5, {})]
+        self.assertFalse(verdicts.check_quota(honest, 2))
+        self.assertTrue(verdicts.check_quota(honest + [secret("d", 6, {})], 2))
+
     def test_acknowledged_writes(self):
         self.assertFalse(verdicts.check_acknowledged([record("a", "create", 0, 1, 10, value="a1")], VERSIONS))
         self.assertTrue(verdicts.check_acknowledged([record("a", "create", 0, 1, 10, value="lost")], VERSIONS))

@@ -303,6 +303,47 @@ class Rivals(Client):
         assert status in (None, 0, 200, 409, 422, 429) or status >= 500, document
 
 
+class Takers(Client):
+    """Create and delete, at any server, Services that want the same cluster IPs and node ports, and Secrets of which a
+    quota allows few."""
+
+    pause = 0.1
+    NUMBERS, PORTS, SECRETS_MAX = 8, 3, 3
+    SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
+    SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
+
+    def __init__(self, deployment, number, seed):
+        super().__init__(deployment, number, seed)
+        self.accepted = self.refused = 0
+
+    @classmethod
+    def set_up(cls, deployment):
+        status, document = deployment.api("POST", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas", {
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
+            "spec": {"hard": {"count/secrets": str(cls.SECRETS_MAX)}}})
+        assert status in (201, 409), document
+
+    def act(self):
+        number, port = self.random.randrange(self.NUMBERS), self.random.randrange(self.PORTS)
+        is_secret = self.random.random() < 0.5
+        path, name = (self.SECRETS, f"few-{number}") if is_secret else (self.SERVICES, f"taker-{number}")
+        if self.random.random() < 0.4:
+            self.transport.ask("DELETE", f"{path}/{name}")
+            return
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+        if not is_secret:
+            spec = {"type": "NodePort", "ports": [{"port": 80}]}
+            if self.random.random() < 0.5:
+                spec["ports"][0]["nodePort"] = 30000 + port
+            else:
+                spec["clusterIP"] = f"10.96.0.{10 + port}"
+            body.update(kind="Service", spec=spec)
+        _, status, document = self.transport.ask("POST", path, body)
+        self.accepted += status == 201
+        self.refused += status in (403, 422)
+        assert status in (None, 0, 201, 403, 409, 422, 429) or status >= 500, document
+
+
 SCRIPT = "trap 'exit 0' TERM; while :; do sleep 0.2 & wait $!; done"
 
 
