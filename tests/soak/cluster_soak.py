@@ -81,6 +81,21 @@ def bound(deployment, name):
     return status == 200 and document["spec"].get("nodeName")
 
 
+def wait_standby(deployment):
+    """Every program runs, and has run for as long as a standby needs to learn how long the leader's lease lasts. One that
+    has lost a lease ends, and is only restarted here."""
+    since = None
+
+    def steady():
+        nonlocal since
+        if any(p.process.poll() is not None for p in deployment.processes()):
+            since = None
+            return False
+        since = since or time.monotonic()
+        return time.monotonic() - since > deployment.lease_seconds
+    deployment.wait("all programs keep running", steady, SETTLE_SECONDS)
+
+
 def lose_leader(deployment, report, functional):
     """Without any other fault, loses the machine whose scheduler leads, with its network: how long until a write is
     acknowledged elsewhere, and until a pod is bound again."""
@@ -165,9 +180,15 @@ def settle(deployment, report):
     report.judge("no reservation without a pod, and no claim, container or prepared claim is left behind", problems)
 
 
+def audit_from_now(deployment):
+    """The last change that was audited may be older than what etcd still has: the judgement before takes minutes on a
+    busy machine, and the servers compact every minute."""
+    return Auditor(deployment.servers(), AUDITED, 0, after=put(deployment.servers(), "/registry/drakkar.io/soak-plant", "{}"))
+
+
 def plant_double_allocation(deployment, changes):
     """Writes to etcd, past every API server, that a second claim has a device that is held. Returns what the check says."""
-    auditor = Auditor(deployment.servers(), AUDITED, 0, after=max(c.revision for c in changes))
+    auditor = audit_from_now(deployment)
     for item in deployment.api("GET", CLAIMS)[1]["items"]:
         deployment.api("PATCH", f"{CLAIMS}/{item['metadata']['name']}/status", {"status": {"allocation": None}}, MERGE)
     status, held = deployment.api("PATCH", f"{CLAIMS}/rival-0-1/status", {"status": {"allocation": {"devices": {"results": [
@@ -181,13 +202,13 @@ def plant_double_allocation(deployment, changes):
     return [p for p in verdicts.check_devices(changes + auditor.changes).problems if p not in before]
 
 
-def plant_twins(deployment, changes):
+def plant_twins(deployment):
     """Writes to etcd, past every API server, a Service with the node port of another, and more Secrets than their quota
     allows. Returns what the checks say."""
-    auditor = Auditor(deployment.servers(), AUDITED, 0, after=max(c.revision for c in changes))
+    auditor = audit_from_now(deployment)
     status, twin = deployment.api("POST", Takers.SERVICES, {
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "planted"},
-        "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 32000}]}})
+        "spec": {"type": "NodePort", "ports": [{"port": 80}]}})
     assert status == 201, twin
     twin["metadata"].update(name="planted-twin", uid="00000000-0000-4000-8000-000000000001")
     put(deployment.servers(), f"/registry/services/specs/{NAMESPACE}/planted-twin", json.dumps(twin))
@@ -251,7 +272,7 @@ def judge(report, deployment, clients, sampler, auditor, faults):
                                                 versions),
              "missed event": verdicts.check_watches(streams(MissedEvents), versions),
              "double allocation": plant_double_allocation(deployment, changes)}
-    found["node port of two"], found["exceeded quota"] = plant_twins(deployment, changes)
+    found["node port of two"], found["exceeded quota"] = plant_twins(deployment)
     report.judge("planted bugs are found", [f"{name} was not found" for name, problems in found.items() if not problems],
                  ", ".join(found))
 
@@ -298,6 +319,7 @@ def soak(options, work, report):
             client.join(30)
         try:
             wait_healthy(deployment, SETTLE_SECONDS)
+            wait_standby(deployment)
             lose_leader(deployment, report, options.functional)
             wait_healthy(deployment, SETTLE_SECONDS)
             settle(deployment, report)
