@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants small bugs and runs the tests that reach them.
 
-  mutate.py PATH... [--count N] [--seed S] [--again] [--tests REGEX] [--all-tests] [--vectors] [--list]
+  mutate.py PATH... [--count N] [--seed S] [--again] [--near] [--tests REGEX] [--all-tests] [--vectors] [--list]
 
 PATH is a folder or a .cc file. All mutants of its files are compiled into one build, in a copy of the
 tree below build/mutate, and N of them are drawn. Each test case runs once to record which mutants it
@@ -482,7 +482,7 @@ def try_mutants(build, tests, sites, options, data, jobs, scratch, count):
 
     answers = {site.number: "unreached" for site in sites}
     rounds = (("next to the code", is_near), ("elsewhere", lambda case: not is_near(case)))
-    for where, wanted in rounds:
+    for where, wanted in rounds[:1] if options.near else rounds:
         left = [site for site in sites if answers[site.number] != "killed"]
         if not left:
             break
@@ -518,6 +518,8 @@ def main():
                         help="run the survivors of the last run of these paths")
     parser.add_argument("--all-tests", action="store_true",
                         help="also run other modules' tests and tests/, not only those of the module")
+    parser.add_argument("--near", action="store_true",
+                        help="only run the tests in the folder of the code: faster, and kills at most as many")
     parser.add_argument("--tests", metavar="REGEX", help="only build and run test programs whose name matches")
     parser.add_argument("--vectors", action="store_true", help="let tests read the conformance vectors")
     parser.add_argument("--list", action="store_true", help="only print the mutants")

@@ -143,6 +143,11 @@ void SetMissing(Draft& spec, api::FieldName field, Draft value) {
   if (!spec.Has(field) || !spec[field].has_value()) spec[field] = std::move(value);
 }
 
+// IsExternallyAccessible for a Service that is being written.
+bool HasExternalTraffic(Draft& spec, std::string_view type) {
+  return IsExposed(type) || (type == "ClusterIP" && spec["externalIPs"].size() > 0);
+}
+
 // Gives every port without a node port a free one.
 void AllocateNodePorts(Draft& ports, const StrategyContext& context, std::string_view own_uid) {
   const auto protocol_of = [](Draft& port) { return port["protocol"].str("TCP"); };
@@ -297,7 +302,7 @@ void ServiceStrategy::Default(Draft& object, const StrategyContext&) const {
   } else if (spec["sessionAffinity"].str() == "None") {
     spec.Remove("sessionAffinityConfig");
   }
-  if (IsExposed(type)) SetMissing(spec, "externalTrafficPolicy", "Cluster");
+  if (HasExternalTraffic(spec, type)) SetMissing(spec, "externalTrafficPolicy", "Cluster");
   if (type == "LoadBalancer") SetMissing(spec, "allocateLoadBalancerNodePorts", true);
   if (type != "ExternalName") SetMissing(spec, "internalTrafficPolicy", "Cluster");
 }
@@ -339,6 +344,10 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
       if (given != nullptr && api::Equal(given->Freeze()->root(), old[field])) spec.Remove(field);
     }
   }
+  if (IsExternallyAccessible(old) && !HasExternalTraffic(spec, type) &&
+      spec["externalTrafficPolicy"].str() == old["externalTrafficPolicy"].str()) {
+    spec.Remove("externalTrafficPolicy");
+  }
   const std::int64_t old_health = old["healthCheckNodePort"].integer();
   const std::int64_t health = spec["healthCheckNodePort"].integer();
   if (type == "LoadBalancer" && spec["externalTrafficPolicy"].str() == "Local") {
@@ -353,9 +362,6 @@ void ServiceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_
       for (std::size_t i = 0; i < spec["ports"].size(); ++i) {
         Draft& port = spec["ports"].at(i);
         if (had.contains(port["nodePort"].integer())) port.Remove("nodePort");
-      }
-      if (spec["externalTrafficPolicy"].str() == old["externalTrafficPolicy"].str()) {
-        spec.Remove("externalTrafficPolicy");
       }
     }
   } else {

@@ -136,6 +136,21 @@ TEST_F(ServiceTest, PortsAreRequiredNamedAndUnique) {
             "\"ClusterIP\", \"ExternalName\", \"LoadBalancer\", \"NodePort\"");
 }
 
+TEST_F(ServiceTest, ExternalAddressesHaveATrafficPolicyAsLongAsThereAreSome) {
+  const api::Value made = Made("a", StrCat(kPort, R"(,"externalIPs":["203.0.113.1"])"));
+  EXPECT_EQ(made["externalTrafficPolicy"].str(), "Cluster");
+  Response updated = Update("a", StrCat(R"("type":"NodePort","externalIPs":["203.0.113.1"],)",
+                                        R"("externalTrafficPolicy":"Local",)", kPort));
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  updated = Update("a", StrCat(R"("externalIPs":["203.0.113.1"],)",
+                               R"("externalTrafficPolicy":"Local",)", kPort));
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  EXPECT_EQ((*updated.object)["spec"]["externalTrafficPolicy"].str(), "Local");
+  updated = Update("a", StrCat(R"("externalTrafficPolicy":"Local",)", kPort));
+  ASSERT_FALSE(updated.failure) << updated.failure->message;
+  EXPECT_FALSE((*updated.object)["spec"]["externalTrafficPolicy"].has_value());
+}
+
 TEST_F(ServiceTest, AnUpdateKeepsWhatWasAllocated) {
   const std::string address(Made("a", kPort)["clusterIP"].str());
   Response updated = Update("a", R"("ports":[{"port":90}])");

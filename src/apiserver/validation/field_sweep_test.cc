@@ -375,7 +375,8 @@ TEST_P(FieldSweepTest, EveryChangeIsJudgedAsExpected) {
 INSTANTIATE_TEST_SUITE_P(Kinds, FieldSweepTest,
                          ::testing::ValuesIn(CasesOf({"claims", "slices", "classes", "pods", "jobs",
                                                       "workloads", "cluster", "policies",
-                                                      "admission", "extensions"})),
+                                                      "admission", "extensions", "networks",
+                                                      "volumes", "sources"})),
                          [](const auto& each) { return each.param.name; });
 
 }  // namespace

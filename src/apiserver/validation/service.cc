@@ -269,9 +269,7 @@ void CheckLoadBalancer(FieldErrors& errors, Value service, Value before) {
 void CheckTraffic(FieldErrors& errors, Value spec, Value before) {
   const std::string_view external = spec["externalTrafficPolicy"].str();
   const FieldPath external_path = Spec("externalTrafficPolicy");
-  const bool is_external = IsExposed(spec["type"].str()) ||
-                           (spec["type"].str() == "ClusterIP" && !spec["externalIPs"].empty());
-  if (is_external) {
+  if (IsExternallyAccessible(spec)) {
     RequireOneOf(errors, external_path, external, {"Cluster", "Local"});
   } else if (!external.empty()) {
     errors.push_back(
@@ -317,6 +315,11 @@ bool IsHeadless(Value spec) {
 
 bool IsExposed(std::string_view type) {
   return type == "NodePort" || type == "LoadBalancer";
+}
+
+bool IsExternallyAccessible(Value spec) {
+  const std::string_view type = spec["type"].str();
+  return IsExposed(type) || (type == "ClusterIP" && !spec["externalIPs"].empty());
 }
 
 bool NeedsHealthCheck(Value spec) {

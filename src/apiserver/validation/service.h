@@ -13,6 +13,8 @@ bool IsServersOwn(api::Value service);
 bool IsHeadless(api::Value spec);
 // Whether the type has node ports.
 bool IsExposed(std::string_view type);
+// Whether it has traffic from outside: through node ports, a load balancer or external addresses.
+bool IsExternallyAccessible(api::Value spec);
 // Whether load balancers ask the nodes which of them have endpoints.
 bool NeedsHealthCheck(api::Value spec);
 

@@ -51,7 +51,7 @@ void EtcdCompactor::OnClaimed(const EtcdClient::Outcome& outcome) {
   client_.Call(etcd::kCompactMethod, etcd::Encode(etcd::CompactRequest{.revision = target}),
                EtcdClient::Safety::kRepeatable,
                lifetime_.Guard([this, target](const EtcdClient::Outcome& compacted) {
-                 if (compacted.response.ok() && on_compacted_) on_compacted_(target);
+                 if (compacted.response.ok()) on_compacted_(target);
                }));
 }
 

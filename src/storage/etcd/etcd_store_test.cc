@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include "rpc/etcd/etcd.h"
+#include "base/testing/seeded_loop.h"
+#include "rpc/etcd/etcd_codec.h"
 #include "storage/etcd/testing/fake_cluster.h"
+#include "storage/etcd/testing/scripted_transport.h"
 
 namespace drakkar::storage {
 namespace {
@@ -517,6 +519,157 @@ TEST_F(EtcdStoreTest, ACommitToldAsAppliedIsToldAsDurableAndAFailedOneIsNot) {
   EXPECT_EQ(statistics.commits, 1u);
   EXPECT_EQ(statistics.syncs, 1u);
   EXPECT_EQ(statistics.bytes_written, 1u);
+}
+
+TEST_F(EtcdStoreTest, OthersWriteToItAndItExpiresKeys) {
+  Open(1);
+  EXPECT_TRUE(store_->is_shared());
+  EXPECT_TRUE(store_->expires_keys());
+}
+
+TEST_F(EtcdStoreTest, StoppingGoesOnWhenAWatchThatLagsBehindIsGone) {
+  Open(1, {.watch_delay = seconds(2)});
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  bool stopped = false;
+  store_->Stop([&] { stopped = true; });
+  cluster_->loop().RunUntilIdle();
+  EXPECT_FALSE(stopped);
+  watch_.reset();
+  cluster_->loop().RunUntilIdle();
+  EXPECT_TRUE(stopped);
+}
+
+TEST_F(EtcdStoreTest, StoppingAsksForProgressThatNoEventShows) {
+  Open(1, {.version = "3.5.13", .watch_delay = milliseconds(2)});
+  StartWatch("k");
+  ASSERT_TRUE(Commit({{}, {Put("k", "x")}}).ok());
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return reached_ == 2; }));
+  ASSERT_TRUE(Commit({{}, {Put("other", "x")}}).ok());
+  bool stopped = false;
+  store_->Stop([&] { stopped = true; });
+  EXPECT_TRUE(cluster_->WaitUntil([&] { return stopped; }, milliseconds(500)));
+  EXPECT_EQ(reached_, 3);
+}
+
+TEST_F(EtcdStoreTest, AWriteOfUnknownFateIsNotSentAgainOnceTheStoreHasFailed) {
+  Open(1);
+  ASSERT_TRUE(ReadRevision().ok());
+  LoseAnswers(etcd::kTxnMethod, 2);
+  std::optional<Result<TransactionResult>> result;
+  store_->Commit(
+      {{{"a", 0}}, {Put("a", "1")}}, [&](auto given) { result = std::move(given); }, nullptr);
+  cluster_->loop().RunUntilIdle();
+  ASSERT_FALSE(result.has_value()) << "it is sent again later";
+  cluster_->etcd().ChangeCluster();
+  ASSERT_FALSE(ReadRevision().ok());
+  ASSERT_TRUE(store_->failure().has_value());
+  ASSERT_TRUE(cluster_->WaitUntil([&] { return result.has_value(); }));
+  EXPECT_THAT(result->error().message, HasSubstr("unknown whether the write happened"));
+}
+
+TEST_F(EtcdStoreTest, CallbacksMayDestroyTheStore) {
+  for (const char* which : {"applied", "durable", "events", "watched durable", "closed", "revision",
+                            "range", "compact", "stop"}) {
+    Open(1);
+    ASSERT_TRUE(ReadRevision().ok());
+    const std::string_view where = which;
+    bool destroyed = false;
+    const auto destroy = [&](std::string_view here) {
+      if (here != where) return;
+      destroyed = true;
+      store_.reset();
+    };
+    const auto watch = store_->StartWatch(
+        {.prefix = "k"}, {.on_events = [&](const auto&, Revision) { destroy("events"); },
+                          .on_closed = [&](const Error&) { destroy("closed"); },
+                          .on_durable = [&](Revision) { destroy("watched durable"); }});
+    store_->Commit(
+        {{}, {Put("k", "x")}}, [&](const auto&) { destroy("applied"); },
+        [&](const auto&) { destroy("durable"); });
+    cluster_->loop().Advance(seconds(1));
+    if (store_ != nullptr) store_->ReadRevision([&](const auto&) { destroy("revision"); });
+    if (store_ != nullptr) store_->Range({}, [&](const auto&) { destroy("range"); });
+    if (store_ != nullptr) store_->Compact(2, [&](const auto&) { destroy("compact"); });
+    cluster_->loop().Advance(seconds(1));
+    if (store_ != nullptr) store_->Stop([&] { destroy("stop"); });
+    cluster_->loop().Advance(seconds(10));
+    EXPECT_TRUE(destroyed) << which;
+  }
+}
+
+// Answers that are no messages of etcd's.
+TEST(EtcdStoreAnswers, WhatCannotBeDecodedIsAnError) {
+  SeededLoop loop;
+  ScriptedTransport transport;
+  EtcdStoreOptions options;
+  options.client.endpoints.push_back(FakeCluster::Endpoint(0));
+  const auto store = OpenEtcdStore(loop, loop.random(), transport, std::move(options));
+  const auto answer = [&](std::string response) {
+    loop.RunUntilIdle();
+    ASSERT_FALSE(transport.calls.empty());
+    transport.Answer(std::move(response));
+    loop.RunUntilIdle();
+  };
+  std::optional<Error> error;
+  store->ReadRevision([&](const Result<Revision>& result) { error = result.error(); });
+  transport.channels[0].on_connection_change(true);
+  answer("nonsense");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ErrorCode::kUnavailable);
+
+  etcd::RangeResponse range;
+  range.header.revision = 7;
+  store->ReadRevision([&](const Result<Revision>& result) { EXPECT_EQ(result.value(), 7); });
+  answer(Encode(range));
+  answer(Encode(range));
+
+  const auto expect_unavailable = [&](const char* what) {
+    answer("nonsense");
+    ASSERT_TRUE(error.has_value()) << what;
+    EXPECT_EQ(error->code, ErrorCode::kUnavailable) << what;
+    error.reset();
+  };
+  error.reset();
+  store->ReadRevision([&](const Result<Revision>& result) { error = result.error(); });
+  expect_unavailable("revision");
+  store->Range({}, [&](const Result<RangeResult>& result) { error = result.error(); });
+  expect_unavailable("range");
+  store->Commit(
+      {{}, {{"k", std::make_shared<const std::string>("x")}}},
+      [&](const Result<TransactionResult>& result) { error = result.error(); }, nullptr);
+  expect_unavailable("commit");
+}
+
+TEST(EtcdStoreAnswers, AHistoryThatIsCompactedWhileItIsWatchedIsKnownToBe) {
+  SeededLoop loop;
+  ScriptedTransport transport;
+  EtcdStoreOptions options;
+  options.client.endpoints.push_back(FakeCluster::Endpoint(0));
+  auto store = OpenEtcdStore(loop, loop.random(), transport, std::move(options));
+  transport.channels[0].on_connection_change(true);
+  etcd::RangeResponse range;
+  range.header.revision = 50;
+  loop.RunUntilIdle();
+  transport.Answer(Encode(range));
+  bool closed = false;
+  const auto watch = store->StartWatch({.prefix = "k", .after = 5},
+                                       {.on_events = [](const auto&, Revision) {},
+                                        .on_closed = [&](const Error&) { closed = true; }});
+  transport.Answer(Encode(etcd::StatusResponse{.header = {}, .version = "3.5.13"}));
+  transport.Answer(Encode(range));
+  ASSERT_EQ(transport.streams.size(), 1u);
+  etcd::WatchResponse canceled;
+  canceled.canceled = true;
+  canceled.compact_revision = 9;
+  transport.streams[0]->callbacks.on_message(Encode(canceled));
+  EXPECT_TRUE(closed);
+  EXPECT_EQ(store->compacted_revision(), 9);
+  bool stopped = false;
+  store->Stop([&] { stopped = true; });
+  loop.RunUntilIdle();
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(transport.open_channels, 0u) << "a stopped store has no connections";
 }
 
 }  // namespace

@@ -101,6 +101,9 @@ TEST(WatchCursor, HalfARevisionIsForgottenWithItsStream) {
   WatchCursor cursor("k", 1);
   cursor.On(Events({Put("k1", 2)}, 9, true));
   EXPECT_EQ(cursor.Resume(false).start_revision, 2);
+  etcd::WatchResponse created = Progress(9);
+  created.created = true;
+  EXPECT_EQ(cursor.On(created).up_to, 0) << "the revision is still to come";
   EXPECT_THAT(Keys(cursor.On(Events({Put("k1", 2), Put("k2", 2)}))), ElementsAre("k1@2", "k2@2"));
 }
 

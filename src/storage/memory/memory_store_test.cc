@@ -397,5 +397,34 @@ TEST_F(MemoryStoreTest, AStoreThatHasStoppedStopsAgainAndAnswersNothingElse) {
   EXPECT_TRUE(closed.has_value());
 }
 
+TEST_F(MemoryStoreTest, ALongHistoryIsRemovedInStepsWhileNobodyWrites) {
+  constexpr int kVersions = 3'000;
+  for (int i = 0; i < kVersions; ++i) Put("a", std::to_string(i));
+  loop_.Advance(milliseconds(1));
+  ASSERT_EQ(disk_.rows(), std::size_t{kVersions});
+  store_->Compact(store_->applied_revision(),
+                  [](Result<void> result) { EXPECT_TRUE(result.ok()); });
+  loop_.Advance(milliseconds(1));
+  EXPECT_EQ(disk_.rows(), 1u);
+}
+
+TEST_F(MemoryStoreTest, StatisticsNameTheLimits) {
+  Open({.history_bytes_max = 12'345, .queued_bytes_max = 23'456});
+  EXPECT_EQ(store_->statistics().history_bytes_max, 12'345u);
+  EXPECT_EQ(store_->statistics().queued_bytes_max, 23'456u);
+}
+
+TEST_F(MemoryStoreTest, ADiskMayChangeWhileNoStoreUsesIt) {
+  store_.reset();
+  disk_.SetFull(true);
+  disk_.SetFull(false);
+  disk_.HoldSyncs();
+  disk_.ReleaseSyncs();
+  Open();
+  Put("a", "1");
+  loop_.Advance(milliseconds(1));
+  EXPECT_EQ(disk_.rows(), 1u);
+}
+
 }  // namespace
 }  // namespace drakkar::storage

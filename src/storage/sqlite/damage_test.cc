@@ -290,6 +290,23 @@ TEST_F(DamageTest, ACheckCountsRowsAndTheirBytes) {
   EXPECT_EQ(check->bytes, 2u + 3u + 4u + 4u);
 }
 
+TEST_F(DamageTest, ALongCheckSaysHowFarItIs) {
+  auto writer = StoreFileWriter::Open(options_.directory, RealClock(), false);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  const auto value = std::make_shared<const std::string>("v");
+  for (Revision revision = 2; revision < 20'003; ++revision) {
+    ASSERT_TRUE((*writer)->Add({std::to_string(revision), value, revision, revision}).ok());
+  }
+  ASSERT_TRUE((*writer)->Finish(30'000).ok());
+  writer->reset();
+  std::vector<std::uint64_t> rows;
+  const auto check = CheckStoreFile(options_.directory,
+                                    [&](const StoreCheck& so_far) { rows.push_back(so_far.rows); });
+  ASSERT_TRUE(check.ok()) << check.error().message;
+  EXPECT_EQ(check->rows, 20'001u);
+  EXPECT_THAT(rows, ElementsAre(10'000u, 20'000u));
+}
+
 TEST_F(DamageTest, RepairOfAnIntactStoreDoesNothing) {
   ASSERT_FALSE(Open().has_value());
   Put("/a", "value");

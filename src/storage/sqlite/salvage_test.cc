@@ -409,5 +409,17 @@ TEST_F(SalvageTest, WithoutAHeaderPagesHaveTheSizeOfNewStores) {
   EXPECT_TRUE(Salvage(file.substr(0, 50), "").empty());
 }
 
+TEST_F(SalvageTest, AHeaderWithAnImpossiblePageSizeIsNotBelieved) {
+  Open(16384);
+  InsertSome(2, 100, 900);
+  Checkpoint();
+  for (const unsigned size : {0u, 2u, 256u, 511u, 1'000u, 16'383u}) {
+    std::string file = File();
+    file[16] = static_cast<char>(size >> 8);
+    file[17] = static_cast<char>(size & 255);
+    EXPECT_TRUE(Salvage(file, "") == rows_) << size;
+  }
+}
+
 }  // namespace
 }  // namespace drakkar::storage

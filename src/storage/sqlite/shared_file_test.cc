@@ -81,5 +81,18 @@ TEST(SharedFile, AWriterThatBecameAReaderWritesAgain) {
   EXPECT_EQ(a.level, SQLITE_LOCK_NONE);
 }
 
+TEST(SharedFile, ALockThatIsHeldIsTakenOnce) {
+  SharedFile file;
+  SharedFile::Holder a, b;
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_SHARED));
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_SHARED));
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_EXCLUSIVE));
+  EXPECT_TRUE(file.Lock(a, SQLITE_LOCK_RESERVED)) << "it has more than that";
+  EXPECT_EQ(a.level, SQLITE_LOCK_EXCLUSIVE);
+  file.Unlock(a, SQLITE_LOCK_NONE);
+  EXPECT_TRUE(file.Lock(b, SQLITE_LOCK_SHARED));
+  EXPECT_TRUE(file.Lock(b, SQLITE_LOCK_EXCLUSIVE)) << "nobody else is left";
+}
+
 }  // namespace
 }  // namespace drakkar::storage

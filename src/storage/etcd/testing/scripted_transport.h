@@ -30,6 +30,7 @@ class ScriptedTransport final : public rpc::Transport {
 
   std::unique_ptr<rpc::Channel> OpenChannel(rpc::ChannelOptions options) override {
     channels.push_back(std::move(options));
+    ++open_channels;
     return std::make_unique<OneChannel>(*this, channels.size() - 1);
   }
   std::unique_ptr<rpc::Server> CreateServer(
@@ -43,7 +44,8 @@ class ScriptedTransport final : public rpc::Transport {
     Finish({.response = std::move(error), .unprocessed = unprocessed});
   }
 
-  std::vector<rpc::ChannelOptions> channels;     // by member
+  std::vector<rpc::ChannelOptions> channels;  // by member
+  std::size_t open_channels = 0;
   std::deque<Call> calls;                        // not answered yet
   std::vector<std::shared_ptr<Stream>> streams;  // all there ever were
 
@@ -64,6 +66,7 @@ class ScriptedTransport final : public rpc::Transport {
     OneChannel(ScriptedTransport& transport, std::size_t member)
         : transport_(transport), member_(member) {}
     ~OneChannel() override {
+      --transport_.open_channels;
       std::erase_if(transport_.calls, [this](const auto& call) { return call.member == member_; });
     }
     void Start(rpc::CallRequest request, absl::AnyInvocable<void(rpc::CallResult)> done) override {

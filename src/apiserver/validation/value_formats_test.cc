@@ -1,0 +1,490 @@
+// Values of every form that fields with a syntax accept and refuse.
+#include "apiserver/testing/value_rule_fixture.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+class ValueFormatsTest : public ValueRuleFixture {};
+
+TEST_F(ValueFormatsTest, NamesOfDevices) {
+  const Texts valid = {"iqn.2016-04.com.example:disk", "iqn.2016-04.a-B.9:x/y",
+                       "eui.0123456789abcdef", "naa.0123456789ABCDEF0123456789abcdef"};
+  const Texts refused = {"iqn",
+                         "iqn.2016-04.",
+                         "iqn.2016-04.a",
+                         "iqn.2016-04.:disk",
+                         "iqn.2016-04.a:",
+                         "iqn.2016-04.a_b:disk",
+                         "iqn.2016-04.a:d,e",
+                         "iqn.2016-04.a:d e",
+                         "iqn.2016.04.a:disk",
+                         "iqn.201a-04.a:disk",
+                         "iqn_2016-04.a:disk",
+                         "eui.0123456789abcde",
+                         "eui.0123456789abcdef0",
+                         "eui.0123456789abcde-",
+                         "naa.0123456789abcdef",
+                         "naa.0123456789abcdef0123456789abcde_",
+                         "nqn.2016-04.com.example:disk"};
+  ExpectOfVolume({
+      {"spec.volumes[0].iscsi.iqn", R"("iscsi":{"targetPortal":"p","iqn":"%","lun":1})", valid,
+       refused},
+      {"spec.volumes[0].iscsi.initiatorname",
+       R"("iscsi":{"targetPortal":"p","iqn":"iqn.2020-01.a:b","lun":1,"initiatorName":"%"})", valid,
+       refused},
+      {"spec.volumes[0].quobyte.registry",
+       R"("quobyte":{"volume":"v","registry":"%"})",
+       {"h:1", ":1", "h:1,i:2", "[::1]:1", "h:"},
+       {"", "h", "h:1,i", "::1:1", "[::1:1", "::1]:1", "[:]:]:1"}},
+      {"spec.volumes[0].azureDisk.diskURI",
+       R"("azureDisk":{"diskName":"d","diskURI":"%","kind":"Managed"})",
+       {"/subscriptions/a"},
+       {"/subscriptions", "https://a"}},
+      {"spec.volumes[0].azureDisk.diskURI",
+       R"("azureDisk":{"diskName":"d","diskURI":"%","kind":"Dedicated"})",
+       {"https://a"},
+       {"/subscriptions/a", "http://a"}},
+      {"spec.volumes[0].azureDisk.cachingMode",
+       R"("azureDisk":{"diskName":"d","diskURI":"https://a","cachingMode":"%"})",
+       {"None", "ReadOnly", "ReadWrite"},
+       {"Some"}},
+      {"spec.volumes[0].flocker",
+       R"("flocker":{%})",
+       {R"("datasetName":"a")", R"("datasetUUID":"a")"},
+       {R"("datasetName":"")", R"("datasetName":"a","datasetUUID":"b")"}},
+      {"spec.volumes[0].flocker.datasetName", R"("flocker":{"datasetName":"%"})", {"a"}, {"a/b"}},
+      {"spec.volumes[0].fc.targetWWNs",
+       R"("fc":{%})",
+       {R"("targetWWNs":["a"],"lun":1)", R"("wwids":["a"])"},
+       {R"("lun":1)", R"("targetWWNs":["a"],"wwids":["b"],"lun":1)"}},
+      {"spec.volumes[0].flexVolume.options[a.kubernetes.io/b]",
+       R"("flexVolume":{"driver":"d","options":{"%":"c"}})",
+       {"a", "kubernetes.io.b/c", "a.example.com/kubernetes.io"},
+       {"a.kubernetes.io/b"}},
+      {"spec.volumes[0].flexVolume.options[K8s.io/b]",
+       R"("flexVolume":{"driver":"d","options":{"%":"c"}})",
+       {"xk8s.io/b"},
+       {"K8s.io/b"}},
+      {"spec.volumes[0].storageos.volumeName",
+       R"("storageos":{"volumeName":"%"})",
+       {"a"},
+       {"", "A", "a.b"}},
+      {"spec.volumes[0].storageos.volumeNamespace",
+       R"("storageos":{"volumeName":"a","volumeNamespace":"%"})",
+       {"a", ""},
+       {"A", "a.b"}},
+      {"spec.volumes[0].hostPath.path",
+       R"("hostPath":{"path":"%"})",
+       {"/", "a", "/a/..b/c"},
+       {"", "..", "/a/..", "../a"}},
+      {"spec.volumes[0].gitRepo.directory",
+       R"("gitRepo":{"repository":"r","directory":"%"})",
+       {"", "a/b", "..a"},
+       {"/a", "a/../b"}},
+      {"spec.volumes[0].nfs.path", R"("nfs":{"server":"s","path":"%"})", {"/", "/a"}, {"", "a"}},
+  });
+}
+
+TEST_F(ValueFormatsTest, NamesOfUsersAndProfiles) {
+  Expect(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"os":
+            {"name":"windows"},"containers":[{"name":"a","image":"i"}],"securityContext":
+            {"windowsOptions":{)",
+         {{"spec.securityContext.windowsOptions.runAsUserName",
+           R"("runAsUserName":"%")",
+           {"user", R"(DOMAIN\\user)", R"(a.example.com\\user)", R"(D_1\\user)", "a.b c"},
+           {"", R"(a\\b\\c)", R"(\\user)", R"(DOMAIN\\)", R"(.D\\user)", R"(a:b\\user)", "...", " ",
+            "a/b", "a@b", R"(a\u0001b)", R"(a\u007fb)"}},
+          {"spec.securityContext.windowsOptions.gmsaCredentialSpecName",
+           R"("gmsaCredentialSpecName":"%")",
+           {"a.b"},
+           {"", "A"}}},
+         "}}}}");
+  ExpectOfSpec({
+      {"spec.securityContext.sysctls[0].name",
+       R"("securityContext":{"sysctls":[{"name":"%","value":"1"}]})",
+       {"net.core.somaxconn", "net/ipv4/conf/eth0.1/forwarding", "a-b_c.d"},
+       {"", "A", ".a", "a.", "a..b", "-a", "a-", "a b", "_a"}},
+      {"spec.securityContext.sysctls[1].name",
+       R"("securityContext":{"sysctls":[{"name":"a","value":"1"},{"name":"%","value":"1"}]})",
+       {"b"},
+       {"a"}},
+      {"spec.securityContext.sysctls[0].name",
+       R"("hostNetwork":true,"securityContext":{"sysctls":[{"name":"%","value":"1"}]})",
+       {"kernel.sem", "nets.a"},
+       {"net.core.somaxconn", "net/core/somaxconn"}},
+      {"spec.securityContext.sysctls[0].name",
+       R"("hostIPC":true,"securityContext":{"sysctls":[{"name":"%","value":"1"}]})",
+       {"net.core.somaxconn", "kernel.other", "fs.mqueues"},
+       {"kernel.sem", "kernel/shmmax", "fs.mqueue.msg_max", "fs/mqueue/msg_max"}},
+      {"spec.securityContext.seccompProfile.type",
+       R"("securityContext":{"seccompProfile":{"type":"%"}})",
+       {"RuntimeDefault", "Unconfined"},
+       {"", "Other"}},
+      {"spec.securityContext.seccompProfile.localhostProfile",
+       R"("securityContext":{"seccompProfile":{%}})",
+       {R"("type":"Localhost","localhostProfile":"a/b")"},
+       {R"("type":"Localhost")", R"("type":"Localhost","localhostProfile":"/a")",
+        R"("type":"Localhost","localhostProfile":"../a")",
+        R"("type":"Unconfined","localhostProfile":"a")"}},
+      {"spec.securityContext.appArmorProfile.type",
+       R"("securityContext":{"appArmorProfile":{"type":"%"}})",
+       {"RuntimeDefault", "Unconfined"},
+       {"", "Other"}},
+      {"spec.securityContext.appArmorProfile.localhostProfile",
+       R"("securityContext":{"appArmorProfile":{%}})",
+       {R"("type":"Localhost","localhostProfile":"a")"},
+       {R"("type":"Localhost")", R"("type":"Localhost","localhostProfile":" a")",
+        R"("type":"Localhost","localhostProfile":"a ")",
+        R"("type":"RuntimeDefault","localhostProfile":"a")",
+        R"("type":"Unconfined","localhostProfile":"a")"}},
+      {"spec.os.name", R"("os":{"name":"%"})", {"linux", "windows"}, {""}},
+      {"spec.os", R"("os":{"name":"%"})", {}, {"plan9"}},
+  });
+  ExpectOfContainer({
+      {"spec.containers[0].securityContext",
+       R"("securityContext":{"allowPrivilegeEscalation":false,%})",
+       {R"("privileged":false)", R"("capabilities":{"add":["NET_ADMIN"]})"},
+       {R"("privileged":true)", R"("capabilities":{"add":["NET_ADMIN","CAP_SYS_ADMIN"]})"}},
+      {"spec.containers[0].securityContext.procMount",
+       R"("securityContext":{"procMount":"%"})",
+       {"Default"},
+       {"Unmasked", "Other"}},
+  });
+}
+
+TEST_F(ValueFormatsTest, HostProcessesOfWindowsAreAllOrNone) {
+  Expect(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"os":
+            {"name":"windows"},"hostNetwork":true,)",
+         {{"spec",
+           R"("initContainers":[{"name":"a","image":"i"%}],"containers":[{"name":"b","image":"i",
+              "securityContext":{"windowsOptions":{"hostProcess":true}}}])",
+           {R"(,"securityContext":{"windowsOptions":{"hostProcess":true}})"},
+           {"", R"(,"securityContext":{"windowsOptions":{"hostProcess":false}})"}},
+          {"spec.containers[0].securityContext.windowsOptions.hostProcess",
+           R"("securityContext":{"windowsOptions":{"hostProcess":true}},"containers":
+              [{"name":"b","image":"i"%}])",
+           {"", R"(,"securityContext":{"windowsOptions":{"hostProcess":true}})"},
+           {R"(,"securityContext":{"windowsOptions":{"hostProcess":false}})"}}},
+         "}}");
+  Expect(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"os":
+            {"name":"windows"},"containers":[{"name":"b","image":"i","securityContext":
+            {"windowsOptions":{"hostProcess":)",
+         {{"spec.hostNetwork", "%", {"false"}, {"true"}}}, "}}}]}}");
+}
+
+TEST_F(ValueFormatsTest, FieldsOfAnotherOperatingSystem) {
+  for (const std::string_view field :
+       {R"("runAsUser":1)", R"("runAsGroup":1)", R"("seLinuxOptions":{"level":"s0"})",
+        R"("seccompProfile":{"type":"Unconfined"})",
+        R"("appArmorProfile":{"type":"Unconfined"})"}) {
+    const std::string name(field.substr(1, field.find(':') - 2));
+    for (const std::string_view os : {"linux", "windows"}) {
+      const std::string context = StrCat(R"("securityContext":{)", field, "}");
+      const auto fields = FieldsWithErrors(StrCat(
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"os":{"name":")", os,
+          R"("},)", context, R"(,"containers":[{"name":"a","image":"i",)", context, "}]}}"));
+      EXPECT_EQ(fields, os == "linux"
+                            ? Texts()
+                            : (Texts{StrCat("spec.securityContext.", name),
+                                     StrCat("spec.containers[0].securityContext.", name)}))
+          << os;
+    }
+  }
+  for (const std::string_view field :
+       {R"("hostPID":true)", R"("hostIPC":true)", R"("shareProcessNamespace":true)",
+        R"("hostUsers":true)", R"("securityContext":{"fsGroup":1})",
+        R"("securityContext":{"fsGroupChangePolicy":"Always"})",
+        R"("securityContext":{"sysctls":[{"name":"a","value":"b"}]})",
+        R"("securityContext":{"supplementalGroups":[1]})",
+        R"("securityContext":{"supplementalGroupsPolicy":"Merge"})",
+        R"("containers":[{"name":"a","image":"i","securityContext":{"privileged":true}}])",
+        R"("containers":[{"name":"a","image":"i","securityContext":{"capabilities":{}}}])",
+        R"("containers":[{"name":"a","image":"i","securityContext":{"procMount":"Default"}}])",
+        R"("containers":[{"name":"a","image":"i","securityContext":
+           {"readOnlyRootFilesystem":true}}])",
+        R"("containers":[{"name":"a","image":"i","securityContext":
+           {"allowPrivilegeEscalation":true}}])"}) {
+    const auto errors = [&](std::string_view os) {
+      return FieldsWithErrors(StrCat(
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"os":{"name":")", os,
+          R"("},)", field,
+          field.starts_with("\"containers") ? "" : R"(,"containers":[{"name":"a","image":"i"}])",
+          "}}"));
+    };
+    EXPECT_EQ(errors("linux"), Texts()) << field;
+    EXPECT_EQ(errors("windows").size(), 1u) << field;
+  }
+}
+
+TEST_F(ValueFormatsTest, PathsAndKeys) {
+  ExpectOfVolume({
+      {"spec.volumes[0].configMap.items[0].path",
+       R"("configMap":{"name":"c","items":[{"key":"k","path":"%"}]})",
+       {"a", "a/b", "a/..b"},
+       {"", "/a", "..", "../a", "a/../b", "..a"}},
+      {"spec.volumes[0].downwardAPI.fieldRef",
+       R"("downwardAPI":{"items":[{"path":"a","fieldRef":{"fieldPath":"metadata.labels['%']"}}]})",
+       {"a", "a/b"},
+       {"", "a b", "a/b/c"}},
+      {"spec.volumes[0].downwardAPI.fieldRef.fieldPath",
+       R"("downwardAPI":{"items":[{"path":"a","fieldRef":{"fieldPath":"%"}}]})",
+       {"metadata.annotations['A/b']", "metadata.labels", "metadata.uid"},
+       {"metadata.name['a']", "['a']", "spec.nodeName", "metadata.labels[a]", "metadata.labels'a']",
+        "status.phase", "spec.host"}},
+      {"spec.volumes[0].downwardAPI.resourceFieldRef.resource",
+       R"("downwardAPI":{"items":[{"path":"a","resourceFieldRef":{"containerName":"a",
+          "resource":"%"}}]})",
+       {"limits.cpu", "requests.hugepages-2Mi", "limits.hugepages-1Gi", "requests.memory"},
+       {"", "cpu", "limits.gpu", "hugepages-2Mi"}},
+      {"spec.volumes[0].downwardAPI.resourceFieldRef.divisor",
+       R"("downwardAPI":{"items":[{"path":"a","resourceFieldRef":{"containerName":"a",%}}]})",
+       {R"("resource":"limits.cpu","divisor":"1m")", R"("resource":"limits.cpu","divisor":"1")",
+        R"("resource":"limits.cpu","divisor":"0")", R"("resource":"limits.memory","divisor":"1Mi")",
+        R"("resource":"limits.ephemeral-storage","divisor":"1G")",
+        R"("resource":"limits.hugepages-2Mi","divisor":"1k")"},
+       {R"("resource":"limits.cpu","divisor":"2")", R"("resource":"limits.memory","divisor":"1m")",
+        R"("resource":"limits.ephemeral-storage","divisor":"2")",
+        R"("resource":"limits.hugepages-2Mi","divisor":"3Mi")"}},
+      {"spec.volumes[0].projected",
+       R"("projected":{"sources":[{"configMap":{"name":"c","items":[{"key":"k","path":"a"}]}},%]})",
+       {R"({"secret":{"name":"s","items":[{"key":"k","path":"b"}]}})",
+        R"({"clusterTrustBundle":{"name":"n","path":"b"}})"},
+       {R"({"secret":{"name":"s","items":[{"key":"k","path":"b"},{"key":"l","path":"a"}]}})",
+        R"({"downwardAPI":{"items":[{"path":"a","fieldRef":{"fieldPath":"metadata.name"}}]}})",
+        R"({"clusterTrustBundle":{"name":"n","path":"a"}})",
+        R"({"podCertificate":{"signerName":"a.b/c","keyType":"ED25519","keyPath":"k",
+           "certificateChainPath":"a"}})"}},
+      {"spec.volumes[0].projected.sources[0].podCertificate.userAnnotations",
+       R"("projected":{"sources":[{"podCertificate":{"signerName":"a.b/c","keyType":"ED25519",
+          "keyPath":"k","userAnnotations":{"%":"v"}}}]})",
+       {"a.b/c", "A.b/c"},
+       {"a", "a b", ""}},
+      {"spec.volumes[0].projected.sources[0].clusterTrustBundle.name",
+       R"("projected":{"sources":[{"clusterTrustBundle":{"name":"%","path":"a"}}]})",
+       {"a", "a.b:c:d"},
+       {"", "A", "a:", "a.b:c:D"}},
+      {"spec.volumes[0].projected.sources[0].clusterTrustBundle.signerName",
+       R"("projected":{"sources":[{"clusterTrustBundle":{"signerName":"%","path":"a"}}]})",
+       {"a.b/c", "a.b/c.d"},
+       {"", "a.b", "a/b", "a.b/c/d", "A.b/c", "a.b/C", "a..b/c"}},
+      {"spec.volumes[0].projected.sources[0].clusterTrustBundle",
+       R"("projected":{"sources":[{"clusterTrustBundle":{"path":"a"%}}]})",
+       {R"(,"name":"a")", R"(,"signerName":"a.b/c")"},
+       {"", R"(,"name":"a","signerName":"a.b/c")"}},
+  });
+  ExpectOfContainer({
+      {"spec.containers[0].env[0].valueFrom.secretKeyRef.key",
+       R"("env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"c","key":"%"}}}])",
+       {"a", "A-b_c.9", ".a"},
+       {"", ".", "..", "..a", "a b", "a/b"}},
+      {"spec.containers[0].volumeMounts.subPath",
+       R"("volumeMounts":[{"name":"v","mountPath":"/a","subPath":"%"}])",
+       {"", "a/b", "..a"},
+       {"/a", "..", "a/.."}},
+      {"spec.containers[0].livenessProbe.httpGet.httpHeaders",
+       R"("livenessProbe":{"httpGet":{"port":1,"httpHeaders":[{"name":"A","value":"b"},
+          {"name":"%","value":"b"}]}})",
+       {"X-a9"},
+       {"", "a b", "a_b"}},
+      {"spec.containers[0].env[1].name",
+       R"("env":[{"name":"A"},{"name":"%"}])",
+       {"a b", "~", "a-b.c"},
+       {"", "a=b", "\\u0019", "\\u007f"}},
+  });
+  ExpectOfSpec({
+      {"spec.dnsConfig.searches[0]",
+       R"("dnsConfig":{"searches":["%"]})",
+       {"a.b", "_a._b", "a-b_c", ".", "a."},
+       {"", "A", "a..b", "-a", "a-", "__a", "a.b_", "_"}},
+      {"spec.hostAliases[1].hostnames[1]",
+       R"("hostAliases":[{"ip":"1.2.3.4","hostnames":["a"]},{"ip":"1.2.3.4","hostnames":
+          ["a","%"]}])",
+       {"a.b"},
+       {"", "A"}},
+  });
+}
+
+TEST_F(ValueFormatsTest, PersistentVolumesAndTheirClaims) {
+  ExpectOfPersistentVolume({
+      {"spec.persistentVolumeReclaimPolicy",
+       R"("persistentVolumeReclaimPolicy":"Recycle","hostPath":{"path":"%"})",
+       {"/a", "a", "/a/./b"},
+       {"/", "//", "/.", "/a/.."}},
+      {"spec.glusterfs.endpointsNamespace",
+       R"("glusterfs":{"endpoints":"e","path":"p","endpointsNamespace":"%"})",
+       {"a"},
+       {"", "A"}},
+      {"spec.azureFile.secretNamespace",
+       R"("azureFile":{"secretName":"s","shareName":"h","secretNamespace":"%"})",
+       {"a"},
+       {""}},
+      {"spec.cinder.secretRef.namespace",
+       R"("cinder":{"volumeID":"v","secretRef":{"name":"a","namespace":"%"}})",
+       {"a"},
+       {""}},
+      {"spec.csi.nodeExpandSecretRef.name",
+       R"("csi":{"driver":"d","volumeHandle":"h","nodeExpandSecretRef":{"namespace":"a",
+          "name":"%"}})",
+       {"a.b"},
+       {"", "A"}},
+      {"spec.local.path",
+       R"("nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a",
+          "operator":"Exists"}]}]}},"local":{"path":"%"})",
+       {"/a"},
+       {"", "/a/../b"}},
+      {"spec.nodeAffinity.required",
+       R"("hostPath":{"path":"/a"},"nodeAffinity":{%})",
+       {R"("required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a",
+           "operator":"Exists"}]}]})"},
+       {""}},
+      {"spec.csi",
+       R"("volumeAttributesClassName":"c",%)",
+       {R"("csi":{"driver":"d","volumeHandle":"h"})"},
+       {R"("hostPath":{"path":"/a"})"}},
+      {"spec.volumeAttributesClassName",
+       R"("csi":{"driver":"d","volumeHandle":"h"},"volumeAttributesClassName":"%")",
+       {"c"},
+       {"", "C"}},
+  });
+  Expect(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"c"},"spec":
+            {"resources":{"requests":{"storage":"1Gi"}},)",
+         {
+             {"spec.accessModes",
+              R"("accessModes":[%])",
+              {R"("ReadWriteOncePod")", R"("ReadWriteOnce","ReadOnlyMany","ReadWriteMany")"},
+              {"", R"("ReadOnlyMany","ReadWriteOncePod")", R"("ReadWriteOncePod","ReadWriteMany")",
+               R"("ReadWriteOnce","Other")"}},
+             {"spec.dataSource",
+              R"("accessModes":["ReadWriteOnce"],"dataSource":{"name":"a","kind":%})",
+              {R"("PersistentVolumeClaim")", R"("Other","apiGroup":"a.b")"},
+              {R"("Other")", R"("Other","apiGroup":"")"}},
+             {"spec.dataSourceRef.namespace",
+              R"("accessModes":["ReadWriteOnce"],"dataSourceRef":{"name":"a","kind":"K",
+                 "apiGroup":"a.b","namespace":"%"})",
+              {"a"},
+              {"A"}},
+             {"spec",
+              R"("accessModes":["ReadWriteOnce"],"dataSource":{"name":"a","kind":"K",
+                 "apiGroup":"a.b"},"dataSourceRef":{%})",
+              {R"("name":"a","kind":"K","apiGroup":"a.b")"},
+              {R"("name":"b","kind":"K","apiGroup":"a.b")",
+               R"("name":"a","kind":"L","apiGroup":"a.b")",
+               R"("name":"a","kind":"K","apiGroup":"b.b")",
+               R"("name":"a","kind":"K","apiGroup":"a.b","namespace":"n")"}},
+         },
+         "}}");
+}
+
+TEST_F(ValueFormatsTest, Networks) {
+  ExpectOfObject({
+      {"spec.rules[0].http.paths[0].path",
+       R"("apiVersion":"networking.k8s.io/v1","kind":"Ingress","spec":{"rules":[{"http":{"paths":
+          [{"pathType":"Prefix","path":"%","backend":{"service":{"name":"s","port":
+          {"number":1}}}}]}}]})",
+       {"/", "/a/b", "/a.", "/a..b"},
+       {"", "a", "/a//b", "/./a", "/../a", "/%2f", "/%2F", "/..", "/.", "/a/.."}},
+      {"spec.rules[0].http.paths[0].path",
+       R"("apiVersion":"networking.k8s.io/v1","kind":"Ingress","spec":{"rules":[{"http":{"paths":
+          [{"pathType":"ImplementationSpecific","path":"%","backend":{"service":{"name":"s","port":
+          {"number":1}}}}]}}]})",
+       {"", "/", "/a//b"},
+       {"a"}},
+      {"spec.rules[0].host",
+       R"("apiVersion":"networking.k8s.io/v1","kind":"Ingress","spec":{"rules":[{"host":"%"}]})",
+       {"", "a", "*.a", "a.1"},
+       {"1.2.3.4", "::1", "*", "*a", "*.", "a.*", "*.*.a", "A"}},
+      {"spec.defaultBackend",
+       R"("apiVersion":"networking.k8s.io/v1","kind":"Ingress","spec":{"defaultBackend":{%}})",
+       {R"("service":{"name":"s","port":{"number":1}})", R"("service":{"name":"s","port":
+           {"name":"a"}})",
+        R"("resource":{"kind":"K","name":"n"})"},
+       {"", R"("service":{"name":"s"})", R"("service":{"name":"s","port":{"number":1,"name":"a"}})",
+        R"("service":{"name":"s","port":{"number":1}},"resource":{"kind":"K","name":"n"})"}},
+      {"spec.defaultBackend.resource.name",
+       R"("apiVersion":"networking.k8s.io/v1","kind":"Ingress","spec":{"defaultBackend":
+          {"resource":{"kind":"K","name":"%"}}})",
+       {"a", "A b"},
+       {"", ".", "..", "a/b", "a%b"}},
+      {"spec.controller",
+       R"("apiVersion":"networking.k8s.io/v1","kind":"IngressClass","spec":{"controller":"%"})",
+       {"a/b", "a.b/C-._~%!$&'()*+,;=:/9"},
+       {"", "a", "/a", "a/", "A/b", "a/b c", "a/b?"}},
+      {"spec.parameters.namespace",
+       R"("apiVersion":"networking.k8s.io/v1","kind":"IngressClass","spec":{"controller":"a/b",
+          "parameters":{"kind":"K","name":"n",%}})",
+       {R"("scope":"Cluster")", R"("scope":"Namespace","namespace":"a")"},
+       {R"("scope":"Cluster","namespace":"a")", R"("scope":"Namespace")",
+        R"("scope":"Namespace","namespace":"A")"}},
+      {"spec.externalIPs[1]",
+       R"("apiVersion":"v1","kind":"Service","spec":{"ports":[{"port":1}],"externalIPs":
+          ["1.2.3.4","%"]})",
+       {"1.2.3.5", "2001:db8::1", "169.253.0.1", "224.0.1.0", "127.0.0.1"},
+       {"", "a", "0.0.0.0", "::", "169.254.0.1", "fe80::1", "224.0.0.1", "ff02::1"}},
+      {"spec.LoadBalancerSourceRanges[1]",
+       R"("apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer","ports":[{"port":1}],
+          "loadBalancerSourceRanges":["1.2.3.0/24","%"]})",
+       {"1.2.4.0/24", " 1.2.4.0/24 "},
+       {"", "1.2.4.0", "1.2.4.0/33"}},
+      {"spec.loadBalancerClass",
+       R"("apiVersion":"v1","kind":"Service","spec":{"ports":[{"port":1}],%})",
+       {R"("type":"LoadBalancer","loadBalancerClass":"a.b/c")"},
+       {R"("type":"LoadBalancer","loadBalancerClass":"a b")", R"("loadBalancerClass":"a.b/c")"}},
+      {"spec.ports[1].nodePort",
+       R"("apiVersion":"v1","kind":"Service","spec":{"type":"NodePort","ports":
+          [{"name":"a","port":1,"nodePort":30100},{"name":"b","port":2,"nodePort":30100%}]})",
+       {R"(,"protocol":"UDP")"},
+       {"", R"(,"protocol":"TCP")"}},
+      {"spec.ports[1]",
+       R"("apiVersion":"v1","kind":"Service","spec":{"ports":
+          [{"name":"a","port":1},{"name":"b","port":1%}]})",
+       {R"(,"protocol":"UDP")"},
+       {"", R"(,"protocol":"TCP")"}},
+      {"spec.ports[1].name",
+       R"("apiVersion":"v1","kind":"Service","spec":{"ports":
+          [{"name":"a","port":1},{"port":2,"name":"%"}]})",
+       {"b"},
+       {"", "a", "B"}},
+      {"spec.externalName",
+       R"("apiVersion":"v1","kind":"Service","spec":{"type":"ExternalName","externalName":"%"})",
+       {"a", "a.b."},
+       {"", ".", "A", "a.."}},
+      {"spec.externalTrafficPolicy",
+       R"("apiVersion":"v1","kind":"Service","spec":{"ports":[{"port":1}],%})",
+       {R"("type":"NodePort","externalTrafficPolicy":"Local")",
+        R"("externalIPs":["1.2.3.4"],"externalTrafficPolicy":"Local")"},
+       {R"("type":"NodePort","externalTrafficPolicy":"Other")",
+        R"("externalTrafficPolicy":"Local")"}},
+      {"spec.healthCheckNodePort",
+       R"("apiVersion":"v1","kind":"Service","spec":{"ports":[{"port":1}],"healthCheckNodePort":
+          30300,%})",
+       {R"("type":"LoadBalancer","externalTrafficPolicy":"Local")"},
+       {R"("type":"LoadBalancer","externalTrafficPolicy":"Cluster")",
+        R"("type":"NodePort","externalTrafficPolicy":"Local")"}},
+      {"subsets[0].addresses[1].ip",
+       R"("apiVersion":"v1","kind":"Endpoints","subsets":[{"addresses":[{"ip":"1.2.3.4"},
+          {"ip":"%"}]}])",
+       {"1.2.3.5", "2001:db8::1"},
+       {"", "0.0.0.0", "169.254.0.1", "224.0.0.1"}},
+      {"subsets[0].ports[0].name",
+       R"("apiVersion":"v1","kind":"Endpoints","subsets":[{"addresses":[{"ip":"1.2.3.4"}],
+          "ports":[{"port":1%}]}])",
+       {"", R"(,"name":"a")"},
+       {R"(,"name":"A")", R"(},{"port":2,"name":"a")"}},
+      {"endpoints[0].addresses",
+       R"("apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","addressType":%)",
+       {R"("IPv4","endpoints":[{"addresses":["1.2.3.4"]}])",
+        R"("IPv6","endpoints":[{"addresses":["2001:db8::1"]}])",
+        R"("FQDN","endpoints":[{"addresses":["a.b."]}])"},
+       {R"("IPv4","endpoints":[{"addresses":["2001:db8::1"]}])",
+        R"("IPv6","endpoints":[{"addresses":["1.2.3.4"]}])"}},
+      {"endpoints[0].addresses[0]",
+       R"("apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","addressType":%)",
+       {R"("FQDN","endpoints":[{"addresses":["a"]}])"},
+       {R"("FQDN","endpoints":[{"addresses":["A"]}])",
+        R"("IPv4","endpoints":[{"addresses":["a"]}])",
+        R"("IPv4","endpoints":[{"addresses":["169.254.0.1"]}])"}},
+  });
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver
