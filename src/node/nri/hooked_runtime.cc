@@ -34,6 +34,7 @@ class HookedRuntime final : public Runtime, public HookedObjects {
   std::optional<std::vector<RuntimeHandler>> Handlers() const override {
     return beneath_->Handlers();
   }
+  bool HasGroupsPolicy() const override { return beneath_->HasGroupsPolicy(); }
   std::vector<std::string> CdiDirectories() const override { return beneath_->CdiDirectories(); }
   bool UsesSystemdCgroups() const override { return beneath_->UsesSystemdCgroups(); }
   std::string WhyNotReady() const override { return beneath_->WhyNotReady(); }

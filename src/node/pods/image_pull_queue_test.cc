@@ -19,7 +19,8 @@ class ImagePullQueueTest : public ::testing::Test {
     machine_.pull_takes = std::chrono::seconds(10);
     for (const char* name : {"a", "b", "c"}) {
       const std::string full = StrCat("docker.io/library/", name, ":latest");
-      machine_.registry[full] = {StrCat("sha256:", std::string(64, *name)), {full}, 1};
+      machine_.registry[full] = {
+          .id = StrCat("sha256:", std::string(64, *name)), .names = {full}, .size_bytes = 1};
     }
     runtime_ = MakeHollowRuntime(loop_, machine_);
     runtime_->Open([](Result<void>) {});

@@ -17,7 +17,8 @@ constexpr char kName[] = "registry.example.com/app:1";
 struct PullNode : NodeHarness {
   PullNode() { StartAgent(); }
   void Publish(const std::string& name = kName) {
-    machine.registry[name] = {"sha256:" + std::string(64, 'a'), {name}, 1000};
+    machine.registry[name] = {
+        .id = "sha256:" + std::string(64, 'a'), .names = {name}, .size_bytes = 1000};
   }
   void Create(const std::string& pod, const std::string& more = "", const std::string& spec = "",
               const std::string& image = kName) {

@@ -61,6 +61,15 @@ inline constexpr std::string_view kReasonOomKilled = "OOMKilled";
 inline constexpr std::string_view kReasonStartError = "StartError";
 inline constexpr std::string_view kReasonContainerStatusUnknown = "ContainerStatusUnknown";
 
+// The user that a container's first process starts as.
+struct ContainerIdentity {
+  std::int64_t uid = 0;
+  std::int64_t gid = 0;
+  std::vector<std::int64_t> supplemental_groups;
+
+  bool operator==(const ContainerIdentity&) const = default;
+};
+
 struct ContainerStatus {
   std::string id;
   std::string sandbox_id;
@@ -74,9 +83,11 @@ struct ContainerStatus {
   int exit_code = 0;       // 128 + signal when killed by one
   std::string reason;
   std::string message;
-  std::string image;     // as requested
-  std::string image_id;  // "sha256:..."
-  std::string log_path;  // absolute
+  std::string image;  // as requested
+  // By the manifest if it was pulled ("docker.io/library/busybox@sha256:..."), otherwise its id.
+  std::string image_id;
+  std::string log_path;                   // absolute
+  std::optional<ContainerIdentity> user;  // not set: the runtime does not say
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
 };
@@ -131,8 +142,10 @@ struct ResourceUpdate {
 struct Image {
   std::string id;                  // "sha256:<hex>"
   std::vector<std::string> names;  // full names with tag, sorted
-  std::uint64_t size_bytes = 0;    // unpacked
-  bool is_pinned = false;          // the runtime needs it itself
+  // "docker.io/library/busybox@sha256:<hex>": the manifests it was pulled by, sorted.
+  std::vector<std::string> digests;
+  std::uint64_t size_bytes = 0;  // unpacked
+  bool is_pinned = false;        // the runtime needs it itself
 };
 
 // For one registry. Never logged.
@@ -174,6 +187,8 @@ class Runtime {
   virtual std::optional<std::vector<RuntimeHandler>> Handlers() const {
     return std::vector<RuntimeHandler>();
   }
+  // Whether it can leave out the groups that the image gives the user; valid once it is open.
+  virtual bool HasGroupsPolicy() const { return true; }
   // The directories of CDI specs that the runtime reads itself: devices that they define may be
   // passed by name (ContainerConfig::cdi_devices). The caller applies all others.
   virtual std::vector<std::string> CdiDirectories() const { return {}; }

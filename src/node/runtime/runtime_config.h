@@ -159,6 +159,7 @@ struct SecurityContext {
   std::string user;
   std::optional<std::int64_t> group;
   std::vector<std::int64_t> supplemental_groups;  // CDI's additional gids belong here too
+  bool only_given_groups = false;                 // not those of the user in the image
   std::vector<std::string> add_capabilities;      // "NET_ADMIN" or "CAP_NET_ADMIN"; "ALL"
   std::vector<std::string> drop_capabilities;
   bool privileged = false;

@@ -151,7 +151,7 @@ class Maker:
             subprocess.run(["gcc", "-static", "-O2", "-x", "c", "-", "-o", root / "pause"], input=PAUSE_C, text=True, check=True)
         self.save("pause", ["registry.k8s.io/pause:3.10.2"], pause, {"Entrypoint": ["/pause"], "User": "65535:65535"})
 
-        def web(page):
+        def web(page, data=None):
             def fill(root):
                 make_base(root)
                 script(root, "web-server", WEB_SERVER)
@@ -159,13 +159,18 @@ class Maker:
                 html.mkdir(parents=True)
                 (html / "index.html").write_text(page)
                 (html / "50x.html").write_text("error\n")
+                if data:
+                    for file in (html / "data.json", root / "data.json"):
+                        file.write_text(data)
+                    # The tests look for the system that the published images are based on.
+                    (root / "etc/os-release").write_text('NAME="Alpine Linux"\n')
             return fill
         server = {"Entrypoint": ["/web-server"]}
         # Two different images, as the tests update one to the other.
         self.save("nginx", [f"{REGISTRY}/nginx:1.27.0-2"], web("Welcome to nginx!\n"), server)
         self.save("nginx-new", [f"{REGISTRY}/nginx:1.28.0-2"], web("Welcome to nginx! (new)\n"), server)
         for name in ("kitten", "nautilus"):
-            self.save(name, [f"{REGISTRY}/{name}:1.8"], web(name), server)
+            self.save(name, [f"{REGISTRY}/{name}:1.8"], web(name, json.dumps({"image": f"{name}.jpg"})), server)
         self.save("perl", [f"{REGISTRY}/perl:5.26"], lambda root: (
             make_base(root), script(root, "usr/bin/perl", PERL)), {"Cmd": ["sh"]})
         self.save("sample-apiserver", [f"{REGISTRY}/sample-apiserver:1.29.2"], self.with_program(

@@ -120,6 +120,7 @@ Result<void> Fill(const SecurityContext& from, wire::LinuxContainerSecurityConte
     to->mutable_run_as_group()->set_value(*from.group);
   }
   for (const std::int64_t group : from.supplemental_groups) to->add_supplemental_groups(group);
+  if (from.only_given_groups) to->set_supplemental_groups_policy(wire::Strict);
   for (const std::string& name : from.add_capabilities) {
     to->mutable_capabilities()->add_add_capabilities(name);
   }
@@ -255,6 +256,7 @@ Result<RuntimeStatus> DecodeStatus(const std::string& bytes, const Version& vers
   }
   status.features.user_namespaces_host_network = message.features().user_namespaces_host_network();
   status.features.mount_options = message.features().mount_options();
+  status.has_groups_policy = message.features().supplemental_groups_policy();
   for (const wire::RuntimeHandler& each : message.runtime_handlers()) {
     if (!status.handlers) status.handlers.emplace();
     status.handlers->push_back(
@@ -510,6 +512,12 @@ Result<ContainerStatus> DecodeContainerStatus(const std::string& bytes) {
   if (to.state == ContainerState::kExited && to.reason.empty()) {
     to.reason = std::string(to.exit_code == 0 ? kReasonCompleted : kReasonError);
   }
+  if (from.user().has_linux()) {
+    const wire::LinuxContainerUser& user = from.user().linux();
+    to.user = {user.uid(),
+               user.gid(),
+               {user.supplemental_groups().begin(), user.supplemental_groups().end()}};
+  }
   if (const api::TreePtr info = InfoJson(message.info(), "info")) {
     to.sandbox_id = std::string(info->root()["sandboxID"].str());
     if (to.state == ContainerState::kRunning) {
@@ -621,6 +629,7 @@ Result<std::vector<CriImage>> DecodeListImages(const std::string& bytes) {
     to.image.names.insert(to.image.names.end(), from.repo_digests().begin(),
                           from.repo_digests().end());
     std::sort(to.image.names.begin(), to.image.names.end());
+    to.image.digests.assign(from.repo_digests().begin(), from.repo_digests().end());
     to.pulled = !from.repo_digests().empty();
     to.image.is_pinned = from.pinned();
     list.push_back(std::move(to));

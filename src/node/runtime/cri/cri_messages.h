@@ -57,6 +57,7 @@ struct RuntimeStatus {
   std::vector<std::string> cdi_directories;  // where it looks for CDI specs; empty: no CDI
   std::optional<bool> systemd_cgroups;       // as its configuration says, if it shows one
   features::RuntimeFeatures features;
+  bool has_groups_policy = false;
   std::optional<std::vector<RuntimeHandler>> handlers;  // not set: it does not say
 };
 std::string EncodeStatusRequest();

@@ -20,6 +20,7 @@ class CriRuntimeImpl final : public CriRuntime {
 
   void Open(RuntimeCallback<void> done) override;
   features::RuntimeFeatures Features() const override { return status_.features; }
+  bool HasGroupsPolicy() const override { return status_.has_groups_policy; }
   std::optional<std::vector<RuntimeHandler>> Handlers() const override { return status_.handlers; }
   std::vector<std::string> CdiDirectories() const override { return status_.cdi_directories; }
   bool UsesSystemdCgroups() const override;

@@ -87,6 +87,7 @@ class HollowRuntime final : public Runtime {
 
   features::RuntimeFeatures Features() const override { return machine_.features; }
   std::optional<std::vector<RuntimeHandler>> Handlers() const override { return machine_.handlers; }
+  bool HasGroupsPolicy() const override { return machine_.has_groups_policy; }
 
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {
     listener_ = std::move(listener);
@@ -180,7 +181,8 @@ class HollowRuntime final : public Runtime {
     status.state = ContainerState::kCreated;
     status.created_at = loop_.clock().Now();
     status.image = config.image;
-    status.image_id = image->id;
+    status.image_id = ReferenceTo(*image, config.image);
+    status.user = container.program.user;
     if (!config.log_path.empty()) {
       status.log_path = machine_.sandbox_configs[sandbox_id].log_directory + "/" + config.log_path;
     }

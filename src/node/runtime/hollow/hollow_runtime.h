@@ -26,6 +26,7 @@ struct HollowProgram {
   std::uint64_t memory_bytes = 0;
   std::uint64_t disk_bytes = 0;
   std::uint64_t processes = 1;
+  std::optional<ContainerIdentity> user;
   std::optional<Error> create_error;
   std::optional<Error> start_error;
   // The output and exit code of a command. One with input echoes it first.
@@ -48,6 +49,7 @@ struct HollowMachine {
   bool has_every_image = false;           // of any name, without a pull
   std::vector<PullRequest> pulls;         // all that were asked for
   features::RuntimeFeatures features;
+  bool has_groups_policy = true;
   std::optional<std::vector<RuntimeHandler>> handlers = std::vector<RuntimeHandler>();
   // Empty: every container runs until stopped.
   std::function<HollowProgram(const ContainerConfig&)> program_of;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "node/runtime/runtime.h"
 
 namespace drakkar::node {
 namespace {
@@ -68,6 +69,24 @@ bool IsSha256Digest(std::string_view text) {
   text.remove_prefix(kPrefix.size());
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+std::string_view RepositoryOf(std::string_view full_name) {
+  const std::string_view name = full_name.substr(0, full_name.find('@'));
+  const std::size_t colon = name.rfind(':');
+  const bool is_tag =
+      colon != std::string_view::npos && name.find('/', colon) == std::string_view::npos;
+  return is_tag ? name.substr(0, colon) : name;
+}
+
+std::string ReferenceTo(const Image& image, std::string_view name) {
+  if (image.digests.empty()) return image.id;
+  if (const auto full = NormalizeImageName(name); full.ok()) {
+    for (const std::string& digest : image.digests) {
+      if (RepositoryOf(digest) == RepositoryOf(*full)) return digest;
+    }
+  }
+  return image.digests.front();
 }
 
 Result<std::string> NormalizeImageName(std::string_view name) {

@@ -189,8 +189,15 @@ Result<void> ImageStore::WriteNames(const std::map<std::string, std::string>& na
   return files_.WriteFileAtomically(JoinPath(directory_, "names.json"), json.Take(), 0600);
 }
 
-Result<StoredImage> ImageStore::Load(const std::string& id,
-                                     const std::map<std::string, std::string>& names) const {
+Result<ImageStore::Names> ImageStore::ReadAllNames() const {
+  ASSIGN_OR_RETURN(auto ids, ReadNames());
+  auto pulled = ReadMap("pulled.json");
+  // It only says where images came from: an unreadable one must not stop containers.
+  return Names{std::move(ids),
+               pulled.ok() ? *std::move(pulled) : std::map<std::string, std::string>()};
+}
+
+Result<StoredImage> ImageStore::Load(const std::string& id, const Names& names) const {
   const std::string directory = ImageDirectory(id);
   ASSIGN_OR_RETURN(const std::string text, files_.ReadFile(JoinPath(directory, "image.json")));
   auto json = ParseJson(text);
@@ -198,9 +205,15 @@ Result<StoredImage> ImageStore::Load(const std::string& id,
   StoredImage stored;
   stored.image.id = id;
   stored.image.size_bytes = static_cast<std::uint64_t>((*json)->root()["sizeBytes"].integer());
-  for (const auto& [name, named] : names) {
-    if (named == id) stored.image.names.push_back(name);
+  std::set<std::string> digests;
+  for (const auto& [name, named] : names.ids) {
+    if (named != id) continue;
+    stored.image.names.push_back(name);
+    const auto digest = names.pulled.find(name);
+    if (digest == names.pulled.end()) continue;
+    digests.insert(StrCat(RepositoryOf(name), "@", digest->second));
   }
+  stored.image.digests.assign(digests.begin(), digests.end());
   ASSIGN_OR_RETURN(stored.config, ParseImageConfig(text));
   stored.rootfs = JoinPath(directory, "rootfs");
   return stored;
@@ -242,15 +255,15 @@ Result<std::string> ImageStore::FindId(std::string_view name_or_id,
 }
 
 Result<StoredImage> ImageStore::Find(std::string_view name_or_id) const {
-  ASSIGN_OR_RETURN(const auto names, ReadNames());
-  ASSIGN_OR_RETURN(const std::string id, FindId(name_or_id, names));
+  ASSIGN_OR_RETURN(const Names names, ReadAllNames());
+  ASSIGN_OR_RETURN(const std::string id, FindId(name_or_id, names.ids));
   auto stored = Load(id, names);
   if (!stored.ok() && stored.error().code == ErrorCode::kNotFound) return NotPresent(name_or_id);
   return stored;
 }
 
 Result<std::vector<Image>> ImageStore::List() const {
-  ASSIGN_OR_RETURN(const auto names, ReadNames());
+  ASSIGN_OR_RETURN(const Names names, ReadAllNames());
   ASSIGN_OR_RETURN(const auto entries, files_.ListDirectory(directory_));
   std::vector<Image> images;
   for (const std::string& entry : entries) {
@@ -337,13 +350,14 @@ Result<Image> ImageStore::AddName(const std::string& id, const std::string& name
   // Without waiting: this runs on a loop, and an import may take minutes.
   ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/false));
   ASSIGN_OR_RETURN(auto names, ReadNames());
-  ASSIGN_OR_RETURN(StoredImage stored, Load(id, names));
+  if (!files_.Exists(JoinPath(ImageDirectory(id), "image.json"))) return NotPresent(id);
   if (names[full_name] != id) {
     names[full_name] = id;
     RETURN_IF_ERROR(WriteNames(names));
-    stored.image.names.push_back(full_name);
   }
   RETURN_IF_ERROR(NotePulled(full_name, pulled_digest));
+  ASSIGN_OR_RETURN(const Names all, ReadAllNames());
+  ASSIGN_OR_RETURN(StoredImage stored, Load(id, all));
   return std::move(stored.image);
 }
 
@@ -532,7 +546,8 @@ Result<Image> ImageStore::Publish(const std::string& work, const std::string& id
     RETURN_IF_ERROR(NotePulled(name, pulled_digest));
   }
   RETURN_IF_ERROR(WriteNames(names));
-  ASSIGN_OR_RETURN(StoredImage stored, Load(id, names));
+  ASSIGN_OR_RETURN(const Names all, ReadAllNames());
+  ASSIGN_OR_RETURN(StoredImage stored, Load(id, all));
   return std::move(stored.image);
 }
 

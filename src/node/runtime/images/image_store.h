@@ -36,7 +36,8 @@ struct StoredImage {
 
 struct ImportOptions {
   std::string name;  // empty: all names that the archive or layout gives the image
-  // The digest of the manifest if the image was pulled; empty if it was imported.
+  // The digest of the manifest, or of the index that led to it, if the image was pulled; empty if
+  // it was imported.
   std::string pulled_digest = {};
   std::function<void(std::uint64_t bytes)> progress = nullptr;
 };
@@ -96,8 +97,13 @@ class ImageStore {
   Result<void> RemoveLeftovers();
   Result<std::map<std::string, std::string>> ReadNames() const;
   Result<void> WriteNames(const std::map<std::string, std::string>& names);
-  Result<StoredImage> Load(const std::string& id,
-                           const std::map<std::string, std::string>& names) const;
+  // Both by full name.
+  struct Names {
+    std::map<std::string, std::string> ids;
+    std::map<std::string, std::string> pulled;  // digests of manifests
+  };
+  Result<Names> ReadAllNames() const;
+  Result<StoredImage> Load(const std::string& id, const Names& names) const;
   Result<std::string> FindId(std::string_view name_or_id,
                              const std::map<std::string, std::string>& names) const;
   Result<Image> ImportLayout(const std::string& layout, LayoutOrigin origin,

@@ -42,6 +42,18 @@ TEST(ImageName, IsCompletedWithRegistryAndTag) {
   }
 }
 
+TEST(ImageName, AnImageIsReferredToByTheManifestItWasPulledBy) {
+  EXPECT_EQ(RepositoryOf("docker.io/library/a:1"), "docker.io/library/a");
+  EXPECT_EQ(RepositoryOf("localhost:5000/a"), "localhost:5000/a");
+  EXPECT_EQ(RepositoryOf("localhost:5000/a@sha256:12"), "localhost:5000/a");
+  Image image{.id = "sha256:1"};
+  EXPECT_EQ(ReferenceTo(image, "a:1"), "sha256:1");
+  image.digests = {"docker.io/library/a@sha256:2", "example.com/b@sha256:3"};
+  EXPECT_EQ(ReferenceTo(image, "a:1"), "docker.io/library/a@sha256:2");
+  EXPECT_EQ(ReferenceTo(image, "example.com/b:7"), "example.com/b@sha256:3");
+  EXPECT_EQ(ReferenceTo(image, "sha256:1"), "docker.io/library/a@sha256:2");
+}
+
 class ImageStoreTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "node/runtime/images/image_name.h"
 #include "node/runtime/images/unpack.h"
 #include "node/runtime/json.h"
 #include "node/runtime/oci/host.h"
@@ -233,7 +234,7 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   ASSIGN_OR_RETURN(const ContainerUser user, LookUpUser(wanted, passwd, group));
   input.uid = user.uid;
   input.gid = config.security.group ? static_cast<std::uint32_t>(*config.security.group) : user.gid;
-  input.additional_gids = user.additional_gids;
+  if (!config.security.only_given_groups) input.additional_gids = user.additional_gids;
   for (std::int64_t gid : config.security.supplemental_groups) {
     input.additional_gids.push_back(static_cast<std::uint32_t>(gid));
   }
@@ -357,6 +358,7 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
     record.stop_signal = *number;
   }
   record.image_id = image.image.id;
+  record.image_reference = ReferenceTo(image.image, config.image);
   record.phase = Phase::kCreating;
   std::vector<std::string> warnings;
   auto built = [&]() -> Result<void> {
@@ -367,6 +369,10 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
     ContainerConfig possible = config;
     RETURN_IF_ERROR(ResolveImageMounts(record.id, possible.mounts));
     ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, possible, image));
+    record.user = {input.uid, input.gid, {}};
+    for (const std::uint32_t gid : input.additional_gids) {
+      record.user->supplemental_groups.push_back(gid);
+    }
     if (!cgroups_.HasController("hugetlb")) {
       // As other runtimes do it: the pod still cannot use more pages than the machine has.
       const bool has_limit =

@@ -86,6 +86,26 @@ class BundleTest : public ::testing::Test {
   }
 };
 
+TEST_F(BundleTest, GroupsOfTheImageAreLeftOutIfOnlyGivenOnesAreWanted) {
+  const std::string tar = directory_ + "/b.tar";
+  const std::string accounts = TarWriter()
+                                   .File("etc/passwd", "me:x:1000:1000::/:/x\n")
+                                   .File("etc/group", "me:x:1000:\nmore:x:50000:me\n")
+                                   .Finish();
+  ASSERT_TRUE(real_.WriteFile(tar, accounts, 0600).ok());
+  ASSERT_TRUE(images_.Import(tar, ImportOptions{.name = "b", .progress = {}}).ok());
+  config_.image = "b";
+  config_.security.user = "1000";
+  config_.security.supplemental_groups = {60000};
+  Build();
+  EXPECT_EQ(container_.user, (ContainerIdentity{1000, 1000, {50000, 60000}}));
+  config_.security.only_given_groups = true;
+  container_.id = "container2";
+  auto built = Builder().BuildContainer(container_, sandbox_, config_);
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  EXPECT_EQ(built->record.user, (ContainerIdentity{1000, 1000, {60000}}));
+}
+
 TEST_F(BundleTest, ARecordThatCannotBeReadIsNotAnIncompleteContainer) {
   Build();
   for (const std::string& path : {paths_.Container("container1"), paths_.Sandbox("sandbox1")}) {

@@ -211,6 +211,8 @@ TEST(Record, SurvivesARoundTrip) {
   record.labels = {{"a", "b\"c"}};
   record.message = "why\n";
   record.has_poststop_hooks = true;
+  record.image_reference = "docker.io/library/a@sha256:2";
+  record.user = {1000, 1001, {4, 5}};
   EXPECT_EQ(*ParseContainerRecord(WriteRecord(record)), record);
   SandboxRecord sandbox;
   sandbox.id = "s";

@@ -98,6 +98,7 @@ std::string WriteRecord(const ContainerRecord& record) {
   json.Member("sandbox", record.sandbox_id);
   json.Member("image", record.image);
   json.Member("imageId", record.image_id);
+  json.Member("imageReference", record.image_reference);
   json.Member("logPath", record.log_path);
   json.Member("cgroupPath", record.cgroup_path);
   json.Key("terminal").Bool(record.terminal);
@@ -113,6 +114,13 @@ std::string WriteRecord(const ContainerRecord& record) {
   json.Key("exitCode").Integer(record.exit_code);
   json.Member("reason", record.reason);
   json.Member("message", record.message);
+  if (record.user) {
+    json.Key("user").BeginObject();
+    json.Key("uid").Integer(record.user->uid).Key("gid").Integer(record.user->gid);
+    json.Key("groups").BeginArray();
+    for (const std::int64_t gid : record.user->supplemental_groups) json.Integer(gid);
+    json.EndArray().EndObject();
+  }
   json.EndObject();
   return json.Take();
 }
@@ -150,6 +158,7 @@ Result<ContainerRecord> ParseContainerRecord(std::string_view text) {
   record.sandbox_id = json["sandbox"].str();
   record.image = json["image"].str();
   record.image_id = json["imageId"].str();
+  record.image_reference = json.Entry("imageReference").str();
   record.log_path = json["logPath"].str();
   record.cgroup_path = json["cgroupPath"].str();
   record.terminal = json["terminal"].boolean();
@@ -165,6 +174,12 @@ Result<ContainerRecord> ParseContainerRecord(std::string_view text) {
   record.exit_code = static_cast<int>(json["exitCode"].integer());
   record.reason = json["reason"].str();
   record.message = json["message"].str();
+  if (const Value user = json["user"]; user.is_object()) {
+    record.user = {user["uid"].integer(), user["gid"].integer(), {}};
+    for (const Value gid : user["groups"].elements()) {
+      record.user->supplemental_groups.push_back(gid.integer());
+    }
+  }
   return record;
 }
 
@@ -198,7 +213,9 @@ ContainerStatus StatusOf(const ContainerRecord& record) {
   status.reason = record.reason;
   status.message = record.message;
   status.image = record.image;
-  status.image_id = record.image_id;
+  // Records of older versions have no reference.
+  status.image_id = record.image_reference.empty() ? record.image_id : record.image_reference;
+  status.user = record.user;
   status.log_path = record.log_path;
   status.labels = record.labels;
   status.annotations = record.annotations;

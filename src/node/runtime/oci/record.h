@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,7 @@ struct ContainerRecord {
   std::uint32_t attempt = 0;
   std::string image;
   std::string image_id;
+  std::string image_reference;  // see ContainerStatus::image_id
   std::string log_path;
   std::string cgroup_path;
   bool terminal = false;
@@ -72,6 +74,7 @@ struct ContainerRecord {
   int exit_code = 0;
   std::string reason;
   std::string message;
+  std::optional<ContainerIdentity> user;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
 

@@ -137,6 +137,7 @@ class ImagePuller::Job {
     }
     auto manifest = ParseManifest(text);
     if (!manifest.ok()) return NextEndpoint(std::move(manifest).error());
+    if (indexes_ == 0) named_digest_ = digest;
     if (!manifest->next_digest.empty()) {
       if (++indexes_ > kMaxIndexes) {
         return NextEndpoint(InvalidArgument("indexes nested too deeply"));
@@ -152,8 +153,8 @@ class ImagePuller::Job {
       return NextEndpoint(InvalidArgument("the image configuration is too large"));
     }
     // The usual case for a policy that contacts the registry each time: nothing has changed.
-    if (auto image = owner_.options_.images.AddName(manifest->config.digest,
-                                                    *NormalizeImageName(request_.image), digest);
+    if (auto image = owner_.options_.images.AddName(
+            manifest->config.digest, *NormalizeImageName(request_.image), named_digest_);
         image.ok()) {
       return Succeed(*std::move(image));
     }
@@ -306,7 +307,7 @@ class ImagePuller::Job {
     auto owner = owner_.lifetime_.Observe();
     const bool accepted = owner_.options_.workers.Run(
         [&images = owner_.options_.images, &files, &loop = owner_.options_.loop, name, owner,
-         directory = directory_, digest = manifest_digest_, puller = &owner_, key = key_] {
+         directory = directory_, digest = named_digest_, puller = &owner_, key = key_] {
           auto image = images.Import(directory, {.name = name, .pulled_digest = digest});
           // Do not keep a damaged download: resuming it would fail again.
           if (image.ok() || image.error().code != ErrorCode::kUnavailable) {
@@ -356,6 +357,7 @@ class ImagePuller::Job {
   std::size_t endpoint_ = 0;
   std::optional<Error> error_;
   int indexes_ = 0;
+  std::string named_digest_;  // of what the name stands for: a manifest, or an index of several
   std::string manifest_digest_;
   std::uint64_t manifest_bytes_ = 0;
   Progress progress_;

@@ -176,6 +176,8 @@ TEST_F(PullTest, AnImageIsStoredUnderItsNameWithAllLayers) {
   ASSERT_TRUE(image.ok()) << image.error().message;
   EXPECT_THAT(image->names, ElementsAre("registry.example.com/team/app:1"));
   EXPECT_EQ(image->id, DigestOf(config_));
+  EXPECT_THAT(image->digests,
+              ElementsAre(StrCat("registry.example.com/team/app@", DigestOf(manifest_))));
   const auto stored = store_->Find("registry.example.com/team/app:1");
   ASSERT_TRUE(stored.ok());
   EXPECT_EQ(*RealFileSystem().ReadFile(stored->rootfs + "/etc/a"), "one");
@@ -195,10 +197,15 @@ TEST_F(PullTest, TheVariantOfThisMachineIsChosen) {
                   R"(","size":1,"platform":{"os":"linux","architecture":")", architecture,
                   R"("}})");
   };
-  Manifest("1", StrCat(R"({"manifests":[)", entry("s390x", DigestOf("other")), ",",
-                       entry(kArchitecture, DigestOf(manifest_)), "]}"));
+  const std::string index = StrCat(R"({"manifests":[)", entry("s390x", DigestOf("other")), ",",
+                                   entry(kArchitecture, DigestOf(manifest_)), "]}");
+  Manifest("1", index);
   Manifest(DigestOf(manifest_), manifest_);
-  EXPECT_TRUE(Pull().ok());
+  const auto image = Pull();
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  // The name stands for all variants.
+  EXPECT_THAT(image->digests,
+              ElementsAre(StrCat("registry.example.com/team/app@", DigestOf(index))));
   Manifest("1", StrCat(R"({"manifests":[)", entry("s390x", DigestOf("other")), "]}"));
   EXPECT_THAT(Pull().error().message, HasSubstr("no variant for linux/"));
 }
