@@ -38,9 +38,9 @@ class Attack:
         self.ca = self.work / "data/pki/ca.crt"
         self.admin = Identity(self.ca, self.make.certificate("admin", "admin", ["system:masters"]))
         wait_until("it serves", lambda: self.ask("GET", "/readyz")[0] == 200, 60)
-        self.hostile = HostileServer(self.work)
         self.probe = Probe(Identity(self.ca, self.make.certificate("other", "system:node:n1", ["system:masters"])), self.port)
         self.probe.start()
+        self.hostile = HostileServer(self.work)
 
     def ask(self, method, path, body=None, **options):
         return self.admin.ask(self.port, method, path, body, **options)
@@ -72,8 +72,7 @@ class Attack:
         return results
 
     def stop(self):
-        self.probe.stopped = True
-        self.probe.join()
+        self.probe.stop()
         self.hostile.stop()
         self.server.terminate()
         try:

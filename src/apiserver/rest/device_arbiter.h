@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -73,7 +74,7 @@ class DeviceArbiter {
   const WatchCache& claims_;
   const WatchCache& slices_;
   device::AllocatedState held_;
-  std::map<std::string, Allocation> allocations_;                              // by the claim's key
+  std::unordered_map<std::string, Allocation> allocations_;  // by the claim's key; never iterated
   std::map<device::PoolId, std::map<std::string, api::ObjectPtr>> slices_of_;  // by name
   std::map<device::PoolId, KnownPool> known_;  // read from the slices when they are needed
   std::unique_ptr<WatchCache::Watcher> claim_watch_;

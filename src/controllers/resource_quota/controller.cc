@@ -83,6 +83,7 @@ void ResourceQuotaController::Watch(const quota::ResourceName& resource,
       {.on_add = changed,
        .on_update =
            [this, changed](const api::ObjectPtr& before, const api::ObjectPtr& after) {
+             if (options_.quotas.objects().empty()) return;  // before comparing specs
              // Usage depends only on the spec, except for the end of a pod.
              if (api::Equal((*before)["spec"], (*after)["spec"]) &&
                  (*before)["status"]["phase"].str() == (*after)["status"]["phase"].str()) {

@@ -28,7 +28,7 @@ void OwnedIndex::Put(const api::ObjectPtr& object) {
   Groups& groups = owner.empty() ? orphans_ : by_owner_;
   const std::string_view group = owner.empty() ? object->namespace_() : owner;
   auto found = groups.find(group);
-  if (found == groups.end()) found = groups.emplace(std::string(group), Objects()).first;
+  if (found == groups.end()) found = groups.try_emplace(std::string(group)).first;
   found->second[object->qualified_name()] = object;
 }
 
@@ -41,21 +41,21 @@ void OwnedIndex::Remove(const api::ObjectPtr& object) {
   }
 }
 
-void OwnedIndex::Erase(Groups& groups, std::string_view group, const std::string& name) {
+void OwnedIndex::Erase(Groups& groups, std::string_view group, std::string_view name) {
   auto found = groups.find(group);
   if (found == groups.end()) return;
-  found->second.erase(name);
-  if (found->second.empty()) groups.erase(found);
+  found->second.Erase(name);
+  if (found->second.size() == 0) groups.erase(found);
 }
 
 const OwnedIndex::Objects& OwnedIndex::Of(std::string_view owner_uid) const {
   auto found = by_owner_.find(owner_uid);
-  return found == by_owner_.end() ? kNone : found->second;
+  return found == by_owner_.end() ? kNone : found->second.ordered();
 }
 
 const OwnedIndex::Objects& OwnedIndex::Orphans(std::string_view namespace_) const {
   auto found = orphans_.find(namespace_);
-  return found == orphans_.end() ? kNone : found->second;
+  return found == orphans_.end() ? kNone : found->second.ordered();
 }
 
 }  // namespace drakkar::controllers

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "base/container/indexed_map.h"
 #include "client/informer.h"
 
 namespace drakkar::controllers {
@@ -16,7 +16,7 @@ namespace drakkar::controllers {
 // size is that of the collection.
 class OwnedIndex {
  public:
-  using Objects = std::map<std::string, api::ObjectPtr>;  // by "namespace/name"
+  using Objects = IndexedMap<api::ObjectPtr>::Ordered;  // by "namespace/name"
 
   explicit OwnedIndex(client::Informer& objects);
   OwnedIndex(const OwnedIndex&) = delete;
@@ -33,11 +33,13 @@ class OwnedIndex {
       return std::hash<std::string_view>()(text);
     }
   };
-  using Groups = std::unordered_map<std::string, Objects, Hash, std::equal_to<>>;  // never iterated
+  // Every change of an object gets here, while few are ever iterated.
+  using Group = IndexedMap<api::ObjectPtr>;
+  using Groups = std::unordered_map<std::string, Group, Hash, std::equal_to<>>;  // never iterated
 
   void Put(const api::ObjectPtr& object);
   void Remove(const api::ObjectPtr& object);
-  static void Erase(Groups& groups, std::string_view group, const std::string& name);
+  static void Erase(Groups& groups, std::string_view group, std::string_view name);
 
   client::Informer& informer_;
   Groups by_owner_;

@@ -10,7 +10,8 @@ void OwnerQueue::FollowPods(client::Informer& pods, IsSame is_same) {
   pods.AddHandlers({.on_add = [this](const api::ObjectPtr& pod) { OnPod(*pod); },
                     .on_update =
                         [this, is_same](const api::ObjectPtr& before, const api::ObjectPtr& pod) {
-                          if (is_same(*before, *pod)) return;
+                          // Without owners, none can depend on the pod.
+                          if (owners_.objects().empty() || is_same(*before, *pod)) return;
                           if (ControllerOf(*before)["uid"].str() !=
                               ControllerOf(*pod)["uid"].str()) {
                             QueueOwnerOf(*before);
