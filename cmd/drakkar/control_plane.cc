@@ -10,6 +10,7 @@
 #include "base/exec/processors.h"
 #include "base/text/text.h"
 #include "net/socket/address_kind.h"
+#include "storage/etcd/endpoint.h"
 #include "storage/open_store.h"
 #include "telemetry/log/log.h"
 
@@ -22,6 +23,17 @@ constexpr Duration kRenewalInterval = std::chrono::hours(1);
 constexpr std::string_view kEmbedded = "sqlite";
 // Where servers on a shared store record their CA and keys, after the layout's root.
 constexpr char kKeysRecord[] = "drakkar.io/cluster-keys";
+
+std::vector<std::pair<std::string, std::uint16_t>> StoreAddresses(
+    const storage::StoreLocation& store) {
+  std::vector<std::pair<std::string, std::uint16_t>> addresses;
+  for (const std::string& url : store.etcd_servers) {
+    // Opening the store has checked them.
+    const auto endpoint = storage::ParseEtcdEndpoint(url, !store.etcd_ca_file.empty());
+    if (endpoint.ok()) addresses.emplace_back(endpoint->host, endpoint->port);
+  }
+  return addresses;
+}
 
 }  // namespace
 
@@ -120,9 +132,11 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
   server_->AddProxy({"nodes/proxy"}, [tls, is_own](UvLoop& loop) {
     return std::make_unique<apiserver::NodeProxy>(loop, tls, is_own);
   });
-  server_->AddProxy({"pods/proxy", "services/proxy"}, [is_own](UvLoop& loop) {
-    return std::make_unique<apiserver::WorkloadProxy>(loop, is_own);
-  });
+  server_->AddProxy(
+      {"pods/proxy", "services/proxy"},
+      [is_ours = apiserver::OwnAddressOr(is_own, StoreAddresses(options_.store))](UvLoop& loop) {
+        return std::make_unique<apiserver::WorkloadProxy>(loop, is_ours);
+      });
   server_->AddProxy({"pods/why", "resourceclaims/why"}, [tls, is_own](UvLoop& loop) {
     return std::make_unique<apiserver::SchedulerProxy>(loop, tls, is_own);
   });

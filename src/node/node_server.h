@@ -53,7 +53,7 @@ class NodeServer final : public net::RequestHandler {
   };
   static constexpr std::size_t kMaxLogStreams = 1'000;
   static constexpr std::size_t kMaxRemoteCommands = 200;  // and port-forwards
-  static constexpr std::size_t kMaxPending = 1 << 20;
+  static constexpr std::size_t kMaxPending = 64 << 10;
   static constexpr Duration kFollowEvery = std::chrono::milliseconds(200);
   // Used with a watcher only to notice that the container has exited.
   static constexpr Duration kFollowWatchedEvery = std::chrono::seconds(1);

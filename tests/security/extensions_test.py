@@ -98,7 +98,7 @@ def webhooks(attack):
     calls = {"hang": "context deadline exceeded", "endless": "larger than", "nested": "not JSON", "values": "was absent",
              "redirect": "status 302", "upgrade": "", "headers": ""}
     patches = {"doubling": "", "operations": "maximum operations", "long": "larger than 1572864 bytes", "moves": "", "not-a-patch": "",
-               "warnings": None, "denies": "denied the request"}
+               "warnings": None, "denies": "denied the request", "explains": "denied the request"}
     attack.create(HOOKS + "validatingwebhookconfigurations", {
         "metadata": {"name": "v"}, "webhooks": [hook(attack, each) for each in calls]})
     attack.create(HOOKS + "mutatingwebhookconfigurations", {
@@ -171,6 +171,20 @@ def api_services(attack):
     assert not any(name.startswith(("impersonate-", "x-remote-extra", "x-remote-uid")) or name in ("authorization", "connection")
                    for name, _ in headers), headers
     attack.check("an identity of the client's own")
+
+    # Servers that read an underscore as a hyphen, and names that become others in a header.
+    attack.hostile.seen.clear()
+    underscores = [("X_Remote_User", "admin"), ("X-Remote_Group", "system:masters"), ("Impersonate_User", "admin")]
+    assert user.ask(attack.port, "GET", ROOT_PATH + "/things?x=2", headers=underscores)[0] == 200
+    assert not any("admin" in value or "masters" in value for path, each in attack.hostile.seen if "x=2" in path
+                   for _, value in each), attack.hostile.seen
+    for number, (name, groups) in enumerate([("admin ", []), (" admin", []), ("mallory", ["system:masters "]),
+                                             ("mallory", [" system:masters"])]):
+        attack.hostile.seen.clear()
+        padded = Identity(attack.ca, attack.make.certificate(f"{number}-padded", name, groups))
+        assert padded.ask(attack.port, "GET", ROOT_PATH + "/things?x=3")[0] in (400, 403), (name, groups)
+        assert not any("x=3" in path for path, _ in attack.hostile.seen), attack.hostile.seen
+    attack.check("an identity that a header changes")
 
     # Over HTTP/2 a path or a header can have any bytes.
     for path in (f"{ROOT_PATH}/things HTTP/1.1\r\nX-Remote-User: admin\r\nX: y", f"{ROOT_PATH}/things\r\n\r\nGET / HTTP/1.1",

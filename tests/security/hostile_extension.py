@@ -103,6 +103,9 @@ class HostileServer:
                     "not-a-patch": lambda: self.patch(b"{"),
                     "warnings": lambda: self.review(allowed=True, warnings=["w" * 5_000] * 1_000),
                     "denies": lambda: self.review(allowed=False, status={"message": "m" * 1_000_000, "code": 200}),
+                    "explains": lambda: self.review(allowed=False, status={
+                        "reason": "r" * 200_000, "details": {"name": "n" * 200_000, "causes": [
+                            {"reason": "r", "message": "m" * 500, "field": "f"}] * 3_000}}),
                     "steals": lambda: self.converted(lambda objects: [
                         dict(each, metadata=dict(each["metadata"], namespace="kube-system", uid="u")) for each in objects]),
                     "forgets": lambda: self.converted(lambda objects: []),

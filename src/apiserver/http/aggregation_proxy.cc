@@ -223,6 +223,12 @@ void AggregationProxy::Serve(Target target, net::ServerRequest request,
   if (!hops || *hops < 0 || *hops >= kMaxHops) {
     return Refuse(*writer, Unreachable(api, "it leads back to this server"));
   }
+  if (!FitsIntoHeaders(target.user)) {
+    return Refuse(*writer, api::StatusBadRequest(StrCat(
+                               "the server of APIService ", api.name,
+                               " cannot be told who you are: a name, group or other part of your "
+                               "identity has control characters, or spaces at its ends")));
+  }
   std::shared_ptr<const void> counted = open_.Enter(api.name, target.user.name);
   std::shared_ptr<Client> client;
   if (counted != nullptr) client = ClientFor(api);

@@ -17,8 +17,7 @@ bool IsOfConnection(const net::Headers& headers, std::string_view name) {
 
 bool IsCredential(std::string_view name) {
   return IsIdentityHeader(name) || net::EqualsIgnoreCase(name, "authorization") ||
-         net::EqualsIgnoreCase(name, "proxy-authorization") ||
-         ToLower(name).starts_with("impersonate-");
+         net::EqualsIgnoreCase(name, "proxy-authorization");
 }
 
 }  // namespace

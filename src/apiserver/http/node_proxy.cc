@@ -1,5 +1,7 @@
 #include "apiserver/http/node_proxy.h"
 
+#include <set>
+
 #include "api/scheme/scheme.h"
 #include "apiserver/http/forwarding.h"
 #include "apiserver/http/pod_containers.h"
@@ -12,20 +14,22 @@ namespace drakkar::apiserver {
 namespace {
 
 constexpr std::int64_t kDefaultNodePort = 10250;
-// Limit for a client that does not read. Beyond it the stream is dropped rather than buffered.
-constexpr std::size_t kMaxPendingLogBytes = 4u << 20;
 
-// Copies one response. Owns itself until either side is done.
+// Copies one response, no faster than the client reads. Owns itself until either side is done.
 class LogStream final : public net::StreamSink, public std::enable_shared_from_this<LogStream> {
  public:
-  LogStream(std::shared_ptr<net::ResponseWriter> writer, std::string node)
-      : writer_(std::move(writer)), node_(std::move(node)) {}
+  LogStream(std::shared_ptr<net::ResponseWriter> writer, std::string node,
+            std::shared_ptr<const void> place)
+      : writer_(std::move(writer)), node_(std::move(node)), place_(std::move(place)) {}
 
   void Start(net::HttpClient& http, EventLoop& loop, net::ClientRequest request) {
     loop_ = &loop;
     self_ = shared_from_this();
     writer_->OnClosed([weak = weak_from_this()](bool) {
       if (auto self = weak.lock()) self->End();
+    });
+    writer_->OnDrained([weak = weak_from_this()] {
+      if (auto self = weak.lock(); self && self->handle_) self->handle_->SetReading(true);
     });
     handle_ = http.Stream(std::move(request), *this);
   }
@@ -45,10 +49,7 @@ class LogStream final : public net::StreamSink, public std::enable_shared_from_t
       return;
     }
     writer_->Write(net::MakeSegment(std::string(bytes)));
-    if (writer_->pending_bytes() > kMaxPendingLogBytes) {
-      writer_->Abort();
-      End();
-    }
+    if (writer_->pending_bytes() > PodLogProxy::kMaxUnread) handle_->SetReading(false);
   }
   void OnEnd(Result<void> result) override {
     if (status_ == 200) {
@@ -78,12 +79,14 @@ class LogStream final : public net::StreamSink, public std::enable_shared_from_t
     loop_->Post([self = std::move(self_)] {
       self->handle_.reset();
       self->writer_.reset();
+      self->place_.reset();
     });
     self_ = nullptr;
   }
 
   std::shared_ptr<net::ResponseWriter> writer_;
   const std::string node_;
+  std::shared_ptr<const void> place_;
   EventLoop* loop_ = nullptr;
   int status_ = 0;
   std::string error_text_;
@@ -103,6 +106,20 @@ net::HttpClientOptions ClientOptions(net::TlsClientOptions tls) {
 IsOwnAddress OwnAddress(std::shared_ptr<const std::atomic<std::uint16_t>> port) {
   return [port = std::move(port)](const std::string& host, std::uint16_t asked) {
     return asked == port->load() && net::IsThisMachine(host);
+  };
+}
+
+IsOwnAddress OwnAddressOr(IsOwnAddress is_own,
+                          const std::vector<std::pair<std::string, std::uint16_t>>& others) {
+  std::set<std::pair<std::string, std::uint16_t>> known;
+  for (const auto& [host, port] : others) {
+    if (std::string plain = net::PlainAddress(host); !plain.empty()) {
+      known.emplace(std::move(plain), port);
+    }
+  }
+  return [is_own = std::move(is_own), known = std::move(known)](const std::string& host,
+                                                                std::uint16_t port) {
+    return is_own(host, port) || known.contains({net::PlainAddress(host), port});
   };
 }
 
@@ -142,7 +159,13 @@ Result<std::string> NodeAgentUrl(const api::Object& node, const IsOwnAddress& is
 }
 
 PodLogProxy::PodLogProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own)
-    : loop_(loop), is_own_(std::move(is_own)), http_(loop, ClientOptions(std::move(tls))) {}
+    : loop_(loop), is_own_(std::move(is_own)), http_(loop, [&] {
+        net::HttpClientOptions options = ClientOptions(std::move(tls));
+        // The back-pressure of a log needs a connection of its own.
+        options.tls.offer_http2 = false;
+        options.max_connections_per_host = kMaxOpenPerNode;
+        return options;
+      }()) {}
 PodLogProxy::~PodLogProxy() = default;
 
 void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
@@ -168,12 +191,19 @@ void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerReque
   }
   Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
+  std::shared_ptr<const void> place = open_.Enter(node_name, target.user.name);
+  if (place == nullptr) {
+    return Refuse(*writer,
+                  api::StatusTooManyRequests("too many logs are being read, please try again later",
+                                             /*retry_after_seconds=*/1));
+  }
   net::ClientRequest ask;
   ask.peer = node_name;
   ask.url = StrCat(*url, "/containerLogs/", net::PercentEncode(info.namespace_), "/",
                    net::PercentEncode(info.name), "/", net::PercentEncode(container));
   if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;
-  std::make_shared<LogStream>(std::move(writer), node_name)->Start(http_, loop_, std::move(ask));
+  std::make_shared<LogStream>(std::move(writer), node_name, std::move(place))
+      ->Start(http_, loop_, std::move(ask));
 }
 
 NodeProxy::NodeProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own)
@@ -181,8 +211,9 @@ NodeProxy::NodeProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_ow
 NodeProxy::~NodeProxy() = default;
 
 std::optional<Verb> NodeProxy::AlsoNeeds(const net::ServerRequest& request) const {
-  // A WebSocket starts with a GET, but permission to read must not be enough to run commands.
-  if (request.method != net::Method::kGet || !IsUpgrade(request.headers)) return std::nullopt;
+  // A WebSocket starts with a GET, but permission to read must not be enough to run commands; nor
+  // must that of another method, which an agent may take for one.
+  if (request.method == net::Method::kPost || !IsUpgrade(request.headers)) return std::nullopt;
   return Verb::kCreate;
 }
 

@@ -5,7 +5,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "apiserver/http/open_requests.h"
 #include "apiserver/http/request_forwarder.h"
 #include "apiserver/http/subresource_proxy.h"
 #include "base/exec/uv_loop.h"
@@ -18,6 +21,9 @@ namespace drakkar::apiserver {
 using IsOwnAddress = std::function<bool(const std::string& host, std::uint16_t port)>;
 // The default: any address of this machine with the port we listen on (0: none yet).
 IsOwnAddress OwnAddress(std::shared_ptr<const std::atomic<std::uint16_t>> port);
+// Also these: IP addresses and ports. Names are ignored.
+IsOwnAddress OwnAddressOr(IsOwnAddress is_own,
+                          const std::vector<std::pair<std::string, std::uint16_t>>& others);
 
 // A certificate that was issued to a node is valid for that node only, even if both have the same
 // address. Other serving certificates are checked by address alone.
@@ -26,9 +32,16 @@ Result<void> CheckNodeCertificate(const net::PeerIdentity& server, const std::st
 // pods/log: finds the pod's node and streams the node's response to the client. The connection to
 // the node is HTTPS, with a client certificate that is valid for nodes only.
 //
-// Bound to an HTTP loop; must outlive its requests.
+// Bound to an HTTP loop; must outlive its requests. Bounds: kMaxOpen logs at a time, of which
+// kMaxOpenPerNode of one node and kMaxOpenPerUser for one user (429 beyond); kMaxUnread bytes of
+// each in memory.
 class PodLogProxy final : public SubresourceProxy {
  public:
+  static constexpr std::size_t kMaxOpen = 1'000;
+  static constexpr std::size_t kMaxOpenPerNode = 500;
+  static constexpr std::size_t kMaxOpenPerUser = 250;
+  static constexpr std::size_t kMaxUnread = 64u << 10;
+
   PodLogProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own);
   ~PodLogProxy() override;
 
@@ -39,6 +52,7 @@ class PodLogProxy final : public SubresourceProxy {
   UvLoop& loop_;
   const IsOwnAddress is_own_;
   net::HttpClient http_;
+  OpenRequests open_{{kMaxOpen, kMaxOpenPerNode, kMaxOpenPerUser}};
 };
 
 // nodes/proxy: /api/v1/nodes/{name}/proxy/{path} is /{path} of the node's agent, which trusts the

@@ -64,12 +64,13 @@ class Bridge final : public std::enable_shared_from_this<Bridge>,
                      private net::websocket::Session::Events {
  public:
   Bridge(EventLoop& loop, std::shared_ptr<net::ResponseWriter> writer, std::string node,
-         std::shared_ptr<PodStreamProxy::Count> open,
+         std::shared_ptr<PodStreamProxy::Count> open, std::shared_ptr<const void> place,
          std::optional<net::websocket::Accepted> tunnel, std::vector<std::uint16_t> ports)
       : loop_(loop),
         writer_(std::move(writer)),
         node_(std::move(node)),
         open_(std::move(open)),
+        place_(std::move(place)),
         tunnel_(std::move(tunnel)),
         ports_(std::move(ports)),
         // Server frames are not masked, so this randomness is never used.
@@ -194,6 +195,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge>,
   std::shared_ptr<net::ResponseWriter> writer_;
   const std::string node_;
   const std::shared_ptr<PodStreamProxy::Count> open_;
+  const std::shared_ptr<const void> place_;
   const std::optional<net::websocket::Accepted> tunnel_;
   const std::vector<std::uint16_t> ports_;
   std::unique_ptr<PortForwardChannels> channels_;
@@ -267,7 +269,9 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   if (is_web_socket && request.method != net::Method::kGet) {
     return refuse(api::StatusBadRequest("a WebSocket upgrade must be a GET request"));
   }
-  if (*open_ >= kMaxStreams) {
+  std::shared_ptr<const void> place;
+  if (*open_ < kMaxStreams) place = places_.Enter(node_name, target.user.name);
+  if (place == nullptr) {
     return refuse(api::StatusTooManyRequests(
         "too many exec, attach and port-forward sessions on this server", 1));
   }
@@ -315,8 +319,8 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
       if (net::EqualsIgnoreCase(name, kStreamVersion)) ask.headers.Add(name, value);
     }
   }
-  std::make_shared<Bridge>(loop_, std::move(writer), node_name, open_, std::move(tunnel),
-                           std::move(ports))
+  std::make_shared<Bridge>(loop_, std::move(writer), node_name, open_, std::move(place),
+                           std::move(tunnel), std::move(ports))
       ->Start(http_, std::move(ask));
 }
 

@@ -19,8 +19,10 @@ namespace drakkar::apiserver {
 // Bound to an HTTP loop; must outlive its requests. Proxies of one server share `open`.
 class PodStreamProxy final : public SubresourceProxy {
  public:
-  // Limits for connections of one loop to one node, and of all loops that share a count.
+  // Limits for connections of one loop to one node, of one user on one loop, and of all loops that
+  // share a count.
   static constexpr std::size_t kMaxStreamsPerNode = 256;
+  static constexpr std::size_t kMaxStreamsPerUser = 100;
   static constexpr std::size_t kMaxStreams = 2'000;
 
   using Count = std::atomic<std::size_t>;
@@ -37,6 +39,7 @@ class PodStreamProxy final : public SubresourceProxy {
   const IsOwnAddress is_own_;
   net::HttpClient http_;
   const std::shared_ptr<Count> open_;
+  OpenRequests places_{{kMaxStreams, kMaxStreamsPerNode, kMaxStreamsPerUser}};
 };
 
 }  // namespace drakkar::apiserver

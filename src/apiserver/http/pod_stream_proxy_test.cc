@@ -219,7 +219,11 @@ TEST_F(PodStreamProxyTest, AnUpgradeOnANodeNeedsTheVerbCreate) {
   net::ServerRequest request;
   EXPECT_EQ(node_proxy_->AlsoNeeds(request), std::nullopt);
   request.headers = net::websocket::RequestHeaders(kKey, "v5.channel.k8s.io");
-  EXPECT_EQ(node_proxy_->AlsoNeeds(request), Verb::kCreate);
+  for (const net::Method method : {net::Method::kGet, net::Method::kHead, net::Method::kPut,
+                                   net::Method::kPatch, net::Method::kDelete}) {
+    request.method = method;
+    EXPECT_EQ(node_proxy_->AlsoNeeds(request), Verb::kCreate) << net::MethodName(method);
+  }
 }
 
 TEST_F(PodStreamProxyTest, ACertificateOfAnotherNodeIsRefused) {
@@ -264,6 +268,83 @@ TEST_F(PodStreamProxyTest, ACertificateOfAnotherNodeIsRefused) {
   EXPECT_EQ(asked_, "/containerLogs/default/of-mallory/c /pods ");
   liar.reset();
   RunOnce();
+}
+
+TEST_F(PodStreamProxyTest, ALogIsNotReadFasterThanTheClientReads) {
+  constexpr std::size_t kBytes = 64u << 20;
+  std::shared_ptr<net::ResponseWriter> log;
+  node_handler_.function = [&](net::ServerRequest, std::shared_ptr<net::ResponseWriter> writer) {
+    log = std::move(writer);
+    log->StartStream(200, {});
+  };
+  net::HttpClientOptions options = client::HttpOptionsFor(access_);
+  options.tls.offer_http2 = false;
+  net::HttpClient http(loop_, std::move(options));
+  net::testing::RecordingSink sink;
+  net::ClientRequest request;
+  request.url = access_.server + "/api/v1/namespaces/default/pods/p/log?follow=true";
+  const auto handle = http.Stream(std::move(request), sink);
+  RunUntil([&] { return sink.status == 200; });
+  handle->SetReading(false);
+  log->Write(net::MakeSegment(std::string(kBytes, 'x')));
+  log->Finish();
+  // What is missing is in the buffers of the kernel, of two connections.
+  for (int i = 0; i < 300; ++i) RunOnce();
+  EXPECT_GT(log->pending_bytes(), kBytes / 2);
+  handle->SetReading(true);
+  RunUntil([&] { return sink.data.size() == kBytes; });
+  EXPECT_TRUE(net::testing::Await(sink.ended.get_future()).ok());
+}
+
+TEST_F(PodStreamProxyTest, OneUserCannotReadAllLogs) {
+  std::vector<std::shared_ptr<net::ResponseWriter>> held;
+  node_handler_.function = [&](net::ServerRequest, std::shared_ptr<net::ResponseWriter> writer) {
+    held.push_back(std::move(writer));
+    held.back()->StartStream(200, {});
+  };
+  const std::string log = "/api/v1/namespaces/default/pods/p/log";
+  std::vector<std::unique_ptr<net::testing::RecordingSink>> sinks;
+  std::vector<std::unique_ptr<net::RequestHandle>> streams;
+  for (std::size_t i = 0; i < PodLogProxy::kMaxOpenPerUser; ++i) {
+    net::ClientRequest request;
+    request.url = StrCat(access_.server, log, "?follow=true");
+    sinks.push_back(std::make_unique<net::testing::RecordingSink>());
+    streams.push_back(http_->Stream(std::move(request), *sinks.back()));
+  }
+  RunUntil([&] { return held.size() == PodLogProxy::kMaxOpenPerUser; });
+  EXPECT_EQ(Do(net::Method::kGet, log).status, 429);
+  streams.clear();
+  held.clear();
+  for (int i = 0; i < 20; ++i) RunOnce();
+  node_handler_.function = [](net::ServerRequest, std::shared_ptr<net::ResponseWriter> writer) {
+    writer->Send(200, {}, std::string("text"));
+  };
+  EXPECT_EQ(Do(net::Method::kGet, log).body, "text") << "the places are free";
+}
+
+TEST_F(PodStreamProxyTest, OneUserCannotHoldAllSessionsOfANode) {
+  std::vector<std::unique_ptr<net::RawStream>> ends, clients;
+  node_handler_.function = [&](net::ServerRequest request,
+                               std::shared_ptr<net::ResponseWriter> writer) {
+    const std::string_view spoken[] = {"v5.channel.k8s.io"};
+    auto accepted = net::websocket::Accept(request.headers, spoken);
+    ASSERT_TRUE(accepted.ok()) << accepted.error().message;
+    ends.push_back(std::move(writer->Upgrade(accepted->headers).value()));
+    ends.back()->Start([](std::string_view) {}, [] {});
+  };
+  net::HttpClientOptions options = client::HttpOptionsFor(access_);
+  options.max_connections_per_host = 2 * PodStreamProxy::kMaxStreamsPerUser;
+  http_ = std::make_unique<net::HttpClient>(loop_, std::move(options));
+  for (std::size_t i = 0; i < PodStreamProxy::kMaxStreamsPerUser; ++i) {
+    ASSERT_EQ(WebSocket(Path("p", "command=x&stdout=true")).status, 101) << i;
+    clients.push_back(std::move(client_end_));
+    clients.back()->Start([](std::string_view) {}, [] {});
+  }
+  EXPECT_EQ(WebSocket(Path("p", "command=x&stdout=true")).status, 429);
+  clients.clear();
+  RunUntil([&] { return WebSocket(Path("p", "command=x&stdout=true")).status == 101; });
+  client_end_.reset();
+  ends.clear();
 }
 
 TEST_F(PodStreamProxyTest, ForwardsAnErrorOfTheNode) {

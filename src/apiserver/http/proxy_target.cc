@@ -30,17 +30,48 @@ void ForEachPort(api::Value pod, Visit visit) {
   }
 }
 
-bool HasAddress(api::Value pod, std::string_view ip) {
-  const std::string wanted = net::CanonicalAddress(std::string(ip));
-  for (api::Value each : pod["status"]["podIPs"].elements()) {
-    if (net::CanonicalAddress(std::string(each["ip"].str())) == wanted) return true;
-  }
-  return net::CanonicalAddress(std::string(pod["status"]["podIP"].str())) == wanted;
+std::string PlainAddress(std::string_view ip) {
+  return net::PlainAddress(std::string(ip));
 }
 
-// `address` has everything but is_declared_on_host.
-std::optional<Failure> Take(api::Value pod, Address address, SubresourceProxy::Target& target) {
-  if (net::KindOfAddress(address.ip) != net::AddressKind::kOther) {
+bool HasAddress(api::Value pod, std::string_view ip) {
+  const std::string wanted = PlainAddress(ip);
+  for (api::Value each : pod["status"]["podIPs"].elements()) {
+    if (PlainAddress(each["ip"].str()) == wanted) return true;
+  }
+  return PlainAddress(pod["status"]["podIP"].str()) == wanted;
+}
+
+// `wanted` is plain.
+bool IsAt(api::Value node, std::string_view wanted) {
+  for (api::Value each : node["status"]["addresses"].elements()) {
+    const std::string_view address = each["address"].str();
+    if (address == wanted) return true;
+    // Only IPv6 has several forms. There may be thousands of nodes.
+    if (address.find(':') != address.npos && PlainAddress(address) == wanted) return true;
+  }
+  return false;
+}
+
+// A node that has this address, other than the one with the pod; null if there is none.
+api::ObjectPtr FindOtherNodeAt(const Core& core, std::string_view ip, std::string_view own) {
+  const WatchCache* nodes = core.FindCache("", "nodes");
+  if (nodes == nullptr) return nullptr;
+  const std::string wanted = PlainAddress(ip);
+  const api::ObjectPtr here = own.empty() ? nullptr : core.Find("", "nodes", std::string(own));
+  if (here != nullptr && IsAt(here->root(), wanted)) return nullptr;
+  for (const auto& [key, node] : nodes->objects()) {
+    if (node->name() != own && IsAt(node->root(), wanted)) return node;
+  }
+  return nullptr;
+}
+
+// `address` has everything but is_declared_on_host. What a pod says about itself comes from its
+// node, which may want to be led to other machines.
+std::optional<Failure> Take(const Core& core, api::Value pod, Address address,
+                            SubresourceProxy::Target& target) {
+  if (net::KindOfAddress(address.ip) != net::AddressKind::kOther ||
+      net::IsMetadataService(address.ip)) {
     return api::StatusBadRequest("address not allowed");
   }
   bool declared = false;
@@ -48,6 +79,11 @@ std::optional<Failure> Take(api::Value pod, Address address, SubresourceProxy::T
     declared = declared || port["containerPort"].integer() == address.port;
   });
   address.is_declared_on_host = declared && pod["spec"]["hostNetwork"].boolean();
+  if (const api::ObjectPtr other = FindOtherNodeAt(core, address.ip, pod["spec"]["nodeName"].str());
+      other != nullptr) {
+    return api::StatusBadRequest(StrCat("address not allowed: it is that of node ",
+                                        Quote(other->name()), ", where the pod is not"));
+  }
   target.address = std::move(address);
   return std::nullopt;
 }
@@ -80,7 +116,7 @@ std::optional<Failure> FindPod(const Core& core, const RequestInfo& info, const 
   if (address.ip.empty()) {
     return api::StatusBadRequest(StrCat("pod ", Quote(asked.name), " does not have an address"));
   }
-  return Take(pod->root(), std::move(address), target);
+  return Take(core, pod->root(), std::move(address), target);
 }
 
 std::optional<Failure> FindService(const Core& core, const RequestInfo& info,
@@ -105,11 +141,13 @@ std::optional<Failure> FindService(const Core& core, const RequestInfo& info,
   const std::size_t start = endpoints.empty() ? 0 : random.Below(endpoints.size());
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     const ServiceEndpoint& each = endpoints[(start + i) % endpoints.size()];
-    // Whoever may write Endpoints must not lead us anywhere but to pods.
-    const api::ObjectPtr pod = each.pod.empty() ? nullptr : core.Find("", "pods", each.pod);
+    // Whoever may write Endpoints must not lead us anywhere but to pods, and to no others than
+    // those of the namespace.
+    const bool is_ours = each.pod.starts_with(StrCat(info.namespace_, "/"));
+    const api::ObjectPtr pod = is_ours ? core.Find("", "pods", each.pod) : nullptr;
     if (pod == nullptr || !HasAddress(pod->root(), each.ip)) continue;
     if (each.port < 1 || each.port > 65535) continue;
-    return Take(pod->root(),
+    return Take(core, pod->root(),
                 {asked.scheme.empty() ? "http" : asked.scheme, each.ip,
                  static_cast<std::uint16_t>(each.port)},
                 target);

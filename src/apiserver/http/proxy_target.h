@@ -23,7 +23,8 @@ std::optional<ProxyName> ParseProxyName(std::string_view text);
 
 // Finds what `info`, a path with /proxy, refers to. For pods and services that is an address: that
 // of the pod, with the given or its first port; or that of a pod that is ready to serve the given
-// port of the service. Only pods' own global addresses are accepted. Runs on the core's loop.
+// port of the service. Only pods' own global addresses are accepted: none of a cloud's metadata
+// service, and none of a node other than the pod's. Runs on the core's loop.
 std::optional<Failure> FindProxyTarget(const Core& core, const RequestInfo& info, Random& random,
                                        SubresourceProxy::Target& target);
 

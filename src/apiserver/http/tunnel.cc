@@ -7,8 +7,6 @@
 namespace drakkar::apiserver {
 namespace {
 
-constexpr std::size_t kMaxUnsent = 1u << 20;  // in each direction
-
 // Owns itself until either side is done.
 class Tunnel final : public std::enable_shared_from_this<Tunnel> {
  public:
@@ -60,7 +58,7 @@ class Tunnel final : public std::enable_shared_from_this<Tunnel> {
     from.Start(
         [&from, &to](std::string_view bytes) {
           to.Write(bytes);
-          if (to.pending_bytes() > kMaxUnsent) from.SetReading(false);
+          if (to.pending_bytes() > kMaxUnsentInTunnel) from.SetReading(false);
         },
         [this] { End(); });
   }

@@ -11,6 +11,9 @@
 
 namespace drakkar::apiserver {
 
+// In each direction. Somebody who reads nothing may hold many tunnels.
+inline constexpr std::size_t kMaxUnsentInTunnel = 64u << 10;
+
 // A request that asks to switch protocols, to be passed on to another server.
 struct TunnelOptions {
   EventLoop& loop;

@@ -27,8 +27,8 @@ void WorkloadProxy::Serve(const RequestInfo& info, Target target, net::ServerReq
                           std::shared_ptr<net::ResponseWriter> writer) {
   const Address& address = *target.address;
   if (is_own_(address.ip, address.port)) {
-    return Refuse(*writer,
-                  api::StatusBadRequest("address not allowed: it is that of this API server"));
+    return Refuse(*writer, api::StatusBadRequest(
+                               "address not allowed: it is that of this API server or its store"));
   }
   if (is_this_machine_(address.ip) && !address.is_declared_on_host) {
     return Refuse(*writer, api::StatusBadRequest(

@@ -11,7 +11,7 @@ namespace drakkar::apiserver {
 // server; its own is not verified, since nobody can tell what it should be.
 //
 // An address of this machine is refused unless the pod is in the machine's network and declares the
-// port; the server's own address is always refused.
+// port; the server's own address and those of its store are always refused.
 //
 // Bound to an HTTP loop; must outlive its requests.
 class WorkloadProxy final : public SubresourceProxy {
@@ -19,6 +19,7 @@ class WorkloadProxy final : public SubresourceProxy {
   // Called on HTTP loops; null: net::IsThisMachine.
   using IsThisMachine = std::function<bool(const std::string& ip)>;
 
+  // `is_own` also for the store: whoever reaches that without a password has the cluster.
   WorkloadProxy(UvLoop& loop, IsOwnAddress is_own, IsThisMachine is_this_machine = nullptr);
   ~WorkloadProxy() override;
 

@@ -5,6 +5,7 @@
 
 #include "api/json/reader.h"
 #include "apiserver/http/proxy_target.h"
+#include "apiserver/http/tunnel.h"
 #include "apiserver/testing/https_fixture.h"
 #include "base/text/text.h"
 
@@ -201,8 +202,9 @@ TEST_F(WorkloadProxyTest, NamesSchemesAndPortsSelectTheServer) {
 
 TEST_F(WorkloadProxyTest, AddressesThatAreNoPodsAreRefused) {
   proxy_->leads_inward = false;
-  const char* const kAddresses[] = {"127.0.0.1", "127.8.8.8",        "::1",     "169.254.169.254",
-                                    "fe80::1",   "::ffff:127.0.0.1", "0.0.0.0", "224.0.0.1"};
+  const char* const kAddresses[] = {
+      "127.0.0.1",        "127.8.8.8", "::1",       "169.254.169.254", "fe80::1",
+      "::ffff:127.0.0.1", "0.0.0.0",   "224.0.0.1", "fd00:ec2::254",   "100.100.100.200"};
   for (int i = 0; i < static_cast<int>(std::size(kAddresses)); ++i) {
     const std::string name = StrCat("liar", i);
     MakePod(name, kAddresses[i]);
@@ -211,7 +213,7 @@ TEST_F(WorkloadProxyTest, AddressesThatAreNoPodsAreRefused) {
         << kAddresses[i];
   }
   EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/p:", server_->port(), "/proxy/api"))),
-            "400 address not allowed: it is that of this API server");
+            "400 address not allowed: it is that of this API server or its store");
   // An address of this machine.
   const char kHere[] =
       "400 address not allowed: it is that of the API server's machine, and no pod with "
@@ -221,6 +223,66 @@ TEST_F(WorkloadProxyTest, AddressesThatAreNoPodsAreRefused) {
   proxy_->leads_inward = false;
   EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/faked/proxy/x"))), kHere);
   EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/faked:2379/proxy/x"))), kHere);
+  EXPECT_TRUE(seen_.empty());
+}
+
+TEST(OwnAddressOr, KnowsTheAddressesOfTheStore) {
+  const IsOwnAddress is_ours =
+      OwnAddressOr([](const std::string& host, std::uint16_t) { return host == "10.0.0.1"; },
+                   {{"10.0.0.2", 2379}, {"fd00:0::2", 2379}, {"etcd-0", 2379}, {"", 0}});
+  EXPECT_TRUE(is_ours("10.0.0.1", 1));
+  EXPECT_TRUE(is_ours("10.0.0.2", 2379));
+  EXPECT_TRUE(is_ours("::ffff:10.0.0.2", 2379));
+  EXPECT_TRUE(is_ours("fd00::2", 2379));
+  EXPECT_FALSE(is_ours("10.0.0.2", 80));
+  EXPECT_FALSE(is_ours("10.0.0.3", 2379));
+  EXPECT_FALSE(is_ours("etcd-1", 2379));
+}
+
+// A node writes the addresses of its pods, and must not lead the server to other machines.
+TEST_F(WorkloadProxyTest, AddressesOfOtherNodesAreRefused) {
+  proxy_->leads_inward = false;
+  Create("/api/v1/nodes", R"({"metadata":{"name":"victim"},"status":{"addresses":[
+             {"type":"Hostname","address":"victim"},
+             {"type":"InternalIP","address":"10.2.0.1"},
+             {"type":"InternalIP","address":"fd00:0:0::2"}]}})");
+  Create("/api/v1/nodes", R"({"metadata":{"name":"hostile"},"status":{"addresses":[
+             {"type":"InternalIP","address":"10.2.0.2"}]}})");
+  const char kNode[] =
+      "400 address not allowed: it is that of node \"victim\", where the pod is not";
+  MakePod("liar", "10.2.0.1", R"("nodeName":"hostile",)");
+  EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/liar/proxy/x"))), kNode);
+  EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/https:liar:10250/proxy/pods"))), kNode);
+  MakePod("liar6", "fd00::2", R"("nodeName":"hostile",)");
+  EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/liar6/proxy/x"))), kNode);
+  MakePod("mapped", "::ffff:10.2.0.1");
+  EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/mapped/proxy/x"))), kNode);
+  Create("/api/v1/namespaces/default/endpoints",
+         R"({"metadata":{"name":"led"},"subsets":[{"addresses":[{"ip":"10.2.0.1",
+             "targetRef":{"kind":"Pod","namespace":"default","name":"liar"}}],
+             "ports":[{"name":"web","port":2379}]}]})");
+  Create(kServices, R"({"metadata":{"name":"led"},"spec":{"ports":[{"name":"web","port":80}]}})");
+  EXPECT_EQ(Message(Do(Method::kGet, StrCat(kServices, "/led:80/proxy/x"))), kNode);
+  MakePod("host", "10.2.0.1", R"("nodeName":"hostile","hostNetwork":true,)");
+  EXPECT_EQ(Message(Do(Method::kGet, StrCat(kPods, "/host:web/proxy/x"))), kNode);
+
+  proxy_->leads_inward = true;
+  MakePod("here", "10.2.0.2", R"("nodeName":"hostile","hostNetwork":true,)");
+  EXPECT_EQ(Do(Method::kGet, StrCat(kPods, "/here:web/proxy/x")).status, 200);
+}
+
+// Whoever writes Endpoints in one namespace has no right to the pods of others.
+TEST_F(WorkloadProxyTest, AServiceLeadsToPodsOfItsOwnNamespace) {
+  Create("/api/v1/namespaces", R"({"metadata":{"name":"team"}})");
+  Create("/api/v1/namespaces/team/services",
+         R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"web","port":80}]}})");
+  Create("/api/v1/namespaces/team/endpoints",
+         StrCat(R"({"metadata":{"name":"s"},"subsets":[{"addresses":[{"ip":"10.1.0.7",
+             "targetRef":{"kind":"Pod","namespace":"default","name":"p"}}],
+             "ports":[{"name":"web","port":)",
+                pod_->port(), "}]}]}"));
+  EXPECT_EQ(Message(Do(Method::kGet, "/api/v1/namespaces/team/services/s:80/proxy/x")),
+            "503 no endpoints available for service \"s:80\"");
   EXPECT_TRUE(seen_.empty());
 }
 
@@ -381,6 +443,16 @@ TEST_F(WorkloadProxyTest, BytesGoBothWaysAfterAnUpgrade) {
   client_end_->Start([&](std::string_view bytes) { heard += bytes; }, [] {});
   client_end_->Write("hi");
   RunUntil([&] { return heard == "<hi>"; });
+
+  // A client that reads nothing does not fill the server's memory.
+  static_assert(RequestForwarder::kMaxOpen * 2 * kMaxUnsentInTunnel <= 128u << 20);
+  constexpr std::size_t kBytes = 64u << 20;
+  client_end_->SetReading(false);
+  pod_end_->Write(std::string(kBytes, 'x'));
+  for (int i = 0; i < 300; ++i) RunOnce();
+  EXPECT_GT(pod_end_->pending_bytes(), kBytes / 2);
+  client_end_->SetReading(true);
+  RunUntil([&] { return heard.size() == 4 + kBytes; });
 }
 
 // A pod that does not answer, with a limit that a test can wait for.

@@ -1,5 +1,7 @@
 #include "apiserver/request/identity_headers.h"
 
+#include <algorithm>
+
 #include "base/text/text.h"
 #include "net/http/url.h"
 
@@ -44,9 +46,18 @@ void AddIdentity(const UserInfo& user, net::Headers& headers) {
 }
 
 bool IsIdentityHeader(std::string_view name) {
-  constexpr std::string_view kPrefix = "X-Remote-";
-  return name.size() > kPrefix.size() &&
-         net::EqualsIgnoreCase(name.substr(0, kPrefix.size()), kPrefix);
+  std::string lower = ToLower(name);
+  std::ranges::replace(lower, '_', '-');
+  return lower.starts_with("x-remote-") || lower.starts_with("impersonate-");
+}
+
+bool FitsIntoHeaders(const UserInfo& user) {
+  const auto fits = [](std::string_view text) {
+    return net::IsHeaderValue(text) && Trim(text).size() == text.size();
+  };
+  if (!fits(user.name) || !fits(user.uid) || !std::ranges::all_of(user.groups, fits)) return false;
+  return std::ranges::all_of(
+      user.extra, [&](const auto& each) { return std::ranges::all_of(each.second, fits); });
 }
 
 UserInfo ReadIdentity(const net::Headers& headers, const IdentityHeaders& names) {

@@ -16,7 +16,12 @@ namespace drakkar::apiserver {
 // percent-encoded.
 void AddIdentity(const UserInfo& user, net::Headers& headers);
 
-// Whether a header carries an identity: those of clients must not reach the server behind.
+// Whether every name arrives as it is. Others would become those of somebody else: a server ignores
+// spaces at the ends.
+bool FitsIntoHeaders(const UserInfo& user);
+
+// Whether a header carries an identity: those of clients must not reach the server behind. Some
+// servers read an underscore as a hyphen.
 bool IsIdentityHeader(std::string_view name);
 
 // The headers in which the front proxies before this server put the identity.

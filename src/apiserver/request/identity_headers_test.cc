@@ -52,7 +52,22 @@ TEST(IdentityHeadersTest, RecognizesWhatClientsMustNotSend) {
   EXPECT_TRUE(IsIdentityHeader("x-remote-user"));
   EXPECT_TRUE(IsIdentityHeader("X-Remote-Extra-Scopes"));
   EXPECT_FALSE(IsIdentityHeader("X-Request-Id"));
-  EXPECT_FALSE(IsIdentityHeader("X-Remote-"));
+  // As servers read it that pass headers in variables of the environment.
+  EXPECT_TRUE(IsIdentityHeader("X_Remote_User"));
+  EXPECT_TRUE(IsIdentityHeader("x-remote_group"));
+  EXPECT_TRUE(IsIdentityHeader("Impersonate-User"));
+  EXPECT_TRUE(IsIdentityHeader("Impersonate_Extra_x"));
+}
+
+TEST(IdentityHeadersTest, NamesThatWouldBecomeOthersDoNotFit) {
+  EXPECT_TRUE(FitsIntoHeaders({.name = "jane doe", .groups = {"a", "b c"}}));
+  EXPECT_FALSE(FitsIntoHeaders({.name = "admin "}));
+  EXPECT_FALSE(FitsIntoHeaders({.name = "admin\t"}));
+  EXPECT_FALSE(FitsIntoHeaders({.name = "admin\x01"}));
+  EXPECT_FALSE(FitsIntoHeaders({.name = "jane", .uid = "\n1"}));
+  EXPECT_FALSE(FitsIntoHeaders({.name = "jane", .groups = {"a", "system:masters "}}));
+  EXPECT_FALSE(FitsIntoHeaders({.name = "jane", .groups = {" system:masters"}}));
+  EXPECT_FALSE(FitsIntoHeaders({.name = "jane", .extra = {{"scope", {"x", "all "}}}}));
 }
 
 }  // namespace

@@ -39,6 +39,16 @@ Failure Denial(std::string_view name, Value status) {
   if (status.is_object()) denial = api::Status::FromTree(status);
   const std::int64_t code = status["code"].integer();  // FromTree has a default of its own
   denial.code = code < 400 || code > 599 ? 400 : static_cast<int>(code);
+  for (std::string* each :
+       {&denial.reason, &denial.name, &denial.group, &denial.kind, &denial.uid}) {
+    *each = Cut(*each, kMaxWebhookWarningBytes);
+  }
+  if (denial.causes.size() > kMaxWebhookCauses) denial.causes.resize(kMaxWebhookCauses);
+  for (auto& cause : denial.causes) {
+    for (std::string* each : {&cause.reason, &cause.message, &cause.field}) {
+      *each = Cut(*each, kMaxWebhookWarningBytes);
+    }
+  }
   const std::string by = StrCat("admission webhook ", Quote(name), " denied the request");
   if (!denial.message.empty()) {
     denial.message = StrCat(by, ": ", Cut(denial.message, kMaxWebhookMessageBytes));

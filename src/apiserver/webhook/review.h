@@ -32,6 +32,7 @@ struct AdmissionVerdict {
 inline constexpr std::size_t kMaxWebhookWarnings = 50;
 inline constexpr std::size_t kMaxWebhookWarningBytes = 1024;
 inline constexpr std::size_t kMaxWebhookAnnotations = 50;
+inline constexpr std::size_t kMaxWebhookCauses = 100;
 inline constexpr std::size_t kMaxWebhookMessageBytes = std::size_t{16} << 10;
 // A patch is parsed on the core's loop. A larger one is an error.
 inline constexpr std::size_t kMaxWebhookPatchBytes = std::size_t{1536} << 10;

@@ -156,6 +156,25 @@ TEST_F(WebhookAdmissionTest, ADenialWithoutReasonIsABadRequest) {
   EXPECT_EQ(explained.failure->code, 400);
 }
 
+TEST_F(WebhookAdmissionTest, ADenialIsCutToASizeThatAClientCanRead) {
+  transport_.hooks["v"] = [](api::Value) {
+    const std::string huge(10'000, 'x');
+    std::string causes;
+    for (int i = 0; i < 200; ++i)
+      causes += StrCat(i > 0 ? "," : "", R"({"field":")", huge, R"("})");
+    return StrCat(R"("allowed":false,"status":{"reason":")", huge, R"(","details":{"name":")", huge,
+                  R"(","causes":[)", causes, "]}}");
+  };
+  Configure("Validating", "c", {Hook("v", "")});
+  const Response refused = TryCreate(ConfigMap("a"));
+  ASSERT_TRUE(refused.failure);
+  EXPECT_LT(refused.failure->message.size(), 2 * kMaxWebhookWarningBytes);
+  EXPECT_LE(refused.failure->reason.size(), kMaxWebhookWarningBytes);
+  EXPECT_LE(refused.failure->name.size(), kMaxWebhookWarningBytes);
+  ASSERT_EQ(refused.failure->causes.size(), kMaxWebhookCauses);
+  EXPECT_LE(refused.failure->causes[0].field.size(), kMaxWebhookWarningBytes);
+}
+
 TEST_F(WebhookAdmissionTest, MutatingWebhooksRunFirstSortedByConfiguration) {
   transport_.hooks["one"] = [](api::Value) { return AddLabel("one"); };
   transport_.hooks["two"] = [](api::Value request) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 namespace drakkar::net {
 namespace {
@@ -63,6 +64,14 @@ AddressKind KindOfAddress(const std::string& text) {
   return bytes ? KindOf(*bytes) : AddressKind::kNoAddress;
 }
 
+bool IsMetadataService(const std::string& text) {
+  const std::optional<Bytes> bytes = Parse(text);
+  constexpr const char* kServices[] = {"169.254.169.254", "100.100.100.200", "168.63.129.16",
+                                       "192.0.0.192",     "fd00:ec2::254",   "fd20:ce::254"};
+  return bytes &&
+         std::ranges::any_of(kServices, [&](const char* each) { return Parse(each) == bytes; });
+}
+
 std::string CanonicalAddress(const std::string& text) {
   char out[INET6_ADDRSTRLEN] = {};
   in_addr four{};
@@ -74,6 +83,15 @@ std::string CanonicalAddress(const std::string& text) {
     return ::inet_ntop(AF_INET6, &six, out, sizeof(out));
   }
   return {};
+}
+
+std::string PlainAddress(const std::string& text) {
+  constexpr std::string_view kMappedText = "::ffff:";
+  std::string plain = CanonicalAddress(text);
+  if (plain.starts_with(kMappedText) && plain.find('.') != std::string::npos) {
+    plain.erase(0, kMappedText.size());
+  }
+  return plain;
 }
 
 bool IsThisMachine(const std::string& text) {

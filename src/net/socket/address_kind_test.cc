@@ -29,6 +29,26 @@ TEST(AddressKind, AHostNameIsNotAnAddress) {
   }
 }
 
+TEST(AddressKind, RecognizesTheServicesThatGiveMachinesTheirCredentials) {
+  for (const char* text : {"169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254",
+                           "fd00:0ec2:0:0::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16",
+                           "192.0.0.192", "::ffff:100.100.100.200"}) {
+    EXPECT_TRUE(IsMetadataService(text)) << text;
+  }
+  for (const char* text : {"", "metadata", "10.0.0.7", "100.100.100.201", "fd00:ec2::253"}) {
+    EXPECT_FALSE(IsMetadataService(text)) << text;
+  }
+}
+
+TEST(AddressKind, AMappedAddressIsPlainlyThatOfIpv4) {
+  EXPECT_EQ(PlainAddress("::ffff:10.0.0.7"), "10.0.0.7");
+  EXPECT_EQ(PlainAddress("::ffff:a00:7"), "10.0.0.7");
+  EXPECT_EQ(PlainAddress("10.0.0.7"), "10.0.0.7");
+  EXPECT_EQ(PlainAddress("FD00:0::7"), "fd00::7");
+  EXPECT_EQ(PlainAddress("::fffe:10.0.0.7"), CanonicalAddress("::fffe:a00:7"));
+  EXPECT_EQ(PlainAddress("name"), "");
+}
+
 TEST(AddressKind, RecognizesThisMachine) {
   EXPECT_TRUE(IsThisMachine("127.0.0.1"));
   EXPECT_TRUE(IsThisMachine("0.0.0.0"));

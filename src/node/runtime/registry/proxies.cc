@@ -2,6 +2,9 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 #include "net/socket/address_kind.h"
@@ -36,8 +39,12 @@ Result<std::optional<net::HttpProxy>> ParseProxy(const char* variable, const std
         StrCat(variable, ": ", why, "; expected http://[USER:PASSWORD@]HOST:PORT"));
   };
   if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
-    if (ToLower(text.substr(0, scheme)) != "http") {
-      return fail(StrCat("proxies of the scheme ", text.substr(0, scheme), " are not supported"));
+    const std::string_view name = text.substr(0, scheme);
+    if (!std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0; })) {
+      return fail("it is not the address of a proxy");
+    }
+    if (ToLower(name) != "http") {
+      return fail(StrCat("proxies of the scheme ", name, " are not supported"));
     }
     text.remove_prefix(scheme + 3);
   }

@@ -58,7 +58,7 @@ TEST(Proxies, ExceptionsAreDomainsAddressesAndNetworksWithOrWithoutAPort) {
 TEST(Proxies, WhatIsNoProxyIsRefusedWithoutItsPassword) {
   for (const char* bad :
        {"https://proxy:1", "socks5://proxy:1", "http://me:secret@:1", "http://proxy:99999",
-        "http://me:secret@proxy/path", "http://%zz@proxy", "http://a b"}) {
+        "http://me:secret@proxy/path", "me:secret@proxy://x", "http://%zz@proxy", "http://a b"}) {
     const auto settings = ProxySettings::Parse("", bad, "");
     ASSERT_FALSE(settings.ok()) << bad;
     EXPECT_THAT(settings.error().message, HasSubstr("HTTPS_PROXY: ")) << bad;

@@ -5,6 +5,7 @@
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 #include "net/http/url.h"
+#include "net/socket/address_kind.h"
 #include "node/runtime/json.h"
 
 namespace drakkar::node {
@@ -19,6 +20,24 @@ bool IsRedirect(int status) {
 // Scheme, host and port: what credentials belong to.
 std::string OriginOf(const net::Url& url) {
   return StrCat(url.scheme, "://", url.host, ":", url.port);
+}
+
+// A registry names the server of its tokens, and where its blobs are. It must not lead the node to
+// what only this machine can reach: its own services, and those that give it its identity.
+bool MayLeadTo(const net::Url& from, const net::Url& to) {
+  if (net::IsMetadataService(to.host)) return false;
+  const auto is_own = [](const net::Url& url) {
+    return ToLower(url.host) == "localhost" ||
+           net::KindOfAddress(url.host) == net::AddressKind::kLoopback;
+  };
+  switch (net::KindOfAddress(to.host)) {
+    case net::AddressKind::kUnspecified:
+    case net::AddressKind::kLinkLocal:
+    case net::AddressKind::kMulticast:
+      return false;
+    default:
+      return !is_own(to) || is_own(from);
+  }
 }
 
 std::string BasicOf(const RegistryCredential& credential) {
@@ -202,6 +221,12 @@ void RegistryFetcher::Authenticate(const std::shared_ptr<Request>& request,
     return Finish(request,
                   Error{ErrorCode::kForbidden, "the registry's token server does not use HTTPS"});
   }
+  const auto registry = net::ParseUrl(endpoint_.base);
+  if (registry.ok() && !MayLeadTo(*registry, *realm)) {
+    return Finish(request, Error{ErrorCode::kForbidden,
+                                 StrCat("the registry's token server has the address ", realm->host,
+                                        ", which only this machine can reach")});
+  }
   net::ClientRequest ask;
   ask.url = StrCat(
       challenge.realm, challenge.realm.find('?') == std::string::npos ? "?" : "&",
@@ -254,6 +279,11 @@ void RegistryFetcher::Redirect(const std::shared_ptr<Request>& request, std::str
   if (!after.ok()) return fail("to something that is not a URL");
   if (after->scheme != "https" && before->scheme == "https") return fail("from HTTPS to HTTP");
   if (after->scheme != "https" && !endpoint_.allows_http) return fail("to plain HTTP");
+  if (!MayLeadTo(*before, *after)) {
+    return Finish(request,
+                  Error{ErrorCode::kForbidden, StrCat("the registry redirects to ", after->host,
+                                                      ", which only this machine can reach")});
+  }
   if (OriginOf(*before) != OriginOf(*after)) request->sends_credentials_ = false;
   request->url_ = target;
   Send(request);

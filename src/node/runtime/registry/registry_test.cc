@@ -401,6 +401,41 @@ TEST_F(PullTest, RedirectsAreBoundedAndNeverLeadToPlainHttp) {
   }
 }
 
+// A tenant chooses the registry, and the node is who asks.
+TEST_F(PullTest, ARegistryDoesNotLeadToWhatOnlyThisMachineReaches) {
+  const char* const kHosts[] = {"127.0.0.1:10250",
+                                "localhost:8080",
+                                "LOCALHOST",
+                                "[::1]:2379",
+                                "169.254.169.254",
+                                "[::ffff:169.254.169.254]",
+                                "[fe80::1]",
+                                "[fd00:ec2::254]",
+                                "100.100.100.200",
+                                "0.0.0.0",
+                                "[::]"};
+  for (const char* host : kHosts) {
+    web_.seen.clear();
+    web_.pages[BlobUrl(layers_[0])] = [host](const Seen&) {
+      return Answer{.status = 307, .headers = {{"Location", StrCat("https://", host, "/x")}}};
+    };
+    EXPECT_THAT(Pull().error().message, HasSubstr("which only this machine can reach")) << host;
+    EXPECT_THAT(web_.Urls(), Each(Not(HasSubstr(host))));
+  }
+  for (const char* host : kHosts) {
+    web_.seen.clear();
+    web_.pages[StrCat(kRegistry, "/v2/team/app/manifests/1")] = [host](const Seen&) {
+      return Answer{
+          .status = 401,
+          .headers = {{"WWW-Authenticate", StrCat(R"(Bearer realm="https://)", host, R"(/t")")}}};
+    };
+    EXPECT_THAT(Pull({{"me", "secret"}}).error().message,
+                HasSubstr("which only this machine can reach"))
+        << host;
+    EXPECT_THAT(web_.Urls(), Each(Not(HasSubstr(host))));
+  }
+}
+
 TEST_F(PullTest, MirrorsAreAskedFirstWithoutTheCredentialsOfTheRegistry) {
   endpoints_.insert(endpoints_.begin(),
                     {.base = "https://mirror.example.net", .http = &web_, .is_own = false});
