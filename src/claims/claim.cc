@@ -56,15 +56,30 @@ void ClearAllocation(api::Draft& claim) {
   status.Remove("devices");
 }
 
-std::optional<OwnerPod> FindOwnerPod(const api::Object& claim) {
-  for (Value owner : claim["metadata"]["ownerReferences"].elements()) {
+std::optional<OwnerPod> FindOwnerPod(Value claim) {
+  const Value metadata = claim["metadata"];
+  for (Value owner : metadata["ownerReferences"].elements()) {
     if (owner["controller"].boolean() && owner["kind"].str() == "Pod" &&
         owner["apiVersion"].str() == "v1") {
-      return OwnerPod{StrCat(claim.namespace_(), "/", owner["name"].str()),
+      return OwnerPod{StrCat(metadata["namespace"].str(), "/", owner["name"].str()),
                       std::string(owner["uid"].str())};
     }
   }
   return std::nullopt;
+}
+
+api::Draft OwnerReference(std::string_view pod_name, std::string_view pod_uid) {
+  api::Draft owner = api::Draft::Object();
+  owner["apiVersion"] = "v1";
+  owner["kind"] = "Pod";
+  owner["name"] = pod_name;
+  owner["uid"] = pod_uid;
+  owner["controller"] = true;
+  return owner;
+}
+
+bool IsForExtendedResources(Value claim) {
+  return claim["metadata"]["annotations"].Entry(kExtendedResourceAnnotation).str() == "true";
 }
 
 bool IsMadeFor(Value claim, std::string_view pod_uid) {

@@ -16,6 +16,9 @@ namespace drakkar::claims {
 inline constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
 // Annotation on a claim made from a template: the name of the pod's entry it was made for.
 inline constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
+// Annotation "true" on a claim that the scheduler made for a pod's extended resources (KEP-5004).
+inline constexpr std::string_view kExtendedResourceAnnotation =
+    "resource.kubernetes.io/extended-resource-claim";
 
 bool IsAllocated(api::Value claim);
 
@@ -37,7 +40,11 @@ struct OwnerPod {
   std::string key;  // namespace/name
   std::string uid;
 };
-std::optional<OwnerPod> FindOwnerPod(const api::Object& claim);
+std::optional<OwnerPod> FindOwnerPod(api::Value claim);
+// The reference that makes the pod the claim's controller.
+api::Draft OwnerReference(std::string_view pod_name, std::string_view pod_uid);
+// Whether the scheduler made the claim for a pod's extended resources.
+bool IsForExtendedResources(api::Value claim);
 // Whether the claim was made for the pod with this uid.
 bool IsMadeFor(api::Value claim, std::string_view pod_uid);
 

@@ -75,17 +75,32 @@ TEST(Claim, IsMadeForThePodThatControlsIt) {
          {"apiVersion":"v1","kind":"Pod","name":"p","uid":"1","controller":true})");
   EXPECT_TRUE(IsMadeFor(made.root(), "1"));
   EXPECT_FALSE(IsMadeFor(made.root(), "2"));
-  ASSERT_TRUE(FindOwnerPod(made));
-  EXPECT_EQ(FindOwnerPod(made)->key, "ns/p");
-  EXPECT_EQ(FindOwnerPod(made)->uid, "1");
+  ASSERT_TRUE(FindOwnerPod(made.root()));
+  EXPECT_EQ(FindOwnerPod(made.root())->key, "ns/p");
+  EXPECT_EQ(FindOwnerPod(made.root())->uid, "1");
   EXPECT_FALSE(IsMadeFor(claim("").root(), "1"));
-  EXPECT_FALSE(FindOwnerPod(claim("")));
+  EXPECT_FALSE(FindOwnerPod(claim("").root()));
   for (const char* other :
        {R"({"apiVersion":"v1","kind":"Node","name":"p","uid":"1","controller":true})",
         R"({"apiVersion":"example.com/v1","kind":"Pod","name":"p","uid":"1","controller":true})",
         R"({"apiVersion":"v1","kind":"Pod","name":"p","uid":"1"})"}) {
-    EXPECT_FALSE(FindOwnerPod(claim(other))) << other;
+    EXPECT_FALSE(FindOwnerPod(claim(other).root())) << other;
   }
+}
+
+TEST(Claim, IsMadeForExtendedResourcesIfTheAnnotationSaysSo) {
+  const auto claim = [](std::string_view annotations) {
+    return IsForExtendedResources(
+        Json(std::string(R"({"metadata":{"annotations":{)").append(annotations).append("}}}"))
+            ->root());
+  };
+  EXPECT_TRUE(claim(R"("resource.kubernetes.io/extended-resource-claim":"true")"));
+  EXPECT_FALSE(claim(R"("resource.kubernetes.io/extended-resource-claim":"false")"));
+  EXPECT_FALSE(claim(""));
+  EXPECT_FALSE(IsForExtendedResources(Json("{}")->root()));
+  api::Draft owned = api::Draft::Object();
+  owned["metadata"]["ownerReferences"].Append(OwnerReference("p", "1"));
+  EXPECT_TRUE(IsMadeFor(owned.Freeze()->root(), "1"));
 }
 
 TEST(Claim, ADeviceStatusIsFoundByDriverPoolDeviceAndShare) {

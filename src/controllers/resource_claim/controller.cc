@@ -110,7 +110,7 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
   const bool same_consumers =
       before != nullptr && api::Equal(old_status["reservedFor"], status["reservedFor"]);
   if (!same_consumers) SetConsumers(name, *claim);
-  if (const std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(*claim)) {
+  if (const std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim->root())) {
     owned_[owner->uid][name] = claim;
     if (const auto made = made_.find(owner->uid); made != made_.end()) {
       std::erase_if(made->second, [&](const auto& each) { return each.second == claim->name(); });
@@ -155,7 +155,7 @@ void ResourceClaimController::OnClaimGone(const api::ObjectPtr& claim) {
     if (claims->second.empty()) reserved_by_pod_.erase(claims);
   }
   pods_of_claim_.erase(name);
-  if (std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(*claim)) {
+  if (std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim->root())) {
     auto owned = owned_.find(owner->uid);
     if (owned != owned_.end()) {
       owned->second.erase(name);

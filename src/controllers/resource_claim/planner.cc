@@ -113,13 +113,7 @@ api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
   // The scheduler requires the finalizer before it allocates. Setting it here saves one write per
   // pod.
   api::AddFinalizer(metadata, claims::kFinalizer);
-  api::Draft owner = api::Draft::Object();
-  owner["apiVersion"] = "v1";
-  owner["kind"] = "Pod";
-  owner["name"] = pod.name();
-  owner["uid"] = pod.uid();
-  owner["controller"] = true;
-  metadata["ownerReferences"].Append(std::move(owner));
+  metadata["ownerReferences"].Append(claims::OwnerReference(pod.name(), pod.uid()));
   claim["spec"] = api::Draft(spec["spec"]);
   claim["spec"].KeepAlive(claim_template.tree());
   return claim.Freeze();
@@ -160,7 +154,7 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
   plan.remove_finalizer = has_finalizer && kept == 0 && (plan.deallocate || !allocated) &&
                           (last_one_leaves || claim.is_being_deleted());
   if (kept == 0 && !claim.is_being_deleted()) {
-    if (std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim)) {
+    if (std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim.root())) {
       api::ObjectPtr pod = pods(owner->key);
       if (pod == nullptr && confirmed(owner->key) == Confirmed::kUnknown) {
         plan.unknown_pods.push_back(owner->key);
