@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
@@ -177,6 +178,34 @@ TEST_F(ControllersTest, TheClaimOfAFinishedPodIsReleasedDeallocatedAndDeleted) {
   ASSERT_TRUE(server_.Update("Pod", "default/p", "status", pod.Freeze()).ok());
   Settle();
   EXPECT_EQ(ClaimCount(), 0u) << "released, finalizer removed, deleted";
+}
+
+TEST_F(ControllersTest, TheClaimForExtendedResourcesIsLeftToTheSchedulerUntilItsPodHasFinished) {
+  const api::ObjectPtr pod = server_.Create(R"({"apiVersion":"v1","kind":"Pod",
+    "metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  api::Draft claim = api::Draft::Object();
+  claim["apiVersion"] = "resource.k8s.io/v1";
+  claim["kind"] = "ResourceClaim";
+  claim["metadata"]["name"] = "x";
+  claim["metadata"]["annotations"].Entry(claims::kExtendedResourceAnnotation) = "true";
+  claim["metadata"]["finalizers"].Append(claims::kFinalizer);
+  claim["metadata"]["ownerReferences"].Append(claims::OwnerReference("p", pod->uid()));
+  claim["spec"]["devices"] = api::Draft::Object();
+  server_.Create(api::WriteJson(claim.Freeze()->root()));
+  Settle();
+  ASSERT_EQ(ClaimCount(), 1u);
+  api::Draft status(server_.Get("ResourceClaim", "default/x")->tree());
+  EXPECT_EQ(status["metadata"]["finalizers"].size(), 1u) << "it is about to be allocated";
+  status["status"]["allocation"]["devices"] = api::Draft::Object();
+  claims::AddReservation(status, "p", pod->uid());
+  ASSERT_TRUE(server_.Update("ResourceClaim", "default/x", "status", status.Freeze()).ok());
+  Settle();
+  ASSERT_EQ(ClaimCount(), 1u);
+  api::Draft done(server_.Get("Pod", "default/p")->tree());
+  done["status"]["phase"] = "Succeeded";
+  ASSERT_TRUE(server_.Update("Pod", "default/p", "status", done.Freeze()).ok());
+  Settle();
+  EXPECT_EQ(ClaimCount(), 0u);
 }
 
 TEST_F(ControllersTest, ASharedClaimOutlivesItsConsumersButNotTheirReservations) {

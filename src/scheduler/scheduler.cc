@@ -614,8 +614,12 @@ void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectP
   ClusterEvent event{EventKind::kClaimUpdate, before, after, {}};
   if (before == nullptr) event.kind = EventKind::kClaimAdd;
   if (after == nullptr) event.kind = EventKind::kClaimDelete;
-  // Freed devices may help every pod; anything else only the users of the claim.
-  if (!(is_allocated(before) && !is_allocated(after))) event.only_claim = claim_key;
+  // Freed devices may help every pod; anything else only the users of the claim. The pod that a
+  // claim for extended resources was made for does not name it.
+  const bool is_extended = before != nullptr && claims::IsForExtendedResources(before->root());
+  if (!(is_allocated(before) && !is_allocated(after)) && !(is_extended && after == nullptr)) {
+    event.only_claim = claim_key;
+  }
   queue_->OnEvent(event);
   ForEachPlugin([&](Plugin& plugin) { plugin.OnClaimChanged(claim_key); });
 }

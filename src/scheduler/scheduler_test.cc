@@ -183,30 +183,6 @@ TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
                           "scheduler."));
 }
 
-TEST(Scheduler, ReportsThatAnExtendedResourceOfADeviceClassIsNotSupported) {
-  TestCluster cluster;
-  cluster.CreateNode("n1");
-  cluster.Create(
-      "DeviceClass",
-      R"({"metadata":{"name":"gpu"},"spec":{"extendedResourceName":"example.com/gpu"}})");
-  cluster.StartScheduler();
-  for (const char* resource :
-       {"example.com/gpu", "deviceclass.resource.kubernetes.io/gpu", "example.com/other"}) {
-    const std::string name = std::string("p") + std::to_string(std::string_view(resource).size());
-    cluster.Create("Pod", std::string(R"({"metadata":{"name":")") + name +
-                              R"("},"spec":{"containers":[{"name":"c","image":"i","resources":{
-                              "requests":{")" +
-                              resource + R"(":"1"},"limits":{")" + resource + R"(":"1"}}}]}})");
-    cluster.Settle();
-    EXPECT_EQ(
-        cluster.ConditionMessage(name),
-        std::string("0/1 nodes are available: 1 Insufficient ") + resource +
-            (resource == std::string_view("example.com/other")
-                 ? "."
-                 : " (extendedResourceName of a DeviceClass is not supported by this scheduler)."));
-  }
-}
-
 TEST(Scheduler, IsReadyOnAServerWithoutDeviceTaintRulesAndUsesThemOnceTheyAreServed) {
   TestCluster cluster(FeatureGates().With(Gate::kDRADeviceTaintRules, true));
   testing::FaultyClient client(cluster.loop(), cluster.client());

@@ -32,6 +32,12 @@ Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOption
           {each.claim_name, result.request, result.id.driver, result.id.pool, result.id.device});
     }
   }
+  if (const AllocationPtr held = world.claims.FindHold(cycle.pod->uid); held != nullptr) {
+    for (const auto& result : held->results) {
+      answer.devices.push_back(
+          {{}, result.request, result.id.driver, result.id.pool, result.id.device});
+    }
+  }
   return answer;
 }
 

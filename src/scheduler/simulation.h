@@ -37,7 +37,7 @@ struct Simulation {
 };
 
 struct SimulatedDevice {
-  std::string claim;  // name
+  std::string claim;  // name; empty for the pod's extended resources
   std::string request;
   std::string driver, pool, device;
 };

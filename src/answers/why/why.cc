@@ -18,6 +18,7 @@
 #include "base/text/text.h"
 #include "claims/claim.h"
 #include "claims/pod_claims.h"
+#include "device/extended_resources.h"
 #include "features/declared.h"
 #include "scheduler/cache/pod_info.h"
 #include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
@@ -496,6 +497,8 @@ class Explainer {
         }
         for (const std::string& remedy : miss.remedies) {
           if (answer_.help.size() >= WhyAnswer::kMaxHelp || !seen.insert(remedy).second) continue;
+          // Nobody can change a claim that the scheduler makes.
+          if (remedy.find(device::kPlannedClaim) != std::string::npos) continue;
           answer_.help.push_back(
               {.kind = Help::Kind::kChange, .node = each.node->node, .what = remedy});
         }

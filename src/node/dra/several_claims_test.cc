@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
 #include "node/testing/node_harness.h"
@@ -93,6 +94,47 @@ TEST(SeveralClaims, EachContainerGetsTheDevicesOfItsRequestsOfEveryClaimAndDrive
             "c-nic-0-a c-nic-0-b c-nic-1-a c-nic-1-b ");
   EXPECT_EQ(node.Got("p", "one"), "c-gpu-1-a c-gpu-1-b c-nic-1-a c-nic-1-b d-gpu-0-a d-gpu-0-b ");
   EXPECT_EQ(node.Got("p", "none"), "");
+}
+
+TEST(SeveralClaims, AContainerGetsTheDevicesThatItsExtendedResourcesAreMappedTo) {
+  TwoDrivers node;
+  node.CreateClaim("x", {"gpu.example.com/0"});
+  const std::string container =
+      R"({"name":"%","image":"busybox:1","resources":{"limits":{"e.x/gpu":"1"}}})";
+  const auto named = [&](char name) {
+    std::string text = container;
+    text[text.find('%')] = name;
+    return text;
+  };
+  const api::ObjectPtr pod = node.api.Create(
+      StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default"},)",
+             R"("spec":{"containers":[)", named('a'), ",", named('b'),
+             R"(,{"name":"c","image":"busybox:1"}]}})"));
+  api::Draft claim(node.api.Get("ResourceClaim", "default/x")->tree());
+  claims::AddReservation(claim, "p", pod->uid());
+  ASSERT_TRUE(node.api.Update("ResourceClaim", "default/x", "status", claim.Freeze()).ok());
+  api::Draft changed(pod->tree());
+  api::Draft& status = changed["status"]["extendedResourceClaimStatus"];
+  status["resourceClaimName"] = "x";
+  for (const auto& [name, request] : {std::pair("a", "r"), std::pair("b", "other")}) {
+    status["requestMappings"].Append({{"containerName", api::Draft(name)},
+                                      {"resourceName", api::Draft("e.x/gpu")},
+                                      {"requestName", api::Draft(request)}});
+  }
+  ASSERT_TRUE(node.api.Update("Pod", "default/p", "status", changed.Freeze()).ok());
+  api::Draft binding{
+      {"metadata", api::Draft({{"name", api::Draft("p")}})},
+      {"target", api::Draft({{"kind", api::Draft("Node")}, {"name", api::Draft("node-1")}})}};
+  node.api.client().Create({testing::KindNamed("Pod"), "default", "p", "binding"}, binding.Freeze(),
+                           {}, [](client::Reply reply) { EXPECT_TRUE(reply.ok()); });
+  node.Run();
+  ASSERT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(node.Got("p", "a"), "x-gpu-0-a x-gpu-0-b ");
+  EXPECT_EQ(node.Got("p", "b"), "x-gpu-1-a x-gpu-1-b ");
+  EXPECT_EQ(node.Got("p", "c"), "");
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.gpu.plugin.unprepare_calls.size(), 1u);
 }
 
 TEST(SeveralClaims, AreUnpreparedByEachOfTheirDrivers) {

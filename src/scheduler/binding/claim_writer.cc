@@ -233,4 +233,13 @@ ClaimWriter::Plan PlanDeallocate(std::string pod_uid) {
   };
 }
 
+ClaimWriter::Plan PlanRemoveFinalizer() {
+  return [](const api::Object& claim) -> Step {
+    if (!api::HasFinalizer(claim["metadata"], claims::kFinalizer)) return ClaimWriter::Finished{};
+    api::Draft draft(claim.tree());
+    api::RemoveFinalizer(draft["metadata"], claims::kFinalizer);
+    return ClaimWriter::WriteObject{draft.Freeze()};
+  };
+}
+
 }  // namespace drakkar::scheduler

@@ -103,4 +103,7 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr released,
 // Removes allocation and reservation if only this pod has a reservation. Otherwise a no-op.
 ClaimWriter::Plan PlanDeallocate(std::string pod_uid);
 
+// Removes the finalizer, so that the claim can be deleted although it is allocated.
+ClaimWriter::Plan PlanRemoveFinalizer();
+
 }  // namespace drakkar::scheduler

@@ -1,5 +1,6 @@
 #include "scheduler/cache/claim_cache.h"
 
+#include "base/result/check.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
 #include "device/from_api.h"
@@ -44,6 +45,24 @@ const CachedClaim* ClaimCache::Find(const std::string& claim_key) const {
   return found == claims_.end() ? nullptr : &found->second;
 }
 
+const CachedClaim* ClaimCache::FindExtended(const std::string& pod_uid) const {
+  const auto found = extended_.find(pod_uid);
+  return found == extended_.end() ? nullptr : Find(*found->second.begin());
+}
+
+void ClaimCache::IndexExtended(const api::Object& claim, bool exists) {
+  if (!claims::IsForExtendedResources(claim.root())) return;
+  const std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim.root());
+  if (!owner) return;
+  std::set<std::string>& keys = extended_[owner->uid];
+  if (exists) {
+    keys.insert(claim.qualified_name());
+  } else {
+    keys.erase(claim.qualified_name());
+  }
+  if (keys.empty()) extended_.erase(owner->uid);
+}
+
 void ClaimCache::Observe(const api::ObjectPtr& object) {
   auto [at, is_new] = claims_.try_emplace(object->qualified_name());
   CachedClaim& claim = at->second;
@@ -62,6 +81,7 @@ void ClaimCache::Remove(const api::ObjectPtr& object) {
   if (claim.counted != nullptr) allocated_.Remove(*claim.counted);
   const api::ObjectPtr before = claim.latest;
   const std::string name = found->first;
+  IndexExtended(*before, false);
   claims_.erase(found);
   if (handler_) handler_(name, before, nullptr);
 }
@@ -87,6 +107,8 @@ Result<void> ClaimCache::Assume(const api::ObjectPtr& object) {
 void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
   const bool same_claim = claim.latest != nullptr && claim.latest->uid() == object->uid();
   if (!same_claim) {
+    if (claim.latest != nullptr) IndexExtended(*claim.latest, false);
+    IndexExtended(*object, true);
     claim.spec_problem.clear();
     claim.spec = nullptr;
     if (auto spec = device::ClaimFromApi(object->root()); spec.ok()) {
@@ -161,6 +183,38 @@ bool ClaimCache::SetPending(const std::string& claim_key, AllocationPtr allocati
   claim.pending = std::move(allocation);
   claim.pending_pod = pod_uid;
   Recount(claim);
+  return true;
+}
+
+void ClaimCache::Hold(const std::string& pod_uid, AllocationPtr allocation) {
+  allocated_.Add(*allocation);
+  const bool is_new = holds_.emplace(pod_uid, std::move(allocation)).second;
+  CHECK(is_new);
+}
+
+AllocationPtr ClaimCache::FindHold(const std::string& pod_uid) const {
+  const auto found = holds_.find(pod_uid);
+  return found == holds_.end() ? nullptr : found->second;
+}
+
+bool ClaimCache::HandOver(const std::string& pod_uid, const std::string& claim_key) {
+  const auto hold = holds_.find(pod_uid);
+  const auto found = claims_.find(claim_key);
+  if (hold == holds_.end() || found == claims_.end()) return false;
+  CachedClaim& claim = found->second;
+  if (claim.counted != nullptr) return false;
+  claim.pending = std::move(hold->second);
+  claim.pending_pod = pod_uid;
+  claim.counted = claim.pending;
+  holds_.erase(hold);
+  return true;
+}
+
+bool ClaimCache::ReleaseHold(const std::string& pod_uid) {
+  const auto hold = holds_.find(pod_uid);
+  if (hold == holds_.end()) return false;
+  allocated_.Remove(*hold->second);
+  holds_.erase(hold);
   return true;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -47,7 +49,10 @@ struct CachedClaim {
 // an allocation that appears in the API replaces them atomically. Results that hold the same
 // devices are not recounted, so the allocator sees no change.
 //
-// Lives on the scheduler's loop; one entry per claim.
+// The claim for a pod's extended resources is created after its devices were chosen (KEP-5004).
+// Until then they are held for the pod.
+//
+// Lives on the scheduler's loop; one entry per claim, and one hold per binding in flight.
 class ClaimCache {
  public:
   // Called for every change of the latest version; `before` is null for a new claim, `after` for a
@@ -70,6 +75,17 @@ class ClaimCache {
   bool SetPending(const std::string& key, AllocationPtr allocation, const std::string& pod_uid);
   // A no-op unless the claim is pending for this pod. True if devices were freed.
   bool ClearPending(const std::string& key, const std::string& pod_uid);
+
+  // Counts the devices of a claim that is yet to be created for the pod.
+  void Hold(const std::string& pod_uid, AllocationPtr allocation);
+  // Null if nothing is held.
+  AllocationPtr FindHold(const std::string& pod_uid) const;
+  // What is held becomes the pending allocation of the claim, which was created. False, and a
+  // no-op, if the claim is gone, allocated or pending, or nothing is held.
+  bool HandOver(const std::string& pod_uid, const std::string& key);
+  // True if devices were freed.
+  bool ReleaseHold(const std::string& pod_uid);
+
   // Only the first call counts, until the claim is reallocated.
   void NoteWait(const std::string& key, MonotonicTime began);
   // A no-op if there is no claim with this name and uid.
@@ -81,15 +97,20 @@ class ClaimCache {
 
   // Null if there is no such claim.
   const CachedClaim* Find(const std::string& key) const;
+  // A claim that was created for the extended resources of the pod; null if there is none.
+  const CachedClaim* FindExtended(const std::string& pod_uid) const;
   std::size_t size() const { return claims_.size(); }
 
  private:
+  void IndexExtended(const api::Object& claim, bool exists);
   void SetLatest(CachedClaim& claim, const api::ObjectPtr& object);
   void Recount(CachedClaim& claim);
 
   device::AllocatedState& allocated_;
   ChangeHandler handler_;
-  std::unordered_map<std::string, CachedClaim> claims_;  // by key; never iterated
+  std::unordered_map<std::string, CachedClaim> claims_;                 // by key; never iterated
+  std::map<std::string, std::set<std::string>, std::less<>> extended_;  // keys by the pod's uid
+  std::map<std::string, AllocationPtr> holds_;                          // by the pod's uid
 };
 
 // Whether two allocations hold the same devices and shares.

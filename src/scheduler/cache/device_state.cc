@@ -1,7 +1,5 @@
 #include "scheduler/cache/device_state.h"
 
-#include <algorithm>
-
 #include "base/text/text.h"
 #include "device/from_api.h"
 #include "features/gates/feature_gates.h"
@@ -43,6 +41,7 @@ allocator::Features AllocatorFeatures(const FeatureGates& gates) {
 DeviceState::DeviceState(const FeatureGates& gates, device::ExpressionCompiler& compiler,
                          Random& random)
     : sees_binding_conditions_(gates.Known(Gate::kDRADeviceBindingConditions)),
+      has_extended_resources_(gates.Enabled(Gate::kDRAExtendedResource)),
       allocator_({.inventory = inventory_,
                   .allocated = allocated_,
                   .compiler = compiler,
@@ -74,12 +73,15 @@ void DeviceState::SetClass(const api::ObjectPtr& device_class) {
     RemoveClass(device_class);
     return;
   }
-  classes_[std::string(device_class->name())] =
-      std::make_shared<const device::DeviceClass>(std::move(*read));
+  std::string name(device_class->name());
+  resource_classes_.Set(name, std::string((*device_class)["metadata"]["creationTimestamp"].str()),
+                        read->extended_resource_name.value_or(""));
+  classes_[std::move(name)] = std::make_shared<const device::DeviceClass>(std::move(*read));
 }
 
 void DeviceState::RemoveClass(const api::ObjectPtr& device_class) {
   classes_.erase(std::string(device_class->name()));
+  resource_classes_.Remove(device_class->name());
 }
 
 void DeviceState::SetTaintRule(const api::ObjectPtr& rule) {
@@ -112,12 +114,8 @@ void DeviceState::RemoveNode(NodeIndex index, std::string_view name) {
   nodes_[index] = {};
 }
 
-bool DeviceState::StandForResource(std::string_view resource) const {
-  constexpr std::string_view kImplicit = "deviceclass.resource.kubernetes.io/";
-  if (resource.starts_with(kImplicit)) return HasClass(resource.substr(kImplicit.size()));
-  return std::any_of(classes_.begin(), classes_.end(), [&](const auto& entry) {
-    return entry.second->extended_resource_name == resource;
-  });
+const std::string* DeviceState::FindClassOf(std::string_view resource) const {
+  return has_extended_resources_ ? resource_classes_.Find(resource) : nullptr;
 }
 
 Result<std::shared_ptr<const device::DeviceClass>> DeviceState::FindClass(

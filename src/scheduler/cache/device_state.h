@@ -13,6 +13,7 @@
 #include "device/allocated_state.h"
 #include "device/claim.h"
 #include "device/expression.h"
+#include "device/extended_resources.h"
 #include "device/inventory.h"
 #include "scheduler/cache/node_set.h"
 
@@ -39,8 +40,8 @@ class DeviceState {
   void RemoveNode(NodeIndex index, std::string_view name);
 
   bool HasClass(std::string_view name) const { return classes_.contains(name); }
-  // Whether a device class provides this extended resource.
-  bool StandForResource(std::string_view resource) const;
+  // The device class that provides the extended resource (KEP-5004); null if there is none.
+  const std::string* FindClassOf(std::string_view resource) const;
   Result<std::shared_ptr<const device::DeviceClass>> FindClass(std::string_view name) const;
   // Valid for nodes that are known here.
   allocator::NodeNumber NumberOf(NodeIndex index) const { return numbers_[index]; }
@@ -52,9 +53,11 @@ class DeviceState {
  private:
   // False when emulating a release before KEP-5007, which does not know its fields.
   const bool sees_binding_conditions_;
+  const bool has_extended_resources_;
   device::Inventory inventory_;
   device::AllocatedState allocated_;
   std::map<std::string, std::shared_ptr<const device::DeviceClass>, std::less<>> classes_;
+  device::ResourceClasses resource_classes_;
   allocator::Allocator allocator_;
   std::vector<allocator::NodeNumber> numbers_;
   std::vector<device::Node> nodes_;

@@ -8,6 +8,7 @@
 #include "device/node_selector.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/binding/binding_conditions.h"
+#include "scheduler/cache/extended_resources.h"
 #include "scheduler/framework/pod_state.h"
 #include "scheduler/plugins/dynamic_resources/barred_devices.h"
 
@@ -23,6 +24,7 @@ DynamicResources::DynamicResources(const PluginContext& context, const Args& arg
                     .timeout = args.binding_timeout}),
       verdicts_(context.nodes, context.devices),
       writer_(context.loop, context.random, context.client, context.claims),
+      extended_(context.loop, context.client, context.claims, writer_),
       waits_(context.loop, context.claims) {}
 
 EventMask DynamicResources::events() const {
@@ -42,7 +44,9 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
       return device::CanSkipOperations(event.after->root()) &&
              !device::CanSkipOperations(event.before->root());
     case EventKind::kClaimDelete:
-      return event.before == nullptr || claims::IsAllocated(event.before->root());
+      return event.before == nullptr || claims::IsAllocated(event.before->root()) ||
+             (claims::IsForExtendedResources(event.before->root()) &&
+              claims::IsMadeFor(event.before->root(), pod.uid));
     case EventKind::kClaimAdd:
       return true;  // only users of the claim get this event
     case EventKind::kClaimUpdate:
@@ -93,10 +97,9 @@ Status DynamicResources::PreEnqueue(const PodInfo& pod) {
 
 Status DynamicResources::PreFilter(Cycle& cycle) {
   const PodInfo& pod = *cycle.pod;
-  if (pod.claims.empty()) return Status::Skip();
+  if (pod.claims.empty() && pod.requests.others.empty()) return Status::Skip();
   if (Status status = CheckClaims(pod); !status.ok()) return status;
   auto state = std::make_unique<PodDevices>();
-  std::vector<std::shared_ptr<const device::Claim>> specs;
   for (const PodClaim& wanted : pod.claims) {
     if (wanted.state == PodClaim::State::kNotNeeded) continue;
     std::string claim_key = pod.ClaimKey(wanted);
@@ -136,15 +139,49 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
       }
     }
     item.to_allocate = true;
-    specs.push_back(claim.spec);
+    state->specs.push_back(claim.spec);
   }
-  if (state->items.empty()) return Status::Skip();
-  if (!specs.empty()) {
-    state->problem = Prepare(specs);
-    state->has_problem = true;
+  for (const auto& [resource, amount] : pod.requests.others) {
+    const std::string* device_class = context_.devices.FindClassOf(resource);
+    if (device_class != nullptr) state->extended.emplace(resource, *device_class);
   }
+  if (!state->extended.empty()) {
+    const CachedClaim* leftover = context_.claims.FindExtended(pod.uid);
+    if (leftover != nullptr) state->leftover = leftover->key;
+  }
+  if (state->items.empty() && state->extended.empty()) return Status::Skip();
+  state->has_problem = !state->specs.empty() || !state->extended.empty();
   cycle.states[id()] = std::move(state);
   return Status::Success();
+}
+
+PodDevices::Variant& DynamicResources::VariantOn(NodeIndex node, const PodInfo& pod,
+                                                 PodDevices& state) const {
+  std::string needed;
+  for (const auto& [resource, device_class] : state.extended) {
+    needed += IsGivenAsDevices(context_.nodes, context_.devices, node, resource) ? '1' : '0';
+  }
+  const auto [found, is_new] = state.variants.try_emplace(needed);
+  PodDevices::Variant& variant = found->second;
+  if (!is_new) return variant;
+  std::vector<std::shared_ptr<const device::Claim>> specs = state.specs;
+  std::map<std::string, std::string, std::less<>> classes;
+  std::size_t at = 0;
+  for (const auto& entry : state.extended) {
+    if (needed[at++] == '1') classes.insert(entry);
+  }
+  device::ExtendedResources extended = device::ResolveExtendedResources(pod.spec(), classes);
+  if (!extended.requests.empty()) {
+    variant.extended = std::make_shared<const device::ExtendedResources>(std::move(extended));
+    auto claim = std::make_shared<device::Claim>();
+    claim->ns = pod.ns();
+    claim->name = device::kPlannedClaim;
+    claim->requests = variant.extended->requests;
+    specs.push_back(std::move(claim));
+  }
+  variant.has_problem = !specs.empty();
+  if (variant.has_problem) variant.problem = Prepare(specs);
+  return variant;
 }
 
 allocator::Problem DynamicResources::Prepare(
@@ -196,6 +233,10 @@ allocator::SearchBudget DynamicResources::MakeBudget() const {
 Status DynamicResources::Filter(Cycle& cycle, NodeSet& nodes) {
   PodDevices& state = StateOf(cycle);
   const NodeSet before = nodes;
+  if (!state.leftover.empty()) {
+    nodes.Clear();
+    return Status::Success();
+  }
   for (ClaimItem& item : state.items) {
     if (item.to_allocate) continue;
     const CachedClaim& claim = *context_.claims.Find(item.key);
@@ -208,23 +249,44 @@ Status DynamicResources::Filter(Cycle& cycle, NodeSet& nodes) {
   state.unavailable = before;
   state.unavailable.RemoveAll(nodes);
   if (!state.has_problem || nodes.IsEmpty()) return Status::Success();
-  FilterUnallocated(cycle.pod->uid, state, nodes);
+  FilterUnallocated(*cycle.pod, state, nodes);
   return verdicts_.Restrict(nodes);
 }
 
-void DynamicResources::FilterUnallocated(const std::string& pod_uid, PodDevices& state,
+void DynamicResources::FilterUnallocated(const PodInfo& pod, PodDevices& state,
                                          const NodeSet& nodes) {
+  const std::string& pod_uid = pod.uid;
   const allocator::SearchBudget budget = MakeBudget();
+  std::vector<NodeVerdicts::Part> parts;
+  if (!state.extended.empty()) {
+    for (auto& [needed, variant] : state.variants) variant.nodes.Clear();
+    nodes.ForEach([&](NodeIndex node) {
+      NodeSet& same = VariantOn(node, pod, state).nodes;
+      same.Resize(context_.nodes.size());
+      same.Add(node);
+    });
+    for (const auto& [needed, variant] : state.variants) {
+      if (variant.nodes.IsEmpty()) continue;
+      parts.push_back({variant.has_problem ? &variant.problem : nullptr, variant.nodes});
+    }
+  }
+  const auto search = [&] {
+    if (parts.empty()) {
+      verdicts_.Search(VariantOn(kNoNode, pod, state).problem, budget);
+    } else {
+      verdicts_.Search(parts, budget);
+    }
+  };
   {
     std::vector<const device::DeviceId*> failed = retries_.FailedDevices(pod_uid);
     state.avoids_failed = !failed.empty();
     const BarredDevices barred(context_.devices.allocated(), std::move(failed));
-    verdicts_.Search(state.problem, budget);
+    search();
   }
   if (!state.avoids_failed || verdicts_.AnyFits(nodes)) return;
   // A device that failed once is better than none.
   state.avoids_failed = false;
-  verdicts_.Search(state.problem, budget);
+  search();
   // All devices have been tried, so start a new round in which each is retried. If the first
   // one were always taken, a device that never works would block the others forever.
   if (verdicts_.AnyFits(nodes)) retries_.BeginRound(pod_uid);
@@ -232,6 +294,10 @@ void DynamicResources::FilterUnallocated(const std::string& pod_uid, PodDevices&
 
 void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
   const PodDevices& state = StateOf(cycle);
+  if (!state.leftover.empty()) {
+    diagnosis.Count("cannot schedule extended resource claim", rejected.Count());
+    return;
+  }
   std::string unavailable = "resourceclaim not available on the node";
   for (const ClaimItem& item : state.items) {
     if (!item.unavailable) continue;
@@ -255,8 +321,10 @@ void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
 std::optional<allocator::Explanation> DynamicResources::ExplainDevices(Cycle& cycle,
                                                                        NodeIndex node) const {
   if (!HasProblem(cycle)) return std::nullopt;
+  const PodDevices::Variant& variant = VariantOn(node, *cycle.pod, StateOf(cycle));
+  if (!variant.has_problem) return std::nullopt;
   Result<allocator::Explanation> explanation = context_.devices.allocator().Explain(
-      StateOf(cycle).problem, context_.nodes.name(node), MakeBudget());
+      variant.problem, context_.nodes.name(node), MakeBudget());
   if (!explanation.ok()) return std::nullopt;
   return std::move(*explanation);
 }
@@ -264,7 +332,7 @@ std::optional<allocator::Explanation> DynamicResources::ExplainDevices(Cycle& cy
 std::vector<std::string> DynamicResources::DescribeWait(Cycle& cycle, NodeIndex node) const {
   std::vector<std::string> waits;
   if (cycle.states[id()] == nullptr || !context_.gates.BindingConditions()) return waits;
-  const PodDevices& state = StateOf(cycle);
+  PodDevices& state = StateOf(cycle);
   const auto add = [&](const device::DeviceId& device, std::string_view condition) {
     waits.push_back(StrCat("condition ", condition, " of device ", device.ToString()));
   };
@@ -273,9 +341,10 @@ std::vector<std::string> DynamicResources::DescribeWait(Cycle& cycle, NodeIndex 
     const CachedClaim& claim = *context_.claims.Find(item.key);
     for (const PendingCondition& each : PendingConditions(claim)) add(each.device, each.condition);
   }
-  if (!state.has_problem) return waits;
-  const Result<allocator::Outcome> outcome =
-      context_.devices.allocator().Allocate(state.problem, context_.nodes.name(node), MakeBudget());
+  const PodDevices::Variant& variant = VariantOn(node, *cycle.pod, state);
+  if (!variant.has_problem) return waits;
+  const Result<allocator::Outcome> outcome = context_.devices.allocator().Allocate(
+      variant.problem, context_.nodes.name(node), MakeBudget());
   if (!outcome.ok()) return waits;
   const auto* allocation = std::get_if<allocator::Allocation>(&*outcome);
   if (allocation == nullptr) return waits;
@@ -290,6 +359,10 @@ std::vector<std::string> DynamicResources::DescribeWait(Cycle& cycle, NodeIndex 
 Status DynamicResources::PostFilter(Cycle& cycle) {
   PodDevices& state = StateOf(cycle);
   const std::string& uid = cycle.pod->uid;
+  if (const CachedClaim* leftover = context_.claims.Find(state.leftover); leftover != nullptr) {
+    extended_.Delete(*cycle.pod, leftover->key, std::string(leftover->latest->uid()));
+    return Status::Unschedulable("deletion of ResourceClaim completed");
+  }
   bool any = false;
   for (const ClaimItem& item : state.items) {
     if (!item.unavailable) continue;
@@ -345,20 +418,30 @@ bool DynamicResources::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
 Status DynamicResources::Reserve(Cycle& cycle) {
   PodDevices& state = StateOf(cycle);
   if (!state.has_problem) return Status::Success();
+  const PodDevices::Variant& variant = VariantOn(cycle.node, *cycle.pod, state);
+  if (!variant.has_problem) return Status::Success();
   Result<allocator::Outcome> outcome = [&] {
     std::vector<const device::DeviceId*> failed;
     if (state.avoids_failed) failed = retries_.FailedDevices(cycle.pod->uid);
     const BarredDevices barred(context_.devices.allocated(), std::move(failed));
-    return context_.devices.allocator().Allocate(state.problem, cycle.node_name, MakeBudget());
+    return context_.devices.allocator().Allocate(variant.problem, cycle.node_name, MakeBudget());
   }();
   if (!outcome.ok()) return Status::Error(outcome.error().message);
   allocator::Allocation* allocation = std::get_if<allocator::Allocation>(&*outcome);
   if (allocation == nullptr) return Status::Error("claim allocation not found for node");
+  if (variant.extended != nullptr) {
+    state.chosen_extended = variant.extended;
+    state.items.push_back({.key = {}, .uid = {}, .to_allocate = true, .is_extended = true});
+  }
   std::size_t next = 0;
   for (ClaimItem& item : state.items) {
     if (!item.to_allocate) continue;
     item.chosen =
         std::make_shared<const device::AllocationResult>(std::move(allocation->results[next++]));
+    if (item.is_extended) {
+      context_.claims.Hold(cycle.pod->uid, item.chosen);
+      continue;
+    }
     if (!context_.claims.SetPending(item.key, item.chosen, cycle.pod->uid)) {
       return Status::Error(StrCat("claim ", item.key, " got allocated elsewhere in the meantime"));
     }
@@ -370,9 +453,12 @@ void DynamicResources::Unreserve(Cycle& cycle) {
   bool freed = false;
   for (const ClaimItem& item : StateOf(cycle).items) {
     if (item.to_allocate) freed |= context_.claims.ClearPending(item.key, cycle.pod->uid);
+    if (!item.is_extended) continue;
+    freed |= context_.claims.ReleaseHold(cycle.pod->uid);
+    if (!item.key.empty()) extended_.Delete(*cycle.pod, item.key, item.uid);
   }
-  // Written allocations stay. It may be unknown whether the pod was bound. If it was not, it finds
-  // its claims again; if it is deleted, the claim controller frees them.
+  // Written allocations of the pod's own claims stay. It may be unknown whether the pod was bound.
+  // If it was not, it finds its claims again; if it is deleted, the claim controller frees them.
   if (freed) context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, {}});
 }
 

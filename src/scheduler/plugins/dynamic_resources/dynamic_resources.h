@@ -8,6 +8,7 @@
 #include "allocator/allocator.h"
 #include "scheduler/binding/claim_writer.h"
 #include "scheduler/binding/condition_waits.h"
+#include "scheduler/binding/extended_claims.h"
 #include "scheduler/framework/plugin.h"
 #include "scheduler/framework/plugin_context.h"
 #include "scheduler/plugins/dynamic_resources/dynamic_resources_args.h"
@@ -20,6 +21,8 @@ namespace drakkar::scheduler {
 
 // Assigns devices to pods: finds them with the structured allocator, reserves them while the pod is
 // being scheduled, writes allocation and reservation, and waits for binding conditions (KEP-5007).
+// Extended resources that device classes provide become one more claim, which it creates
+// (KEP-5004).
 //
 // WaitPolicy decides what to wait for. RetryPolicy decides when to retry after a failure, and what
 // to avoid then.
@@ -51,7 +54,10 @@ class DynamicResources final : public Plugin {
   std::optional<allocator::Explanation> ExplainDevices(Cycle& cycle, NodeIndex node) const;
   std::vector<std::string> DescribeWait(Cycle& cycle, NodeIndex node) const;
 
-  void OnClaimChanged(const std::string& claim_key) override { waits_.OnClaimChanged(claim_key); }
+  void OnClaimChanged(const std::string& claim_key) override {
+    waits_.OnClaimChanged(claim_key);
+    extended_.OnClaimChanged(claim_key);
+  }
   void ForgetPod(const std::string& pod_uid) override { retries_.Forget(pod_uid); }
   std::size_t waiting_pods() const override { return waits_.size(); }
   // Pods with failed devices.
@@ -65,14 +71,18 @@ class DynamicResources final : public Plugin {
     return cycle.states[id()] != nullptr && StateOf(cycle).has_problem;
   }
   Status CheckClaims(const PodInfo& pod) const;
+  // What the pod needs on the node.
+  PodDevices::Variant& VariantOn(NodeIndex node, const PodInfo& pod, PodDevices& state) const;
   // Removes nodes on which an allocated claim cannot be used.
   void FilterAllocated(const CachedClaim& claim, NodeSet& nodes) const;
-  void FilterUnallocated(const std::string& pod_uid, PodDevices& state, const NodeSet& nodes);
+  void FilterUnallocated(const PodInfo& pod, PodDevices& state, const NodeSet& nodes);
   allocator::Problem Prepare(std::span<const std::shared_ptr<const device::Claim>> specs) const;
   allocator::SearchBudget MakeBudget() const;
 
   // The steps of PreBind, in pre_bind.cc.
   void WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done);
+  void CreateExtended(std::size_t at, CyclePtr cycle, StatusCallback done);
+  void RecordExtended(std::size_t at, CyclePtr cycle, StatusCallback done);
   // Clears the allocation that was just written and fails the attempt.
   void TakeBack(std::size_t at, std::string why, CyclePtr cycle, StatusCallback done);
   void StartWait(CyclePtr cycle, StatusCallback done);
@@ -92,6 +102,7 @@ class DynamicResources final : public Plugin {
   RetryPolicy retries_;
   NodeVerdicts verdicts_;  // of the current cycle
   ClaimWriter writer_;
+  ExtendedClaims extended_;
   ConditionWaits waits_;
 };
 

@@ -11,6 +11,36 @@ namespace drakkar::scheduler {
 void NodeVerdicts::Search(const allocator::Problem& problem,
                           const allocator::SearchBudget& budget) {
   devices_.allocator().Filter(problem, budget, verdicts_);
+  ReadKinds();
+}
+
+void NodeVerdicts::Search(std::span<const Part> parts, const allocator::SearchBudget& budget) {
+  constexpr std::uint32_t kNone = allocator::Allocator::Verdicts::kNotANode;
+  verdicts_.by_node.clear();
+  verdicts_.distinct.clear();
+  for (const Part& part : parts) {
+    if (part.problem != nullptr) {
+      devices_.allocator().Filter(*part.problem, budget, part_);
+    } else {
+      part_.distinct = {{.kind = Verdict::Kind::kFits}};
+    }
+    // Verdicts that no node of the part has must not count.
+    std::vector<std::uint32_t> taken(part_.distinct.size(), kNone);
+    part.nodes.ForEach([&](NodeIndex node) {
+      const allocator::NodeNumber number = devices_.NumberOf(node);
+      const std::uint32_t at = part.problem != nullptr ? part_.by_node[number] : 0;
+      if (taken[at] == kNone) {
+        taken[at] = static_cast<std::uint32_t>(verdicts_.distinct.size());
+        verdicts_.distinct.push_back(part_.distinct[at]);
+      }
+      if (number >= verdicts_.by_node.size()) verdicts_.by_node.resize(number + 1, kNone);
+      verdicts_.by_node[number] = taken[at];
+    });
+  }
+  ReadKinds();
+}
+
+void NodeVerdicts::ReadKinds() {
   kinds_.clear();
   for (const Verdict& verdict : verdicts_.distinct) kinds_.push_back(verdict.kind);
 }

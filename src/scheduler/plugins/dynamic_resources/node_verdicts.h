@@ -21,6 +21,13 @@ class NodeVerdicts {
 
   // Replaces the verdicts. The functions below refer to the last search.
   void Search(const allocator::Problem& problem, const allocator::SearchBudget& budget);
+  // The same with a problem of its own for each group of nodes. The functions below must be asked
+  // only about nodes of a group.
+  struct Part {
+    const allocator::Problem* problem = nullptr;  // null: nothing to allocate on these nodes
+    NodeSet nodes;
+  };
+  void Search(std::span<const Part> parts, const allocator::SearchBudget& budget);
 
   // Removes the nodes on which the claims cannot be allocated. Fails if that could not be
   // determined for one of `nodes`.
@@ -42,10 +49,12 @@ class NodeVerdicts {
   using Verdict = allocator::Allocator::Verdict;
   const Verdict& Of(NodeIndex node) const { return verdicts_.distinct[IndexOf(node)]; }
   std::uint32_t IndexOf(NodeIndex node) const { return verdicts_.by_node[devices_.NumberOf(node)]; }
+  void ReadKinds();
 
   const NodeTable& nodes_;
   DeviceState& devices_;
   allocator::Allocator::Verdicts verdicts_;
+  allocator::Allocator::Verdicts part_;
   std::vector<Verdict::Kind> kinds_;  // kinds of verdicts_.distinct, stored contiguously
 };
 

@@ -118,6 +118,10 @@ void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback
     return;
   }
   const ClaimItem& item = state.items[at];
+  if (item.is_extended && item.key.empty()) {
+    CreateExtended(at, std::move(cycle), std::move(done));
+    return;
+  }
   std::string timestamp;
   // Others use the timestamp, which has whole seconds. Our own deadline counts from this time.
   const MonotonicTime allocated_at = context_.clock().Monotonic();
@@ -141,8 +145,47 @@ void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback
                   }
                   context_.claims.NoteWait(now.key, allocated_at);
                 }
-                WriteClaim(at + 1, std::move(cycle), std::move(done));
+                if (now.is_extended) {
+                  RecordExtended(at, std::move(cycle), std::move(done));
+                } else {
+                  WriteClaim(at + 1, std::move(cycle), std::move(done));
+                }
               });
+}
+
+void DynamicResources::CreateExtended(std::size_t at, CyclePtr cycle, StatusCallback done) {
+  const PodInfo& pod = *cycle->pod;
+  extended_.Create(
+      pod, *StateOf(*cycle).chosen_extended,
+      [this, at, cycle, done = std::move(done)](Result<ExtendedClaims::Created> created) mutable {
+        if (!created.ok()) {
+          done(Status::Error(created.error().message));
+          return;
+        }
+        ClaimItem& item = StateOf(*cycle).items[at];
+        item.key = std::move(created->key);
+        item.uid = std::move(created->uid);
+        if (!context_.claims.HandOver(cycle->pod->uid, item.key)) {
+          done(Status::Error(
+              StrCat("claim ", item.key, " got allocated elsewhere in the meantime")));
+          return;
+        }
+        WriteClaim(at, std::move(cycle), std::move(done));
+      });
+}
+
+void DynamicResources::RecordExtended(std::size_t at, CyclePtr cycle, StatusCallback done) {
+  const PodDevices& state = StateOf(*cycle);
+  const std::string& claim_key = state.items[at].key;
+  extended_.Record(*cycle->pod, std::string_view(claim_key).substr(claim_key.find('/') + 1),
+                   *state.chosen_extended,
+                   [this, at, cycle, done = std::move(done)](std::string error) mutable {
+                     if (error.empty()) {
+                       WriteClaim(at + 1, std::move(cycle), std::move(done));
+                     } else {
+                       done(Status::Error(std::move(error)));
+                     }
+                   });
 }
 
 void DynamicResources::TakeBack(std::size_t at, std::string why, CyclePtr cycle,

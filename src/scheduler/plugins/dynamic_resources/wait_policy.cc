@@ -42,6 +42,7 @@ bool WaitPolicy::HasConditions(std::span<const ClaimItem> items) const {
 
 bool WaitPolicy::IsGone(std::span<const ClaimItem> items) const {
   return std::any_of(items.begin(), items.end(), [&](const ClaimItem& item) {
+    if (item.key.empty()) return false;  // not created yet
     const CachedClaim* claim = options_.claims.Find(item.key);
     return claim == nullptr || claim->latest->uid() != item.uid ||
            claim->latest->is_being_deleted();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text/text.h"
+#include "scheduler/cache/extended_resources.h"
 #include "scheduler/cache/room_keepers.h"
 
 namespace drakkar::scheduler {
@@ -63,7 +64,7 @@ void NodeResourcesFit::FindMissing(const PodInfo& pod, NodeIndex node, Nominated
     report("Insufficient ephemeral-storage");
   }
   for (const auto& [name, amount] : own.others) {
-    if (IsIgnored(name)) continue;
+    if (IsIgnored(name) || IsGivenAsDevices(nodes_, devices_, node, name)) continue;
     if (wanted.Other(name) > nodes_.FreeOther(node, name)) report(StrCat("Insufficient ", name));
   }
 }
@@ -113,15 +114,6 @@ void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
     FindMissing(pod, node, Nominated::kCount, [&](std::string_view reason) {
       if (kept_here != kept.end() && kept_here->second.contains(std::string(reason))) {
         diagnosis.Count(StrCat(reason, " (", keepers.ToText(), ")"));
-        return;
-      }
-      constexpr std::string_view kInsufficient = "Insufficient ";
-      // Extended resources of device classes are not supported; mentioned only if one is missing.
-      if (reason.starts_with(kInsufficient) &&
-          devices_.StandForResource(reason.substr(kInsufficient.size()))) {
-        diagnosis.Count(StrCat(reason,
-                               " (extendedResourceName of a DeviceClass is not supported by "
-                               "this scheduler)"));
       } else {
         diagnosis.Count(reason);
       }
@@ -145,9 +137,15 @@ bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
         return false;
       }
       return std::all_of(wanted.others.begin(), wanted.others.end(), [&](const auto& other) {
-        return IsIgnored(other.first) || has.Other(other.first) >= other.second;
+        const std::int64_t offered = has.Other(other.first);
+        return IsIgnored(other.first) || offered >= other.second ||
+               (offered == 0 && devices_.FindClassOf(other.first) != nullptr);
       });
     }
+    case EventKind::kClassChange:
+      return std::ranges::any_of(wanted.others, [&](const auto& other) {
+        return devices_.FindClassOf(other.first) != nullptr;
+      });
     case EventKind::kTargetPodChange:
       return MakePodInfo(event.before)->requests != wanted;
     default:

@@ -6,8 +6,9 @@
 
 namespace drakkar::scheduler {
 
-// Rejects nodes without enough free resources or pod slots. Prefers emptier nodes or, if so
-// configured, fuller ones; by default cpu and memory have the same weight.
+// Rejects nodes without enough free resources or pod slots. Extended resources that the pod gets as
+// devices are left to DynamicResources. Prefers emptier nodes or, if so configured, fuller ones; by
+// default cpu and memory have the same weight.
 //
 // Reads only the columns of requested resources. A pod without requests costs one set operation.
 class NodeResourcesFit final : public Plugin {
@@ -18,7 +19,7 @@ class NodeResourcesFit final : public Plugin {
       : nodes_(context.nodes), devices_(context.devices), args_(std::move(args)) {}
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeAllocatable, EventKind::kBoundPodRemove,
-                  EventKind::kBoundPodShrink, EventKind::kTargetPodChange);
+                  EventKind::kBoundPodShrink, EventKind::kTargetPodChange, EventKind::kClassChange);
   }
   bool MayHelp(const PodInfo& pod, const ClusterEvent& event) override;
   Status Filter(Cycle& cycle, NodeSet& nodes) override;
