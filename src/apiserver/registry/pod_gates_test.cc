@@ -48,6 +48,34 @@ TEST_F(PodGatesTest, MountOptionsAreDroppedWhileTheirGateIsOff) {
   EXPECT_EQ(StoredOptions("on"), 2u);
 }
 
+TEST_F(PodGatesTest, TheStatusOfExtendedResourcesNeedsItsGateAndIsNotRemovedByLeavingItOut) {
+  Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{
+      "name":"c","image":"i","resources":{"limits":{"e.x/gpu":"1"}}}]}})");
+  const auto write = [&](std::string_view status) {
+    api::Draft pod(core_->Find("", "pods", "default/p")->tree());
+    pod["status"] = api::Draft(*api::ParseJson(status));
+    Request request = RequestFor(Verb::kUpdate, Pod("p", ""), AdminUser());
+    request.subresource = "status";
+    request.object = pod.Freeze();
+    EXPECT_EQ(Refusal(Handle(std::move(request))), "");
+    return std::string(core_->Find("", "pods", "default/p")
+                           ->root()["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
+                           .str());
+  };
+  const auto naming = [](std::string_view claim) {
+    return StrCat(R"({"extendedResourceClaimStatus":{"resourceClaimName":")", claim,
+                  R"(","requestMappings":[{"containerName":"c","resourceName":"e.x/gpu",)",
+                  R"("requestName":"r"}]}})");
+  };
+  Set(Gate::kDRAExtendedResource, false);
+  EXPECT_EQ(write(naming("a")), "");
+  Set(Gate::kDRAExtendedResource, true);
+  EXPECT_EQ(write(naming("a")), "a");
+  EXPECT_EQ(write("{}"), "a");
+  Set(Gate::kDRAExtendedResource, false);
+  EXPECT_EQ(write(naming("b")), "b") << "a pod that has it keeps it";
+}
+
 TEST_F(PodGatesTest, MountOptionsAreThoseOfKubernetes) {
   Set(Gate::kVolumeBindMountOptions, true);
   EXPECT_EQ(Refusal(TryCreate(Pod("p", "", R"(,"bindMountOptions":["ro","nodev","nodev"])"))),

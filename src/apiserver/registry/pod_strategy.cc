@@ -145,6 +145,17 @@ void KeepAllButResources(Draft& object, Value before) {
   object.KeepAlive(asked);
 }
 
+// A client that does not know these members must not remove them by leaving them out.
+void KeepClaimStatuses(Draft& status, Value before) {
+  for (const api::FieldName member :
+       api::FieldNames{"resourceClaimStatuses", "extendedResourceClaimStatus",
+                       "nodeAllocatableResourceClaimStatuses"}) {
+    if (before[member].has_value() && !status[member].has_value()) {
+      status[member] = Draft(before[member]);
+    }
+  }
+}
+
 void KeepAllButEphemeralContainers(Draft& object, Value before) {
   const api::TreePtr asked = object.Freeze();
   Draft extended(before);
@@ -219,6 +230,11 @@ void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view
     }
     const Value qos = before["status"]["qosClass"];
     if (qos.has_value()) object["status"]["qosClass"] = qos.str();
+    KeepClaimStatuses(object["status"], before["status"]);
+    if (!context.gates.Enabled(Gate::kDRAExtendedResource) &&
+        !before["status"]["extendedResourceClaimStatus"].has_value()) {
+      object["status"].Remove("extendedResourceClaimStatus");
+    }
   }
 }
 
