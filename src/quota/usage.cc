@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
+#include "claims/pod_claims.h"
 
 namespace drakkar::quota {
 
@@ -17,6 +22,7 @@ using api::Value;
 
 constexpr std::string_view kResourceGroup = "resource.k8s.io";
 constexpr std::string_view kDevicesSuffix = ".deviceclass.resource.k8s.io/devices";
+constexpr std::string_view kImplicitResource = "deviceclass.resource.kubernetes.io/";
 constexpr std::string_view kClassInfix = ".storageclass.storage.k8s.io/";
 constexpr std::int64_t kMaxAllocated = 32;  // devices of one claim
 
@@ -103,8 +109,62 @@ std::int64_t DevicesOf(Value request) {
   return mode == "All" ? kMaxAllocated : 0;
 }
 
+// Whether the claim is the one that the scheduler made for the extended resources of the pod. As
+// long as the pod does not name it, that is the first of those that were made.
+bool IsBehind(Value claim, const api::Object& pod, const Surroundings& around) {
+  const std::string_view name = claim["metadata"]["name"].str();
+  const std::string_view named = claims::ExtendedResourceClaim(pod.root());
+  if (named == name) return true;
+  const auto order = [](Value each) {
+    const std::string_view created = each["metadata"]["creationTimestamp"].str();
+    return std::tuple(created.empty(), created, each["metadata"]["name"].str());
+  };
+  bool others = false;
+  around.visit_claims(pod.namespace_(), [&](const api::Object& other) {
+    if (!claims::IsForExtendedResources(other.root()) ||
+        !claims::IsMadeFor(other.root(), pod.uid())) {
+      return;
+    }
+    others = others || other.name() == named || order(other.root()) < order(claim);
+  });
+  return !others;
+}
+
+// What the pod requests that the claim was made for; empty if there is none.
+Amounts UsageBehind(Value claim, const Surroundings& around) {
+  Amounts usage;
+  if (!claims::IsForExtendedResources(claim)) return usage;
+  const std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim);
+  const api::ObjectPtr pod = owner ? around.find_pod(owner->key) : nullptr;
+  if (pod != nullptr && pod->uid() == owner->uid && IsBehind(claim, *pod, around)) {
+    AddPod(usage, pod->root(), around.now);
+  }
+  return usage;
+}
+
+void AddExtended(Amounts& usage, Value claim, const std::map<std::string, Quantity>& devices,
+                 const Surroundings& around) {
+  Amounts extended;
+  for (const auto& [device_class, count] : devices) {
+    const api::ObjectPtr known = around.find_class(device_class);
+    if (known == nullptr) continue;
+    extended[StrCat("requests.", kImplicitResource, device_class)] = count;
+    const std::string_view resource = (*known)["spec"]["extendedResourceName"].str();
+    if (!resource.empty()) extended[StrCat("requests.", resource)] = count;
+  }
+  if (extended.empty()) return;
+  const Amounts requested = UsageBehind(claim, around);
+  for (auto& [name, count] : extended) {
+    if (const auto found = requested.find(name); found != requested.end()) {
+      count.Subtract(found->second);
+    }
+    if (count.Sign() > 0) usage[name] = count;
+  }
+}
+
 // Devices are counted before they are allocated, so the worst case counts.
-void AddClaim(Amounts& usage, Value claim) {
+void AddClaim(Amounts& usage, Value claim, const Surroundings& around) {
+  std::map<std::string, Quantity> devices;
   for (Value request : claim["spec"]["devices"]["requests"].elements()) {
     std::map<std::string, std::int64_t> most;
     const auto consider = [&](Value each) {
@@ -113,10 +173,12 @@ void AddClaim(Amounts& usage, Value claim) {
     };
     for (Value alternative : request["firstAvailable"].elements()) consider(alternative);
     if (request["exactly"].has_value()) consider(request["exactly"]);
-    for (const auto& [device_class, count] : most) {
-      usage[StrCat(device_class, kDevicesSuffix)].Add(Quantity(count));
-    }
+    for (const auto& [device_class, count] : most) devices[device_class].Add(Quantity(count));
   }
+  for (const auto& [device_class, count] : devices) {
+    usage[StrCat(device_class, kDevicesSuffix)] = count;
+  }
+  if (around.find_class) AddExtended(usage, claim, devices, around);
 }
 
 bool IsBestEffort(Value pod) {
@@ -159,41 +221,42 @@ bool HasScope(std::string_view scope, std::string_view op, Value values, Value p
 
 }  // namespace
 
-std::optional<ResourceName> CountedResource(std::string_view name) {
+std::vector<ResourceName> CountedResources(std::string_view name) {
   if (name.starts_with("count/")) {
     name.remove_prefix(6);
     const std::size_t dot = name.find('.');
-    if (dot == std::string_view::npos) return ResourceName{"", std::string(name)};
-    return ResourceName{std::string(name.substr(dot + 1)), std::string(name.substr(0, dot))};
+    if (dot == std::string_view::npos) return {{"", std::string(name)}};
+    return {{std::string(name.substr(dot + 1)), std::string(name.substr(0, dot))}};
   }
   constexpr std::array kCore = {"services",       "configmaps",
                                 "secrets",        "replicationcontrollers",
                                 "resourcequotas", "persistentvolumeclaims"};
   for (const std::string_view plural : kCore) {
-    if (name == plural) return ResourceName{"", std::string(plural)};
+    if (name == plural) return {{"", std::string(plural)}};
   }
-  if (name == "services.nodeports" || name == "services.loadbalancers") {
-    return ResourceName{"", "services"};
-  }
+  if (name == "services.nodeports" || name == "services.loadbalancers") return {{"", "services"}};
   if (name == "requests.storage" || name.find(kClassInfix) != std::string_view::npos) {
-    return ResourceName{"", "persistentvolumeclaims"};
+    return {{"", "persistentvolumeclaims"}};
   }
-  if (name.ends_with(kDevicesSuffix)) {
-    return ResourceName{std::string(kResourceGroup), "resourceclaims"};
+  const ResourceName claims{std::string(kResourceGroup), "resourceclaims"};
+  if (name.ends_with(kDevicesSuffix)) return {claims};
+  if (name.starts_with("requests.") && name.find('/') != std::string_view::npos) {
+    return {{"", "pods"}, claims};
   }
   constexpr std::array kPod = {"pods", "cpu", "memory", "ephemeral-storage"};
   const bool is_pod = std::ranges::find(kPod, name) != kPod.end() ||
                       name.starts_with("requests.") || name.starts_with("limits.") ||
                       name.starts_with("hugepages-");
-  if (is_pod) return ResourceName{"", "pods"};
-  return std::nullopt;
+  if (is_pod) return {{"", "pods"}};
+  return {};
 }
 
-Amounts UsageOf(std::string_view group, std::string_view plural, Value object, WallTime now) {
+Amounts UsageOf(std::string_view group, std::string_view plural, Value object,
+                const Surroundings& around) {
   Amounts usage;
   usage[CountName(group, plural)] = Quantity(1);
   if (group.empty() && plural == "pods") {
-    AddPod(usage, object, now);
+    AddPod(usage, object, around.now);
   } else if (group.empty() && plural == "services") {
     AddService(usage, object);
   } else if (group.empty() && plural == "persistentvolumeclaims") {
@@ -201,7 +264,7 @@ Amounts UsageOf(std::string_view group, std::string_view plural, Value object, W
   } else if (group.empty()) {
     usage[std::string(plural)] = Quantity(1);
   } else if (group == kResourceGroup && plural == "resourceclaims") {
-    AddClaim(usage, object);
+    AddClaim(usage, object, around);
   }
   return usage;
 }

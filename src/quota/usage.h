@@ -1,10 +1,12 @@
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "api/meta/object.h"
 #include "api/tree/value.h"
 #include "base/env/clock.h"
 #include "quota/pod_resources.h"
@@ -18,13 +20,25 @@ struct ResourceName {
   auto operator<=>(const ResourceName&) const = default;
 };
 
-// The resource whose objects count towards `name`, a key of spec.hard: "pods", "requests.cpu",
-// "count/deployments.apps", "gpu.deviceclass.resource.k8s.io/devices". Nullopt if no object does.
-std::optional<ResourceName> CountedResource(std::string_view name);
+// The resources whose objects count towards `name`, a key of spec.hard: "pods", "requests.cpu",
+// "count/deployments.apps", "gpu.deviceclass.resource.k8s.io/devices". Towards extended resources
+// both pods and claims do.
+std::vector<ResourceName> CountedResources(std::string_view name);
+
+// What the usage of a claim depends on. Without it, claims do not count towards extended resources.
+struct Surroundings {
+  WallTime now;
+  std::function<api::ObjectPtr(const std::string& name)> find_class = {};  // a DeviceClass
+  std::function<api::ObjectPtr(const std::string& key)> find_pod = {};
+  std::function<void(std::string_view ns, const std::function<void(const api::Object&)>& each)>
+      visit_claims = {};
+};
 
 // The keys of spec.hard that an object counts towards. A pod that has ended counts only towards
-// "count/pods".
-Amounts UsageOf(std::string_view group, std::string_view plural, api::Value object, WallTime now);
+// "count/pods". A claim counts towards the extended resources of its classes as well, except for
+// what the pod has already requested that the scheduler created it for.
+Amounts UsageOf(std::string_view group, std::string_view plural, api::Value object,
+                const Surroundings& around);
 
 // Whether the quota's scopes include the object. `quota` is the ResourceQuota.
 bool IsInScope(api::Value quota, std::string_view group, std::string_view plural,

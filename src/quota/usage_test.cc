@@ -4,6 +4,7 @@
 
 #include "api/json/reader.h"
 #include "api/meta/time.h"
+#include "base/text/text.h"
 
 namespace drakkar::quota {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 const WallTime kNow = *api::ParseTime("2030-01-01T00:00:00Z");
 
 std::string Usage(std::string_view group, std::string_view plural, std::string_view json) {
-  return Format(UsageOf(group, plural, (*api::ParseJson(json))->root(), kNow));
+  return Format(UsageOf(group, plural, (*api::ParseJson(json))->root(), {.now = kNow}));
 }
 
 TEST(QuotaUsage, APodCountsWithItsRequestsAndLimits) {
@@ -49,6 +50,87 @@ TEST(QuotaUsage, AClaimCountsItsDevicesPerClassInTheWorstCase) {
             "nic.deviceclass.resource.k8s.io/devices=32,old.deviceclass.resource.k8s.io/devices=4");
 }
 
+// A class "gpu" that provides e.x/gpu, a class "nic", and a pod "p" with claims.
+class ExtendedUsage : public ::testing::Test {
+ protected:
+  static api::ObjectPtr Parse(std::string_view json) {
+    return std::make_shared<const api::Object>(*api::ParseJson(json));
+  }
+  // A claim for two devices of a class.
+  static api::ObjectPtr Claim(std::string_view name, std::string_view device_class,
+                              bool is_extended = true, std::string_view owner = "1") {
+    return Parse(StrCat(
+        R"({"metadata":{"namespace":"ns","name":")", name,
+        R"(","creationTimestamp":"2029-01-01T00:00:00Z",)",
+        is_extended ? R"("annotations":{"resource.kubernetes.io/extended-resource-claim":"true"},)"
+                    : "",
+        R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","controller":true,)",
+        R"("uid":")", owner, R"("}]},"spec":{"devices":{"requests":[{"name":"r","exactly":{)",
+        R"("deviceClassName":")", device_class,
+        R"(","allocationMode":"ExactCount","count":2}}]}}})"));
+  }
+  void SetPod(std::string_view requests, std::string_view status = "") {
+    pod_ = Parse(StrCat(R"({"metadata":{"namespace":"ns","name":"p","uid":"1"},"spec":{)",
+                        R"("containers":[{"name":"c","resources":{"requests":{)", requests,
+                        R"(}}}]},"status":{)", status, "}}"));
+  }
+  std::string Usage(const api::ObjectPtr& claim) {
+    Surroundings around{.now = kNow};
+    around.find_class = [](const std::string& name) {
+      return name == "gpu"   ? Parse(R"({"spec":{"extendedResourceName":"e.x/gpu"}})")
+             : name == "nic" ? Parse(R"({"spec":{}})")
+                             : nullptr;
+    };
+    around.find_pod = [this](const std::string& key) { return key == "ns/p" ? pod_ : nullptr; };
+    around.visit_claims = [this](std::string_view ns, const auto& each) {
+      EXPECT_EQ(ns, "ns");
+      for (const api::ObjectPtr& other : claims_) each(*other);
+    };
+    Amounts usage = UsageOf("resource.k8s.io", "resourceclaims", claim->root(), around);
+    std::erase_if(usage, [](const auto& each) { return !each.first.starts_with("requests."); });
+    return Format(usage);
+  }
+  static constexpr char kAll[] =
+      "requests.deviceclass.resource.kubernetes.io/gpu=2,requests.e.x/gpu=2";
+
+  api::ObjectPtr pod_;
+  std::vector<api::ObjectPtr> claims_;
+};
+
+TEST_F(ExtendedUsage, EveryClaimCountsTowardsTheExtendedResourcesOfItsClasses) {
+  EXPECT_EQ(Usage(Claim("c", "gpu", false)), kAll);
+  EXPECT_EQ(Usage(Claim("c", "nic", false)), "requests.deviceclass.resource.kubernetes.io/nic=2");
+  EXPECT_EQ(Usage(Claim("c", "unknown", false)), "");
+  SetPod(R"("e.x/gpu":"2")");
+  EXPECT_EQ(Usage(Claim("c", "gpu", false)), kAll) << "it was not made for the pod's requests";
+}
+
+TEST_F(ExtendedUsage, WhatThePodRequestsIsCountedWithThePod) {
+  SetPod(R"("e.x/gpu":"2")");
+  EXPECT_EQ(Usage(Claim("c", "gpu")), "requests.deviceclass.resource.kubernetes.io/gpu=2");
+  SetPod(R"("deviceclass.resource.kubernetes.io/gpu":"1")");
+  EXPECT_EQ(Usage(Claim("c", "gpu")),
+            "requests.deviceclass.resource.kubernetes.io/gpu=1,requests.e.x/gpu=2");
+  EXPECT_EQ(Usage(Claim("c", "gpu", true, "2")), kAll) << "made for another pod of this name";
+  SetPod(R"("e.x/gpu":"2","deviceclass.resource.kubernetes.io/gpu":"2")", R"("phase":"Failed")");
+  EXPECT_EQ(Usage(Claim("c", "gpu")), kAll) << "the pod no longer counts";
+  pod_ = nullptr;
+  EXPECT_EQ(Usage(Claim("c", "gpu")), kAll);
+}
+
+TEST_F(ExtendedUsage, OnlyOneClaimStandsForThePod) {
+  SetPod(R"("e.x/gpu":"2","deviceclass.resource.kubernetes.io/gpu":"2")");
+  claims_ = {Claim("a", "gpu"), Claim("b", "gpu")};
+  EXPECT_EQ(Usage(Claim("a", "gpu")), "") << "the first as long as the pod names none";
+  EXPECT_EQ(Usage(Claim("b", "gpu")), kAll);
+  SetPod(R"("e.x/gpu":"2","deviceclass.resource.kubernetes.io/gpu":"2")",
+         R"("extendedResourceClaimStatus":{"resourceClaimName":"b"})");
+  EXPECT_EQ(Usage(Claim("a", "gpu")), kAll);
+  EXPECT_EQ(Usage(Claim("b", "gpu")), "");
+  claims_ = {Claim("a", "gpu")};
+  EXPECT_EQ(Usage(Claim("a", "gpu")), "") << "the claim that the pod names is gone";
+}
+
 TEST(QuotaUsage, OtherKindsCountAsObjects) {
   EXPECT_EQ(Usage("", "secrets", "{}"), "count/secrets=1,secrets=1");
   EXPECT_EQ(Usage("apps", "deployments", "{}"), "count/deployments.apps=1");
@@ -63,9 +145,15 @@ TEST(QuotaUsage, OtherKindsCountAsObjects) {
 
 TEST(QuotaUsage, NamesTellWhatTheyCount) {
   const auto counted = [](std::string_view name) {
-    const auto found = CountedResource(name);
-    return found ? found->group + "/" + found->plural : std::string("-");
+    std::string text;
+    for (const ResourceName& found : CountedResources(name)) {
+      text += StrCat(text.empty() ? "" : " ", found.group, "/", found.plural);
+    }
+    return text.empty() ? "-" : text;
   };
+  EXPECT_EQ(counted("requests.example.com/gpu"), "/pods resource.k8s.io/resourceclaims");
+  EXPECT_EQ(counted("requests.deviceclass.resource.kubernetes.io/gpu"),
+            "/pods resource.k8s.io/resourceclaims");
   EXPECT_EQ(counted("requests.cpu"), "/pods");
   EXPECT_EQ(counted("requests.storage"), "/persistentvolumeclaims");
   EXPECT_EQ(counted("services.nodeports"), "/services");

@@ -6,6 +6,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/request/failure.h"
 #include "base/text/text.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -20,15 +21,32 @@ bool IsResource(const Request& request, std::string_view group, std::string_view
   return request.kind->group == group && request.kind->kind == kind;
 }
 
+quota::Surroundings SurroundingsOf(const StrategyContext& context) {
+  quota::Surroundings around{.now = context.clock.Now()};
+  if (!context.gates.Enabled(Gate::kDRAExtendedResource)) return around;
+  around.find_class = [&context](const std::string& name) {
+    return context.lookup("resource.k8s.io", "deviceclasses", name);
+  };
+  around.find_pod = [&context](const std::string& key) { return context.lookup("", "pods", key); };
+  around.visit_claims = [&context](std::string_view ns,
+                                   const std::function<void(const api::Object&)>& each) {
+    context.visit("resource.k8s.io", "resourceclaims", ns,
+                  [&each](const api::ObjectPtr& claim) { each(*claim); });
+  };
+  return around;
+}
+
 // The usage of the quota's resources by all objects of the namespace.
 Amounts Count(const api::Object& quota, const StrategyContext& context) {
-  const WallTime now = context.clock.Now();
+  const quota::Surroundings around = SurroundingsOf(context);
   const Value hard = quota["spec"]["hard"];
   std::set<quota::ResourceName> resources;
   Amounts used;
   for (const auto& [key, name, value] : hard.members()) {
     used.emplace(name, Quantity(0));
-    if (auto resource = quota::CountedResource(name)) resources.insert(std::move(*resource));
+    for (quota::ResourceName& resource : quota::CountedResources(name)) {
+      resources.insert(std::move(resource));
+    }
   }
   for (const quota::ResourceName& resource : resources) {
     context.visit(
@@ -37,7 +55,7 @@ Amounts Count(const api::Object& quota, const StrategyContext& context) {
             return;
           }
           for (const auto& [name, amount] :
-               quota::UsageOf(resource.group, resource.plural, object->root(), now)) {
+               quota::UsageOf(resource.group, resource.plural, object->root(), around)) {
             const auto found = used.find(name);
             if (found != used.end()) found->second.Add(amount);
           }
@@ -90,7 +108,9 @@ ResourceQuotaAdmission::Known ResourceQuotaAdmission::CountNow(const api::Object
 }
 
 Amounts ResourceQuotaAdmission::AskedOf(const Request& request, const api::Object& quota,
-                                        Value object, Value before, WallTime now) {
+                                        Value object, Value before,
+                                        const StrategyContext& context) {
+  const quota::Surroundings around = SurroundingsOf(context);
   const std::string_view group = request.kind->group;
   const std::string_view plural = request.kind->plural;
   Amounts asked;
@@ -98,8 +118,8 @@ Amounts ResourceQuotaAdmission::AskedOf(const Request& request, const api::Objec
   const Value hard = quota["spec"]["hard"];
   const bool was_in_scope =
       before.exists() && quota::IsInScope(quota.root(), group, plural, before);
-  const Amounts old = was_in_scope ? quota::UsageOf(group, plural, before, now) : Amounts();
-  for (auto& [name, amount] : quota::UsageOf(group, plural, object, now)) {
+  const Amounts old = was_in_scope ? quota::UsageOf(group, plural, before, around) : Amounts();
+  for (auto& [name, amount] : quota::UsageOf(group, plural, object, around)) {
     if (!hard.Entry(name).exists()) continue;
     Quantity more = amount;
     if (const auto found = old.find(name); found != old.end()) more.Subtract(found->second);
@@ -113,7 +133,7 @@ std::vector<std::string> ResourceQuotaAdmission::DecidesAbout(
   std::vector<std::string> names;
   if (!object.exists() || !context.visit) return names;
   context.visit("", "resourcequotas", request.namespace_, [&](const api::ObjectPtr& quota) {
-    if (AskedOf(request, *quota, object, before, context.clock.Now()).empty()) return;
+    if (AskedOf(request, *quota, object, before, context).empty()) return;
     names.push_back(StrCat(kGuardPrefix, quota->qualified_name()));
   });
   return names;
@@ -135,7 +155,7 @@ std::optional<Failure> ResourceQuotaAdmission::CheckQuota(const Request& request
   const std::string_view plural = request.kind->plural;
   const Value hard = (*quota)["spec"]["hard"];
   if (!quota::IsInScope(quota->root(), group, plural, object)) return std::nullopt;
-  const Amounts asked = AskedOf(request, *quota, object, before, context.clock.Now());
+  const Amounts asked = AskedOf(request, *quota, object, before, context);
   if (!before.exists() && IsResource(request, "", "Pod")) {
     const std::string missing = quota::MissingResources(hard, object["spec"]);
     if (!missing.empty()) {

@@ -52,7 +52,7 @@ class ResourceQuotaAdmission final : public AdmissionStep {
   };
   // What the request adds to the usage of the quota.
   static quota::Amounts AskedOf(const Request& request, const api::Object& quota, api::Value object,
-                                api::Value before, WallTime now);
+                                api::Value before, const StrategyContext& context);
   static Known CountNow(const api::ObjectPtr& quota, const StrategyContext& context);
   std::optional<Failure> CheckQuota(const Request& request, const api::ObjectPtr& quota,
                                     api::Value object, api::Value before,

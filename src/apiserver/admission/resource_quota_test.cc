@@ -87,6 +87,35 @@ TEST_F(ResourceQuotaTest, DevicesAreLimitedPerClass) {
   EXPECT_EQ(claim("b", 1), "");
 }
 
+TEST_F(ResourceQuotaTest, PodsAndClaimsShareTheQuotaOfAnExtendedResource) {
+  Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu"},
+      "spec":{"extendedResourceName":"e.x/gpu"}})");
+  Quota(R"("requests.e.x/gpu":"3")");
+  const auto claim = [&](std::string_view name, std::string_view metadata) {
+    last_ = TryCreate(
+        StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":")",
+               name, "\"", metadata, R"(},"spec":{"devices":{"requests":[{"name":"r","exactly":{)",
+               R"("deviceClassName":"gpu"}}]}}})"));
+    return last_.failure ? last_.failure->message : std::string();
+  };
+  constexpr char kTwo[] = R"({"requests":{"e.x/gpu":"2"},"limits":{"e.x/gpu":"2"}})";
+  EXPECT_EQ(Pod("a", kTwo), "");
+  const std::string uid(core_->Find("", "pods", "default/a")->uid());
+  EXPECT_EQ(claim("for-a", StrCat(R"(,"annotations":{)",
+                                  R"("resource.kubernetes.io/extended-resource-claim":"true"},)",
+                                  R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod",)",
+                                  R"("name":"a","controller":true,"uid":")", uid, "\"}]")),
+            "")
+      << "the pod has been counted";
+  EXPECT_EQ(claim("own", ""), "");
+  EXPECT_EQ(claim("more", ""),
+            "resourceclaims.resource.k8s.io \"more\" is forbidden: exceeded quota: q, requested: "
+            "requests.e.x/gpu=1, used: requests.e.x/gpu=3, limited: requests.e.x/gpu=3");
+  EXPECT_NE(Pod("b", kTwo), "");
+  gates_ = FeatureGates().With(Gate::kDRAExtendedResource, false);
+  EXPECT_EQ(claim("more", ""), "");
+}
+
 TEST_F(ResourceQuotaTest, AnyKindCanBeCounted) {
   Quota(R"("count/deployments.apps":"0","configmaps":"1")");
   EXPECT_TRUE(TryCreate(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},

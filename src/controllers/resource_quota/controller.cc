@@ -4,10 +4,14 @@
 
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
+#include "claims/pod_claims.h"
 #include "controllers/resource_quota/planner.h"
 
 namespace drakkar::controllers {
 namespace {
+
+const quota::ResourceName kPods{"", "pods"};
+const quota::ResourceName kClaims{"resource.k8s.io", "resourceclaims"};
 
 bool CanBeCounted(const api::KindSchema& kind) {
   return kind.namespaced && std::ranges::find(kind.verbs, "watch") != kind.verbs.end();
@@ -84,9 +88,12 @@ void ResourceQuotaController::Watch(const quota::ResourceName& resource,
        .on_update =
            [this, changed](const api::ObjectPtr& before, const api::ObjectPtr& after) {
              if (options_.quotas.objects().empty()) return;  // before comparing specs
-             // Usage depends only on the spec, except for the end of a pod.
+             // Usage depends only on the spec, except for the end of a pod and the claim for its
+             // extended resources.
              if (api::Equal((*before)["spec"], (*after)["spec"]) &&
-                 (*before)["status"]["phase"].str() == (*after)["status"]["phase"].str()) {
+                 (*before)["status"]["phase"].str() == (*after)["status"]["phase"].str() &&
+                 claims::ExtendedResourceClaim(before->root()) ==
+                     claims::ExtendedResourceClaim(after->root())) {
                return;
              }
              changed(after);
@@ -95,6 +102,52 @@ void ResourceQuotaController::Watch(const quota::ResourceName& resource,
   informer.OnSynced(lifetime_.Guard([this] {
     for (const auto& [name, quota] : options_.quotas.objects()) queue_.Add(name);
   }));
+}
+
+client::Informer& ResourceQuotaController::FollowClasses() {
+  if (classes_ != nullptr) return *classes_;
+  own_.push_back(std::make_unique<client::Informer>(
+      options_.loop, options_.random, client_,
+      client::Informer::Options{
+          .collection = {api::FindKind("resource.k8s.io", "v1", "DeviceClass"), "", "", ""},
+          .may_be_missing = true}));
+  classes_ = own_.back().get();
+  const auto recount = lifetime_.Guard([this] {
+    for (const auto& [name, quota] : options_.quotas.objects()) queue_.Add(name);
+  });
+  classes_->AddHandlers(
+      {.on_add = [recount](const api::ObjectPtr&) { recount(); },
+       .on_update = [recount](const api::ObjectPtr&, const api::ObjectPtr&) { recount(); },
+       .on_delete = [recount](const api::ObjectPtr&) { recount(); }});
+  classes_->OnSynced(recount);
+  classes_->Start();
+  return *classes_;
+}
+
+quota::Surroundings ResourceQuotaController::Around() {
+  quota::Surroundings around{.now = options_.loop.clock().Now()};
+  around.find_class = [this](const std::string& name) { return FollowClasses().Find(name); };
+  around.find_pod = [this](const std::string& key) {
+    const client::Informer* pods = Follow(kPods);
+    return pods == nullptr ? nullptr : pods->Find(key);
+  };
+  around.visit_claims = [this](std::string_view ns,
+                               const std::function<void(const api::Object&)>& each) {
+    Visit(kClaims, ns, each);
+  };
+  return around;
+}
+
+void ResourceQuotaController::Visit(const quota::ResourceName& resource, std::string_view ns,
+                                    const std::function<void(const api::Object&)>& each) {
+  const client::Informer* informer = Follow(resource);
+  if (informer == nullptr) return;
+  const std::string prefix = StrCat(ns, "/");
+  const auto& objects = informer->objects();
+  for (auto it = objects.lower_bound(prefix);
+       it != objects.end() && std::string_view(it->first).starts_with(prefix); ++it) {
+    each(*it->second);
+  }
 }
 
 void ResourceQuotaController::OnObject(const quota::ResourceName&, std::string_view name_space) {
@@ -117,28 +170,23 @@ void ResourceQuotaController::Sync(const std::string& key, Done done) {
     return queue_.AddAfter(key, wait);
   }
   bool is_unknown = false;
+  bool is_listed = true;  // otherwise the first list queues the quota again
   for (const quota::ResourceName& resource : CountedBy(*quota)) {
-    client::Informer* informer = Follow(resource);
+    const client::Informer* informer = Follow(resource);
     is_unknown = is_unknown || informer == nullptr;
-    // Its first list queues the quota again.
-    if (informer != nullptr && !informer->has_synced()) return done(Ok());
+    is_listed = is_listed && (informer == nullptr || informer->has_synced());
+    if (resource == kClaims) is_listed = FollowClasses().has_synced() && is_listed;
   }
+  if (!is_listed) return done(Ok());
   if (is_unknown && now >= next_discovery_) return Discover(key, std::move(done));
   counted_[key] = now;
-  const std::string prefix = StrCat(quota->namespace_(), "/");
   std::optional<api::Draft> status = PlanQuotaStatus(
       *quota,
       [&](const quota::ResourceName& resource,
           const std::function<void(const api::Object&)>& each) {
-        const client::Informer* informer = Follow(resource);
-        if (informer == nullptr) return;
-        const auto& objects = informer->objects();
-        for (auto it = objects.lower_bound(prefix);
-             it != objects.end() && std::string_view(it->first).starts_with(prefix); ++it) {
-          each(*it->second);
-        }
+        Visit(resource, quota->namespace_(), each);
       },
-      options_.loop.clock().Now());
+      Around());
   const Duration again = is_unknown ? kDiscovery : kRecount;
   const auto finish = [this, key, again, done = std::move(done)](Result<void> result) {
     const bool ok = result.ok();  // failures are retried with backoff

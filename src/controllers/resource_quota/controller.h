@@ -49,6 +49,12 @@ class ResourceQuotaController {
   void OnObject(const quota::ResourceName& resource, std::string_view name_space);
   // Asks the server for the resources that it has, then counts the quota again.
   void Discover(const std::string& key, Done done);
+  // Calls back for every object of the namespace.
+  void Visit(const quota::ResourceName& resource, std::string_view ns,
+             const std::function<void(const api::Object&)>& each);
+  // The DeviceClasses, which are followed once a quota counts claims.
+  client::Informer& FollowClasses();
+  quota::Surroundings Around();
   void Sync(const std::string& key, Done done);
 
   const Options options_;
@@ -57,6 +63,7 @@ class ResourceQuotaController {
   std::vector<std::unique_ptr<client::Informer>> own_;
   std::map<quota::ResourceName, const api::KindSchema*> custom_;  // those of definitions
   MonotonicTime next_discovery_{};
+  client::Informer* classes_ = nullptr;
   std::map<std::string, MonotonicTime> counted_;  // by quota
   client::WorkQueue queue_;
   Lifetime lifetime_;

@@ -80,6 +80,20 @@ TEST_F(ResourceQuotaTest, CustomResourcesAreCounted) {
   EXPECT_EQ(Used("pods"), "0");
 }
 
+TEST_F(ResourceQuotaTest, PodsAndClaimsCountTowardsAnExtendedResource) {
+  Quota(R"("requests.e.x/gpu":"8","requests.deviceclass.resource.kubernetes.io/gpu":"8")");
+  Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[
+      {"name":"c","image":"i","resources":{"limits":{"e.x/gpu":"2"}}}]}})");
+  Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},
+      "spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"gpu"}}]}}})");
+  EXPECT_EQ(Used("requests.e.x/gpu"), "2") << "there is no class yet";
+  EXPECT_EQ(Used("requests.deviceclass.resource.kubernetes.io/gpu"), "0");
+  Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu"},
+      "spec":{"extendedResourceName":"e.x/gpu"}})");
+  EXPECT_EQ(Used("requests.e.x/gpu"), "3");
+  EXPECT_EQ(Used("requests.deviceclass.resource.kubernetes.io/gpu"), "1");
+}
+
 TEST_F(ResourceQuotaTest, AChangedQuotaIsCountedAgain) {
   Quota(R"("pods":"5")");
   Change("ResourceQuota", "default/q", "",

@@ -18,13 +18,15 @@ bool SameAmounts(const quota::Amounts& amounts, Value map) {
 std::vector<quota::ResourceName> CountedBy(const api::Object& quota) {
   std::set<quota::ResourceName> resources;
   for (const auto& [key, name, value] : quota["spec"]["hard"].members()) {
-    if (auto resource = quota::CountedResource(name)) resources.insert(std::move(*resource));
+    for (quota::ResourceName& resource : quota::CountedResources(name)) {
+      resources.insert(std::move(resource));
+    }
   }
   return {resources.begin(), resources.end()};
 }
 
 std::optional<api::Draft> PlanQuotaStatus(const api::Object& quota, const VisitObjects& visit,
-                                          WallTime now) {
+                                          const quota::Surroundings& around) {
   const Value hard = quota["spec"]["hard"];
   quota::Amounts used;
   for (const auto& [key, name, value] : hard.members()) {
@@ -36,7 +38,7 @@ std::optional<api::Draft> PlanQuotaStatus(const api::Object& quota, const VisitO
     visit(resource, [&](const api::Object& object) {
       if (!quota::IsInScope(quota.root(), resource.group, resource.plural, object.root())) return;
       for (const auto& [name, amount] :
-           quota::UsageOf(resource.group, resource.plural, object.root(), now)) {
+           quota::UsageOf(resource.group, resource.plural, object.root(), around)) {
         const auto found = used.find(name);
         if (found != used.end()) found->second.Add(amount);
       }

@@ -6,7 +6,6 @@
 
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
-#include "base/env/clock.h"
 #include "quota/usage.h"
 
 namespace drakkar::controllers {
@@ -19,6 +18,6 @@ std::vector<quota::ResourceName> CountedBy(const api::Object& quota);
 using VisitObjects = std::function<void(const quota::ResourceName& resource,
                                         const std::function<void(const api::Object&)>& each)>;
 std::optional<api::Draft> PlanQuotaStatus(const api::Object& quota, const VisitObjects& visit,
-                                          WallTime now);
+                                          const quota::Surroundings& around);
 
 }  // namespace drakkar::controllers
