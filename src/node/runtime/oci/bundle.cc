@@ -9,6 +9,7 @@
 #include "node/runtime/images/unpack.h"
 #include "node/runtime/json.h"
 #include "node/runtime/oci/host.h"
+#include "node/runtime/oci/pid_namespace.h"
 #include "node/runtime/oci/user_lookup.h"
 
 namespace drakkar::node {
@@ -123,6 +124,9 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
       pins.network_path = record.network_namespace;
     }
     RETURN_IF_ERROR(PinNamespaces(pins));
+    if (record.shares_processes) {
+      RETURN_IF_ERROR(HoldPidNamespace(PidNamespace(record.id), record.id));
+    }
     if (!record.host_ipc) {
       RETURN_IF_ERROR(files_.MakeDirectories(directory + "/shm", 01777));
       RETURN_IF_ERROR(MountTmpfs(directory + "/shm", "mode=1777,size=65536k"));
@@ -141,7 +145,7 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
   // remove it only if empty.
   if (!record.cgroup_parent.empty()) cgroups_.RemoveIfEmpty(record.cgroup_parent);
   // The record still says "creating": if this fails too, the next start cleans up.
-  if (UnpinNamespace(paths_.NetworkNamespace(record.id)).ok()) {
+  if (UnpinNamespace(paths_.NetworkNamespace(record.id)).ok() && EndProcesses(record.id).ok()) {
     static_cast<void>(RemoveDirectory(directory).ok());
   }
   return std::move(built).error();
@@ -180,14 +184,32 @@ Result<bool> BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
     ASSIGN_OR_RETURN(const bool has_network, IsPinnedNamespace(record.network_namespace));
     if (!has_network) return false;
   }
+  if (record.shares_processes) {
+    ASSIGN_OR_RETURN(const bool has_processes, IsPinnedNamespace(PidNamespace(record.id)));
+    if (!has_processes) return false;
+    // Without it, nothing can start there any more.
+    ASSIGN_OR_RETURN(const auto holders, FindHolders(record.id));
+    if (holders.empty()) return false;
+  }
   if (record.host_ipc) return true;
   return IsPinnedNamespace(directory + "/ns/ipc");
+}
+
+std::string BundleBuilder::PidNamespace(const std::string& sandbox_id) const {
+  return paths_.Sandbox(sandbox_id) + "/ns/pid";
+}
+
+// Whether the record says so or is lost: the file exists as long as there may be a holder.
+Result<void> BundleBuilder::EndProcesses(const std::string& sandbox_id) {
+  if (!files_.Exists(PidNamespace(sandbox_id))) return Ok();
+  return EndPidNamespace(sandbox_id);
 }
 
 Result<void> BundleBuilder::ReleaseSandbox(const SandboxRecord& record) {
   if (!record.network_namespace.empty()) {
     RETURN_IF_ERROR(UnpinNamespace(record.network_namespace));
   }
+  RETURN_IF_ERROR(EndProcesses(record.id));
   return UnmountAll(paths_.Sandbox(record.id));
 }
 
@@ -197,6 +219,7 @@ Result<void> BundleBuilder::DestroySandbox(const SandboxRecord& record) {
   if (!record.network_namespace.empty()) {
     RETURN_IF_ERROR(UnpinNamespace(record.network_namespace));
   }
+  RETURN_IF_ERROR(EndProcesses(record.id));
   return RemoveDirectory(paths_.Sandbox(record.id));
 }
 
@@ -265,6 +288,8 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   input.namespaces.push_back({"mount", ""});
   if (config.process_namespace_of > 0) {
     input.namespaces.push_back({"pid", StrCat("/proc/", config.process_namespace_of, "/ns/pid")});
+  } else if (sandbox.shares_processes) {
+    input.namespaces.push_back({"pid", PidNamespace(sandbox.id)});
   } else if (!sandbox.host_pid) {
     input.namespaces.push_back({"pid", ""});
   }

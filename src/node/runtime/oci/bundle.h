@@ -106,6 +106,8 @@ class BundleBuilder {
                                  const ContainerConfig& config, const StoredImage& image);
   Result<void> WriteSandboxFiles(const SandboxRecord& record, const PodSandboxConfig& config);
   Result<void> RemoveDirectory(const std::string& directory);
+  std::string PidNamespace(const std::string& sandbox_id) const;
+  Result<void> EndProcesses(const std::string& sandbox_id);
   Result<void> SettleStart(ContainerRecord& record);
   Result<void> ScanContainers(Found& found, bool is_last_try);
   Result<void> ScanSandboxes(Found& found, bool is_last_try);

@@ -133,6 +133,7 @@ std::vector<PodSandbox> OciRuntime::ListPodSandboxes() const {
       PodSandbox found = SandboxOf(sandbox->record);
       const std::string spaces = builder_->paths().Sandbox(id) + "/ns/";
       if (!sandbox->record.host_ipc) found.namespaces["ipc"] = spaces + "ipc";
+      if (sandbox->record.shares_processes) found.namespaces["pid"] = spaces + "pid";
       if (!sandbox->record.hostname.empty()) found.namespaces["uts"] = spaces + "uts";
       list.push_back(std::move(found));
     }

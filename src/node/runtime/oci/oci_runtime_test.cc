@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "node/runtime/oci/pid_namespace.h"
 #include "node/runtime/oci/record.h"
 #include "node/runtime/testing/runtime_harness.h"
 
@@ -19,6 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using Program = RuntimeHarness::Program;
 
 class OciRuntimeTest : public ::testing::Test {
@@ -140,6 +142,30 @@ TEST_F(OciRuntimeTest, ContainersOfAPodShareIpcAndHostnameButNotProcesses) {
   EXPECT_THAT(log, HasSubstr(" F shared\n"));
   EXPECT_THAT(log, HasSubstr(" F pid 1\n"));
   CleanUp();
+}
+
+TEST_F(OciRuntimeTest, ContainersOfAPodMayShareTheirProcesses) {
+  sandbox_config_.share_process_namespace = true;
+  RunSandbox();
+  // The second process becomes an orphan and ends.
+  auto first = Create(Script("(sleep 0.1 &); exec sleep 1234"));
+  ASSERT_TRUE(first.ok() && Start(*first).ok());
+  harness_->KillAgent();
+  harness_->StartAgent();
+  ContainerConfig second = Script(
+      "sleep 0.5; cat /proc/1/comm; grep -l Z.*zombie /proc/[0-9]*/status || echo no zombies;"
+      "for p in $(busybox pidof sleep); do echo sleeps $p; kill $p; done");
+  second.name = "second";
+  second.log_path = "second/0.log";
+  const std::string log = LogOf(second);
+  EXPECT_THAT(log, HasSubstr(" F sleep\n"));
+  EXPECT_THAT(log, HasSubstr(" F no zombies\n"));
+  EXPECT_THAT(log, HasSubstr(" F sleeps 1\n"));
+  EXPECT_EQ(WaitForExit(*first).exit_code, 143) << "one container can end the other: " << log;
+  EXPECT_THAT(*FindHolders(sandbox_), SizeIs(1));
+  const std::string name = sandbox_;
+  CleanUp();
+  EXPECT_TRUE(harness_->WaitUntil([&] { return FindHolders(name)->empty(); }));
 }
 
 TEST_F(OciRuntimeTest, ReportsWhyAContainerDidNotStart) {

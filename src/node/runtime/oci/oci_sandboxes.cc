@@ -41,6 +41,7 @@ void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::str
       config.cgroup_parent.empty() ? StrCat(kPodsCgroup, "/pod", config.uid) : config.cgroup_parent;
   record.host_pid = config.host_pid;
   record.host_ipc = config.host_ipc;
+  record.shares_processes = config.share_process_namespace && !config.host_pid;
   if (!config.host_network && options_.network != nullptr &&
       options_.network->State().mode == PodNetworkMode::kOwn) {
     record.network_namespace = builder_->paths().NetworkNamespace(record.id);
@@ -242,10 +243,6 @@ std::optional<Error> OciRuntime::Refusal(const PodSandboxConfig& config) const {
   if (!is_open_) return FailedPrecondition("the runtime is not open");
   if (config.uid.empty() || config.uid.find('/') != std::string::npos) {
     return InvalidArgument("run sandbox: the pod's uid is not valid");
-  }
-  if (config.share_process_namespace) {
-    return Error{ErrorCode::kUnimplemented,
-                 "shareProcessNamespace is not supported by the embedded runtime"};
   }
   if (!config.runtime_handler.empty() && !handlers_.contains(config.runtime_handler)) {
     return NotFound(StrCat("no runtime handler ", Quote(config.runtime_handler),

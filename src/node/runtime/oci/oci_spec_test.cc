@@ -218,6 +218,7 @@ TEST(Record, SurvivesARoundTrip) {
   sandbox.id = "s";
   sandbox.uid = "u";
   sandbox.host_ipc = true;
+  sandbox.shares_processes = true;
   sandbox.sysctls = {{"net.x", "1"}};
   EXPECT_EQ(*ParseSandboxRecord(WriteRecord(sandbox)), sandbox);
   EXPECT_FALSE(ParseContainerRecord("").ok());

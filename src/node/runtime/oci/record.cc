@@ -76,6 +76,7 @@ std::string WriteRecord(const SandboxRecord& record) {
   json.Member("cgroupParent", record.cgroup_parent);
   json.Key("hostPid").Bool(record.host_pid);
   json.Key("hostIpc").Bool(record.host_ipc);
+  json.Key("sharesProcesses").Bool(record.shares_processes);
   json.Member("networkNamespace", record.network_namespace);
   json.Array("ips", record.ips);
   json.StringMap("sysctls", record.sysctls);
@@ -137,6 +138,7 @@ Result<SandboxRecord> ParseSandboxRecord(std::string_view text) {
   record.cgroup_parent = json["cgroupParent"].str();
   record.host_pid = json["hostPid"].boolean();
   record.host_ipc = json["hostIpc"].boolean();
+  record.shares_processes = json.Entry("sharesProcesses").boolean();
   record.network_namespace = json["networkNamespace"].str();
   record.ips = Strings(json["ips"]);
   record.sysctls = StringMap(json["sysctls"]);

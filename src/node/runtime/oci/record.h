@@ -32,6 +32,7 @@ struct SandboxRecord {
   std::string cgroup_parent;
   bool host_pid = false;
   bool host_ipc = false;
+  bool shares_processes = false;  // its containers have one PID namespace
   std::string network_namespace;  // a path; empty: the host's
   std::vector<std::string> ips;
   WallTime created_at{};
