@@ -49,6 +49,10 @@ Result<void> ReadRegistration(Value root, node::NodeRegistration& registration) 
     if (seconds < 0) return Wrong("nodeLeaseDurationSeconds", "must be greater than zero");
     registration.lease_seconds = seconds;
   }
+  if (const auto most = root.Entry("nodeStatusMaxImages").optional_integer()) {
+    if (*most < -1) return Wrong("nodeStatusMaxImages", "must be -1 or more");
+    registration.max_images = *most;
+  }
   registration.provider_id = root["providerID"].str();
   registration.creates_node = root.Entry("registerNode").boolean(true);
   for (const Value taint : root["registerWithTaints"].elements()) {

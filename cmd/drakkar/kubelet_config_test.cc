@@ -210,6 +210,7 @@ TEST_F(KubeletConfigTest, ReadsHowTheNodeRegistersLogsAndPulls) {
 nodeStatusUpdateFrequency: 4s
 nodeStatusReportFrequency: 1m
 nodeLeaseDurationSeconds: 20
+nodeStatusMaxImages: 7
 registerWithTaints: [{key: a, value: b, effect: NoSchedule}]
 providerID: cloud://1
 registerNode: false
@@ -233,6 +234,7 @@ topologyManagerScope: pod
   EXPECT_EQ(agent.registration.status_every, std::chrono::seconds(4));
   EXPECT_EQ(agent.registration.heartbeat_every, std::chrono::minutes(1));
   EXPECT_EQ(agent.registration.lease_seconds, 20);
+  EXPECT_EQ(agent.registration.max_images, 7);
   ASSERT_THAT(agent.registration.taints, SizeIs(1));
   EXPECT_EQ(agent.registration.taints[0].effect, "NoSchedule");
   EXPECT_EQ(agent.registration.provider_id, "cloud://1");
@@ -269,6 +271,7 @@ TEST_F(KubeletConfigTest, RejectsAgentSettingsThatMeanNothing) {
       {"maxParallelImagePulls: 0\n", "must be greater than zero"},
       {"registryPullQPS: -1\n", "registryPullQPS: must not be negative"},
       {"nodeLeaseDurationSeconds: -1\n", "nodeLeaseDurationSeconds"},
+      {"nodeStatusMaxImages: -2\n", "nodeStatusMaxImages"},
       {"nodeStatusUpdateFrequency: 1ms\n", "must be at least 1s"},
       {"registerWithTaints: [{key: a, effect: Never}]\n", "registerWithTaints"},
       {"crashLoopBackOff: {maxContainerRestartPeriod: 10m}\n", "between 1s and 300s"},

@@ -124,7 +124,7 @@ constexpr Field kFields[] = {
     {"runOnce", Type::kBool},
     {"cpuCFSQuota", Type::kBool, true},
     {"cpuCFSQuotaPeriod", Type::kDuration, true},
-    {"nodeStatusMaxImages", Type::kInt32},
+    {"nodeStatusMaxImages", Type::kInt32, true},
     {"maxOpenFiles", Type::kInt64},
     {"contentType", Type::kText},
     {"kubeAPIQPS", Type::kInt32},

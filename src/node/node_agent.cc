@@ -183,6 +183,8 @@ struct NodeAgent::Parts {
               .shared_network_reason = [this] { return SharedNetworkReason(); },
               .runtime_handlers =
                   [this] { return runtime.Handlers().value_or(std::vector<RuntimeHandler>()); },
+              .images = [this] { return runtime.ListImages(); },
+              .has_groups_policy = [this] { return runtime.HasGroupsPolicy(); },
               .reserved = options.reserved,
               .registration = options.registration,
               .has_pressure =

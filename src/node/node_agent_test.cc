@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/json/writer.h"
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
@@ -36,6 +37,26 @@ TEST(NodeAgent, RegistersItsNodeAndRenewsItsLease) {
   node.Advance(seconds(11));
   lease = node.api.Get("Lease", "kube-node-lease/node-1");
   EXPECT_GT((*lease)["spec"]["renewTime"].str(), first);
+}
+
+TEST(NodeStatus, ListsTheLargestImagesByDigestAndName) {
+  NodeHarness node;
+  node.registration.max_images = 2;
+  node.machine.images = {
+      {.id = "sha256:1", .names = {"docker.io/library/small:1"}, .size_bytes = 1},
+      {.id = "sha256:2",
+       .names = {"docker.io/library/big:1", "docker.io/library/big@sha256:7"},
+       .digests = {"docker.io/library/big@sha256:7"},
+       .size_bytes = 300},
+      {.id = "sha256:3", .names = {"docker.io/library/middle:1"}, .size_bytes = 20}};
+  node.StartAgent();
+  const auto object = node.api.Get("Node", "node-1");
+  EXPECT_EQ(api::WriteJson((*object)["status"]["images"], {.sort_members = true}),
+            R"([{"names":["docker.io/library/big@sha256:7","docker.io/library/big:1"],)"
+            R"("sizeBytes":300},{"names":["docker.io/library/middle:1"],"sizeBytes":20}])");
+  node.machine.images.clear();
+  node.Advance(std::chrono::seconds(11));
+  EXPECT_FALSE((*node.api.Get("Node", "node-1"))["status"]["images"].has_value());
 }
 
 TEST(NodeAgent, UpdatesItsNodeOnlyOnChangeAndAsAHeartbeat) {

@@ -70,6 +70,7 @@ Result<SecurityContext> MakeSecurity(const ContainerConfigInput& input) {
   if (auto group = pod_context["fsGroup"].optional_integer()) {
     security.supplemental_groups.push_back(*group);
   }
+  security.only_given_groups = pod_context["supplementalGroupsPolicy"].str() == "Strict";
   const Value own = container["securityContext"];
   security.privileged = own["privileged"].boolean();
   security.readonly_rootfs = own["readOnlyRootFilesystem"].boolean();

@@ -115,11 +115,19 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts,
     const auto applied = facts.current->annotations.find(kResourcesAnnotation);
     auto resources = applied == facts.current->annotations.end() ? api::ParseJson("{}")
                                                                  : api::ParseJson(applied->second);
-    if (resources.ok() && (*resources)->root().size() > 0) {
+    if (resources.ok()) {
+      // Also without any: clients read an absent field as "not known".
       status["resources"] = Draft(*resources);
       const Value requests = (*resources)->root()["requests"];
       if (requests.has_value()) status["allocatedResources"] = Draft(api::CopyTree(requests));
     }
+  }
+  if (facts.current && facts.current->user) {
+    Draft user = {{"uid", facts.current->user->uid}, {"gid", facts.current->user->gid}};
+    for (const std::int64_t gid : facts.current->user->supplemental_groups) {
+      user["supplementalGroups"].Append(Draft(gid));
+    }
+    status["user"]["linux"] = std::move(user);
   }
   if (input.resource_health && !facts.ephemeral)
     status["allocatedResourcesStatus"] = input.resource_health(facts);

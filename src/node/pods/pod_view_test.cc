@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "api/json/writer.h"
 #include "base/testing/memory_file_system.h"
 #include "base/text/text.h"
 #include "node/pods/container_config.h"
@@ -68,6 +69,33 @@ TEST(PodStatus, AContainerLostAfterInitializationIsReportedAsTerminated) {
   EXPECT_EQ(node.Phase("p"), "Failed");
   EXPECT_THAT(States(node, "containerStatuses"),
               ElementsAre("a terminated ContainerStatusUnknown"));
+}
+
+TEST(PodStatus, SaysWhichResourcesAndWhichUserAContainerHas) {
+  NodeHarness node;
+  node.machine.program_of = [](const ContainerConfig&) {
+    return HollowProgram{.user = ContainerIdentity{1000, 1001, {4}}};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
+  const auto pod = node.Pod("p");
+  const api::Value status = (*pod)["status"]["containerStatuses"].at(0);
+  // Empty, but there: Go clients read an absent one as unknown.
+  EXPECT_TRUE(status["resources"].is_object());
+  EXPECT_EQ(api::WriteJson(status["user"], {.sort_members = true}),
+            R"({"linux":{"gid":1001,"supplementalGroups":[4],"uid":1000}})");
+}
+
+TEST(PodStatus, APodWhoseGroupsTheRuntimeCannotRestrictIsRejected) {
+  NodeHarness node;
+  node.machine.has_groups_policy = false;
+  node.StartAgent();
+  node.CreatePod("p", R"("securityContext":{"supplementalGroupsPolicy":"Strict"},
+    "containers":[{"name":"a","image":"busybox:1"}])");
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "SupplementalGroupsPolicyNotSupported");
+  const auto object = node.api.Get("Node", "node-1");
+  EXPECT_EQ((*object)["status"]["features"]["supplementalGroupsPolicy"].optional_boolean(), false);
 }
 
 TEST(PodStatus, FallsBackToTheLogTailOfAFailedContainer) {

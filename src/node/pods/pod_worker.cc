@@ -399,6 +399,11 @@ std::optional<PodWorker::StopReason> PodWorker::Admit() {
     }
   }
   if (!verdict_) verdict_ = CheckOperatingSystem(root());
+  if (!verdict_ && !context_.runtime.HasGroupsPolicy() &&
+      root()["spec"]["securityContext"]["supplementalGroupsPolicy"].str() == "Strict") {
+    verdict_ = PodVerdict{"SupplementalGroupsPolicyNotSupported",
+                          "SupplementalGroupsPolicy=Strict is not supported in this node"};
+  }
   if (!verdict_) verdict_ = ChooseHandler();
   if (!verdict_) verdict_ = context_.sysctls.Check(root());
   if (!verdict_ && context_.admitted_requests && facts_.sandboxes.empty()) {

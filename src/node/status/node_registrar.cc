@@ -1,6 +1,7 @@
 #include "node/status/node_registrar.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "api/meta/quantity.h"
 #include "api/meta/time.h"
@@ -27,6 +28,8 @@ std::string Kibibytes(std::int64_t bytes) {
 
 // Present only while it is true.
 constexpr char kSharedNetworkCondition[] = "PodsShareHostNetwork";
+
+constexpr std::size_t kMaxNamesOfImage = 5;
 
 struct ConditionText {
   const char* type;
@@ -63,6 +66,29 @@ Draft MakeHandler(const RuntimeHandler& handler) {
     draft["features"]["userNamespaces"] = *handler.user_namespaces;
   }
   return draft;
+}
+
+// As a kubelet does: digests first, and the largest images first, which schedulers compare.
+Draft MakeImages(std::vector<Image> images, std::int64_t most) {
+  std::ranges::stable_sort(images, std::greater<>(), &Image::size_bytes);
+  if (most >= 0 && images.size() > static_cast<std::size_t>(most)) {
+    images.resize(static_cast<std::size_t>(most));
+  }
+  Draft list = Draft::Array();
+  for (const Image& image : images) {
+    Draft each = Draft::Object();
+    each["names"] = Draft::Array();
+    const auto add = [&](const std::string& name) {
+      if (each["names"].size() < kMaxNamesOfImage) each["names"].Append(Draft(name));
+    };
+    for (const std::string& digest : image.digests) add(digest);
+    for (const std::string& name : image.names) {
+      if (name.find('@') == std::string::npos) add(name);
+    }
+    if (image.size_bytes > 0) each["sizeBytes"] = static_cast<std::int64_t>(image.size_bytes);
+    list.Append(std::move(each));
+  }
+  return list;
 }
 
 }  // namespace
@@ -133,6 +159,17 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
     Draft list = Draft::Array();
     for (const RuntimeHandler& handler : handlers) list.Append(MakeHandler(handler));
     status["runtimeHandlers"] = std::move(list);
+  }
+  if (options_.images) {
+    Draft images = MakeImages(options_.images(), options_.registration.max_images);
+    if (images.size() == 0) {
+      status.Remove("images");
+    } else {
+      status["images"] = std::move(images);
+    }
+  }
+  if (options_.has_groups_policy) {
+    status["features"]["supplementalGroupsPolicy"] = options_.has_groups_policy();
   }
   if (declared_features_.empty()) {
     status.Remove("declaredFeatures");

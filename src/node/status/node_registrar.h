@@ -28,6 +28,7 @@ struct NodeRegistration {
   Duration status_every = std::chrono::seconds(10);    // looks for changes
   Duration heartbeat_every = std::chrono::minutes(5);  // writes the status without a change
   std::int64_t lease_seconds = 40;
+  std::int64_t max_images = 50;  // in the status; the largest ones. -1: all
   // Of a Node that this agent creates; not changed later.
   std::vector<NodeTaint> taints = {};
   std::string provider_id = {};
@@ -54,6 +55,10 @@ class NodeRegistrar {
     std::function<std::optional<std::string>()> shared_network_reason;
     // For status.runtimeHandlers; none: not reported.
     std::function<std::vector<RuntimeHandler>()> runtime_handlers = nullptr;
+    // For status.images. Null: not reported.
+    std::function<std::vector<Image>()> images = nullptr;
+    // Whether the runtime can leave out the groups of the image. Null: not reported.
+    std::function<bool()> has_groups_policy = nullptr;
     // Kept back from pods: status.allocatable is the rest.
     NodeReservation reserved = {};
     NodeRegistration registration = {};
