@@ -103,7 +103,8 @@ struct HollowNodes::HollowNode {
                                  .labels = {{"node.drakkar.io/hollow", "true"}},
                                  .features = options.features,
                                  .checkpoint_side_file = false,
-                                 .prober = &prober});
+                                 .prober = &prober,
+                                 .watch_sources = false});
     agent->Start([this, &options, &client](Result<void> started) {
       if (!started.ok()) {
         kLog.Error("hollow node did not start", {{"node", name}, {"err", started.error().message}});

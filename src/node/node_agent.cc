@@ -22,6 +22,7 @@
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/slice_wiper.h"
 #include "node/pods/pod_manager.h"
+#include "node/pods/source_watch.h"
 #include "node/pods/volume_host.h"
 #include "node/runtime/network/pod_network.h"
 #include "node/status/forgotten_drivers.h"
@@ -125,6 +126,10 @@ struct NodeAgent::Parts {
                  {.collection = {api::FindKind("", "v1", "Service"), "", "", ""},
                   .may_be_missing = true}),
         plain_volumes(MakePlainVolumeHost(options.files)),
+        sources(options.loop, options.random, options.client,
+                [this](const std::string& uid) {
+                  if (pods) pods->VolumesChanged(uid);
+                }),
         pulls(options.loop, options.runtime, options.pulls),
         context{
             .loop = options.loop,
@@ -161,6 +166,7 @@ struct NodeAgent::Parts {
             .container_rules = options.gates.Enabled(Gate::kContainerRestartRules),
             .restart_all_containers =
                 options.gates.Enabled(Gate::kRestartAllContainersOnContainerExits),
+            .sources = options.watch_sources ? &sources : nullptr,
             .resource_health = ResourceHealth(options.gates)},
         registrar({.loop = options.loop,
                    .files = options.files,
@@ -419,6 +425,7 @@ struct NodeAgent::Parts {
   cdi::Cache cdi;
   client::Informer services;
   std::unique_ptr<VolumeHost> plain_volumes;
+  SourceWatch sources;
   ImagePullQueue pulls;
   PodContext context;
   PluginRegistrar registrar;

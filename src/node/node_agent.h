@@ -100,6 +100,8 @@ class NodeAgent {
     LogLimits logs = {};
     PullLimits pulls = {};
     Duration longest_crash_backoff = std::chrono::minutes(5);
+    // Volumes show changed ConfigMaps and Secrets at once, not only when they are refreshed.
+    bool watch_sources = true;
   };
 
   explicit NodeAgent(Options options);

@@ -63,6 +63,8 @@ Result<std::string> ReadResourceFieldRef(const DownwardInput& input, Value conta
     amount = api::Quantity::FromMilli(input.allocatable_cpu_milli);
   } else if (list == "limits" && name == "memory") {
     amount = api::Quantity(input.allocatable_memory_bytes);
+  } else if (list == "limits" && name == "ephemeral-storage") {
+    amount = api::Quantity(input.allocatable_storage_bytes);
   }
   api::Quantity divisor(1);
   if (!divisor_text.empty() && divisor_text != "0") {

@@ -17,6 +17,7 @@ struct DownwardInput {
   std::vector<std::string> pod_ips;
   std::int64_t allocatable_cpu_milli = 0;
   std::int64_t allocatable_memory_bytes = 0;
+  std::int64_t allocatable_storage_bytes = 0;
 };
 
 // "metadata.name", "metadata.labels['k']", "status.podIP", "spec.nodeName" ... In a volume,

@@ -1,6 +1,9 @@
 #include "node/pods/environment.h"
 
+#include <set>
+
 #include "base/text/text.h"
+#include "node/pods/environment_file.h"
 
 namespace drakkar::node {
 namespace {
@@ -36,6 +39,24 @@ class Builder {
   std::size_t bytes_ = 0;
 };
 
+Result<std::optional<std::string>> ReadFileKey(const EnvironmentInput& input, Value ref) {
+  const std::string volume(ref["volumeName"].str()), path(ref["path"].str());
+  const bool optional = ref["optional"].boolean();
+  const auto in_file = [&](const Error& error) {
+    return error.Prefixed(StrCat("file ", Quote(path), " of volume ", Quote(volume)));
+  };
+  if (input.read_file == nullptr) return NotFound("the pod has no volumes");
+  const auto text = input.read_file(volume, path);
+  if (!text.ok()) {
+    if (optional && text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+    return in_file(text.error());
+  }
+  auto value = FindVariable(*text, ref["key"].str());
+  if (!value.ok()) return in_file(value.error());
+  if (!*value && !optional) return in_file(NotFound(StrCat("no variable ", ref["key"].str())));
+  return value;
+}
+
 // A variable whose optional source is missing is omitted.
 Result<std::optional<std::string>> ReadValueFrom(const EnvironmentInput& input, Value from) {
   if (const Value field = from["fieldRef"]; field.has_value()) {
@@ -64,14 +85,13 @@ Result<std::optional<std::string>> ReadValueFrom(const EnvironmentInput& input, 
     return input.sources.SecretKey(std::string(ref["name"].str()), std::string(ref["key"].str()),
                                    ref["optional"].boolean());
   }
+  if (const Value ref = from["fileKeyRef"]; ref.has_value()) return ReadFileKey(input, ref);
   return InvalidArgument("valueFrom has no supported source");
 }
 
-}  // namespace
-
-Result<std::string> ExpandReferences(std::string_view text,
-                                     const std::map<std::string, std::string>& variables,
-                                     std::size_t max_bytes) {
+// `find` returns the text for a reference: "$(NAME)" and the name in it.
+template <typename Find>
+Result<std::string> Expand(std::string_view text, std::size_t max_bytes, Find&& find) {
   std::string out;
   bool has_end = true;  // whether a closing parenthesis is still ahead
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -92,8 +112,7 @@ Result<std::string> ExpandReferences(std::string_view text,
       out += text[i];
       continue;
     }
-    auto found = variables.find(std::string(text.substr(i + 2, end - i - 2)));
-    out += found != variables.end() ? std::string_view(found->second) : text.substr(i, end - i + 1);
+    out += find(text.substr(i, end - i + 1), text.substr(i + 2, end - i - 2));
     i = end;
   }
   if (out.size() > max_bytes) {
@@ -101,6 +120,32 @@ Result<std::string> ExpandReferences(std::string_view text,
                  StrCat("its references expand to more than ", max_bytes, " bytes")};
   }
   return out;
+}
+
+}  // namespace
+
+Result<std::string> ExpandReferences(std::string_view text,
+                                     const std::map<std::string, std::string>& variables,
+                                     std::size_t max_bytes) {
+  return Expand(text, max_bytes, [&](std::string_view reference, std::string_view name) {
+    const auto found = variables.find(std::string(name));
+    return found != variables.end() ? std::string_view(found->second) : reference;
+  });
+}
+
+Result<std::string> ExpandPath(std::string_view text,
+                               const std::map<std::string, std::string>& variables,
+                               std::size_t max_bytes) {
+  std::set<std::string> missing;
+  auto path = Expand(text, max_bytes, [&](std::string_view, std::string_view name) {
+    const auto found = variables.find(std::string(name));
+    if (found != variables.end() && !found->second.empty()) return std::string_view(found->second);
+    missing.emplace(name);
+    return std::string_view();
+  });
+  if (missing.empty()) return path;
+  return InvalidArgument(
+      StrCat("missing value for ", Join(std::vector(missing.begin(), missing.end()), ", ")));
 }
 
 Result<std::vector<EnvironmentVariable>> MakeEnvironment(const EnvironmentInput& input) {

@@ -23,12 +23,19 @@ inline constexpr std::size_t kMaxCommandBytes = 2 << 20;
 Result<std::string> ExpandReferences(std::string_view text,
                                      const std::map<std::string, std::string>& variables,
                                      std::size_t max_bytes);
+// The same for a path: unknown and empty variables are an error that names them.
+Result<std::string> ExpandPath(std::string_view text,
+                               const std::map<std::string, std::string>& variables,
+                               std::size_t max_bytes);
 
 struct EnvironmentInput {
   DownwardInput downward;
   api::Value container;
   const PodSources& sources;
   std::map<std::string, std::string> service_variables;  // KUBERNETES_SERVICE_HOST ...
+  // Reads a file of a volume, for fileKeyRef. Null: there are no volumes.
+  std::function<Result<std::string>(const std::string& volume, const std::string& path)> read_file =
+      nullptr;
 };
 
 // The container's environment in order, without duplicates: first envFrom, then env, which may

@@ -132,6 +132,12 @@ void PodManager::SyncAll() {
   ForEachWorker([](PodWorker& worker) { worker.Sync(); });
 }
 
+void PodManager::VolumesChanged(const std::string& pod_uid) {
+  if (auto found = workers_.find(pod_uid); found != workers_.end()) {
+    found->second->VolumesChanged();
+  }
+}
+
 void PodManager::HealthChanged(const std::string& pod_uid) {
   if (auto found = workers_.find(pod_uid); found != workers_.end()) found->second->Sync();
 }

@@ -29,6 +29,8 @@ class PodManager {
   void SyncAll();
   // See PodWorker::Evict. Pods that are not here are ignored.
   void Evict(const std::string& uid, PodVerdict verdict, Duration grace);
+  // What the pod's volumes show may have changed.
+  void VolumesChanged(const std::string& pod_uid);
   // The device health of this pod may have changed.
   void HealthChanged(const std::string& pod_uid);
 

@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
+#include "node/pods/environment_file.h"
 #include "node/pods/log_stream.h"
 #include "node/pods/volumes.h"
 #include "node/resources/pod_limits.h"
@@ -163,6 +164,72 @@ TEST(Volumes, WritesFilesCreatesDirectoriesAndMountsThem) {
   EXPECT_TRUE((*mounts)[2].readonly);
 }
 
+TEST(EnvironmentFile, IsReadAsKubernetesDoes) {
+  constexpr std::string_view kText =
+      "# comment\n\n  A='1'\nB='two\nlines' # why\nEMPTY=''\nSPACE= 'x'\nQ='$(A) \"\\'\nA='2'";
+  const auto find = [&](std::string_view name) {
+    const auto value = FindVariable(kText, name);
+    return !value.ok() ? value.error().message : value->value_or("(none)");
+  };
+  EXPECT_EQ(find("A"), "1");
+  EXPECT_EQ(find("B"), "two\nlines");
+  EXPECT_EQ(find("Q"), "$(A) \"\\");
+  for (const char* none : {"EMPTY", "SPACE", "NONE", "a"}) EXPECT_EQ(find(none), "(none)") << none;
+  EXPECT_FALSE(FindVariable("", "A")->has_value());
+}
+
+TEST(EnvironmentFile, SaysWhichLineIsWrong) {
+  const std::pair<const char*, const char*> bad[] = {
+      {"\nA\nB='1'", "line 2 has no '='"},
+      {"='1'", "line 1 has no name before '='"},
+      {"A ='1'", "line 1 has a space before '='"},
+      {"A=1", "line 1 has a value without single quotes"},
+      {"A='1' B", "line 1 has text after its value"},
+      {"B='1'\nA='1\n", "line 2 begins a value that does not end"}};
+  for (const auto& [text, message] : bad) {
+    const auto value = FindVariable(text, "X");
+    ASSERT_FALSE(value.ok()) << text;
+    EXPECT_EQ(value.error().message, message);
+  }
+}
+
+TEST(Environment, AFileOfAVolumeGivesVariables) {
+  auto pod = Parse(R"json({"spec":{"containers":[{"name":"a","env":[
+    {"name":"X","valueFrom":{"fileKeyRef":{"volumeName":"v","path":"f","key":"K"}}},
+    {"name":"Y","valueFrom":{"fileKeyRef":{"volumeName":"v","path":"f","key":"N","optional":true}}},
+    {"name":"Z","valueFrom":{"fileKeyRef":{"volumeName":"v","path":"g","key":"K","optional":true}}}
+    ]}]}})json");
+  const api::Value container = (*pod)["spec"]["containers"].at(0);
+  std::string content = "K='v'";
+  const auto make = [&] {
+    return MakeEnvironment(
+        {{.pod = pod->root()},
+         container,
+         PodSources{},
+         {},
+         [&](const std::string& volume, const std::string& path) -> Result<std::string> {
+           EXPECT_EQ(volume, "v");
+           return path == "f" ? Result<std::string>(content) : NotFound("no file");
+         }});
+  };
+  const auto environment = make();
+  ASSERT_TRUE(environment.ok()) << environment.error().message;
+  EXPECT_EQ(Get(*environment, "X"), "v");
+  EXPECT_EQ(Get(*environment, "Y"), "(none)");
+  EXPECT_EQ(Get(*environment, "Z"), "(none)");
+  content = "L='v'";
+  EXPECT_EQ(make().error().message,
+            "environment variable X: file \"f\" of volume \"v\": no variable K");
+}
+
+TEST(Environment, APathNeedsAValueForEachOfItsVariables) {
+  const std::map<std::string, std::string> variables = {{"A", "1"}, {"EMPTY", ""}};
+  EXPECT_EQ(*ExpandPath("x/$(A)", variables, 100), "x/1");
+  EXPECT_EQ(*ExpandPath("$$(A)", variables, 100), "$(A)");
+  EXPECT_EQ(ExpandPath("$(NONE)/$(A)/$(EMPTY)", variables, 100).error().message,
+            "missing value for EMPTY, NONE");
+}
+
 TEST(Volumes, AKeyThatEscapesTheVolumeIsRefused) {
   for (const char* key :
        {"../../escaped", "/etc/passwd", "a/../../b", "..", "..data", "..data/x"}) {
@@ -195,6 +262,26 @@ TEST(Volumes, TokensAreKeyedByAudienceAndLifetime) {
   ASSERT_TRUE(volumes.ok()) << volumes.error().message;
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/t/token"), "one");
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/t/vault/token"), "two");
+}
+
+TEST(Volumes, TokensAreOnlyForTheUserOfThePod) {
+  const auto mode_with = [](const char* of_pod, const char* of_container) {
+    VolumeFixture node;
+    auto pod =
+        Parse(StrCat(R"json({"metadata":{"uid":"u"},"spec":{"securityContext":{)json", of_pod,
+                     R"json(},"containers":[{"name":"a"},{"name":"b","securityContext":{)json",
+                     of_container, R"json(}}],"volumes":[{"name":"t","projected":{"sources":[
+                              {"serviceAccountToken":{"path":"token"}}]}}]}})json"));
+    PodSources sources;
+    sources.tokens[{"", 3600}] = {.text = "one"};
+    EXPECT_TRUE(node.Prepare(pod, sources).ok());
+    return node.files.Stat("/pods/u/volumes/kubernetes.io~projected/t/token")->mode;
+  };
+  EXPECT_EQ(mode_with("", ""), 0644u);
+  EXPECT_EQ(mode_with("", R"("runAsUser":1000)"), 0644u);
+  EXPECT_EQ(mode_with(R"("runAsUser":1000)", R"("runAsUser":1001)"), 0644u);
+  EXPECT_EQ(mode_with(R"("runAsUser":1000)", ""), 0600u);
+  EXPECT_EQ(mode_with(R"("fsGroup":1000)", ""), 0640u);
 }
 
 TEST(Volumes, RefusesUnsupportedKindsAndPathsThatEscapeTheVolume) {

@@ -42,6 +42,10 @@ class SizedVolumes final : public VolumeHost {
                                  const std::string& target) override {
     return plain_->BindInside(volume, sub_path, target);
   }
+  Result<std::string> ReadInside(const std::string& volume, const std::string& path,
+                                 std::size_t max_bytes) override {
+    return plain_->ReadInside(volume, path, max_bytes);
+  }
   Result<void> UnmountBelow(const std::string& path) override {
     unmounted.push_back(path);
     return Ok();
@@ -92,7 +96,7 @@ TEST(PodVolumes, AHostsFileThatAContainerChangedIsReplaced) {
   EXPECT_EQ(*files.ReadFile("/pod/etc-hosts"), text);
 }
 
-TEST(PodVolumes, ConfigMapVolumesAreUpdatedWithinAMinute) {
+TEST(PodVolumes, ConfigMapVolumesAreUpdatedAtOnce) {
   NodeHarness node;
   node.api.Create(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s","namespace":"default"},
@@ -108,10 +112,93 @@ TEST(PodVolumes, ConfigMapVolumesAreUpdatedWithinAMinute) {
   changed["data"].Entry("k") = "w";
   changed["data"].RemoveEntry("old");
   ASSERT_TRUE(node.api.Update("ConfigMap", "default/s", "", changed.Freeze()).ok());
-  node.Advance(seconds(61));
+  node.Advance(seconds(2));
   EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "w");
   EXPECT_FALSE(node.files.Exists(directory + "/old"));
   EXPECT_EQ(node.Containers("p", "a").size(), 1u);
+}
+
+// "k" of the ConfigMap "s" as a volume shows it.
+std::string ShownKey(NodeHarness& node) {
+  const auto text = node.files.ReadFile(StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid(),
+                                               "/volumes/kubernetes.io~configmap/c/k"));
+  return text.ok() ? *text : "(none)";
+}
+
+void SetKey(NodeHarness& node, const std::string& value) {
+  api::Draft changed(node.api.Get("ConfigMap", "default/s")->tree());
+  changed["data"].Entry("k") = value;
+  ASSERT_TRUE(node.api.Update("ConfigMap", "default/s", "", changed.Freeze()).ok());
+}
+
+constexpr char kOptionalMap[] =
+    R"("volumes":[{"name":"c","configMap":{"name":"s","optional":true}}],
+    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"c","mountPath":"/c"}]}])";
+constexpr char kMap[] = R"({"apiVersion":"v1","kind":"ConfigMap",
+    "metadata":{"name":"s","namespace":"default"},"data":{"k":"v"}})";
+
+TEST(PodVolumes, AnOptionalConfigMapAppearsAndDisappears) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", kOptionalMap);
+  ASSERT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(ShownKey(node), "(none)");
+  node.api.Create(kMap);
+  node.Advance(seconds(2));
+  EXPECT_EQ(ShownKey(node), "v");
+  node.api.Delete("ConfigMap", "default/s");
+  node.Advance(seconds(2));
+  EXPECT_EQ(ShownKey(node), "(none)");
+}
+
+TEST(PodVolumes, ASourceThatKeepsChangingRefreshesOncePerSecond) {
+  NodeHarness node;
+  node.api.Create(kMap);
+  node.StartAgent();
+  node.CreatePod("p", kOptionalMap);
+  int reads = 0;
+  node.api_fault = [&](const std::string& what) -> std::optional<Error> {
+    if (what.find("configmaps") != std::string::npos) ++reads;
+    return std::nullopt;
+  };
+  for (int i = 0; i < 100; ++i) {
+    SetKey(node, std::to_string(i));
+    node.Advance(std::chrono::milliseconds(100));
+  }
+  EXPECT_LE(reads, 12);
+  EXPECT_GE(reads, 8);
+  node.Advance(seconds(2));
+  EXPECT_EQ(ShownKey(node), "99");
+}
+
+// Without watches, as on hollow nodes.
+TEST(PodVolumes, ASourceThatIsNotWatchedIsReadAgainWithinAMinute) {
+  NodeHarness node;
+  node.watch_sources = false;
+  node.api.Create(kMap);
+  node.StartAgent();
+  node.CreatePod("p", kOptionalMap);
+  SetKey(node, "w");
+  node.Advance(seconds(2));
+  EXPECT_EQ(ShownKey(node), "v");
+  node.Advance(seconds(60));
+  EXPECT_EQ(ShownKey(node), "w");
+}
+
+TEST(PodVolumes, ChangedAnnotationsAppearAtOnce) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("volumes":[{"name":"d","downwardAPI":{"items":[{"path":"notes",
+      "fieldRef":{"fieldPath":"metadata.annotations"}}]}}],
+    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"d","mountPath":"/d"}]}])");
+  node.Advance(seconds(5));
+  api::Draft changed(node.Pod("p")->tree());
+  changed["metadata"]["annotations"].Entry("note") = "new";
+  ASSERT_TRUE(node.api.Update("Pod", "default/p", "", changed.Freeze()).ok());
+  node.Advance(seconds(2));
+  EXPECT_EQ(*node.files.ReadFile(StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid(),
+                                        "/volumes/kubernetes.io~downward-api/d/notes")),
+            "note=\"new\"\n");
 }
 
 TEST(PodVolumes, APodIsEvictedWhenAVolumeExceedsItsLimit) {

@@ -28,7 +28,9 @@ constexpr Logger kLog("node.pods");
 PodWorker::PodWorker(PodContext& context, std::string uid, std::function<void()> on_finished)
     : context_(context), uid_(std::move(uid)), on_finished_(std::move(on_finished)) {}
 
-PodWorker::~PodWorker() = default;
+PodWorker::~PodWorker() {
+  if (context_.sources != nullptr) context_.sources->Show(uid_, {});
+}
 
 // --- events from outside
 
@@ -41,7 +43,12 @@ void PodWorker::Update(const api::ObjectPtr& pod) {
       context_.events.Warning(pod, "FailedNodeDeclaredFeaturesCheck", *problem);
     }
   }
+  const bool shows_more =
+      pod_ != nullptr && volumes_ && HasChangingVolumes(root()) &&
+      (!api::Equal(root()["metadata"]["labels"], (*pod)["metadata"]["labels"]) ||
+       !api::Equal(root()["metadata"]["annotations"], (*pod)["metadata"]["annotations"]));
   pod_ = pod;
+  if (shows_more) RefreshSoon();
   Sync();
 }
 
@@ -146,6 +153,7 @@ void PodWorker::Step() {
       retry_at_ = MonotonicTime{};
       retry_backoff_.Reset();
       if (claims_call_.Accepts(DriverEvent::kDropped)) claims_call_.Apply(DriverEvent::kDropped);
+      if (context_.sources != nullptr) context_.sources->Show(uid_, {});
     }
   }
   SyncProbes();
@@ -490,8 +498,9 @@ DownwardInput PodWorker::Downward() const {
           .node_name = context_.node_name,
           .host_ip = context_.host_ip,
           .pod_ips = PodIps(),
-          .allocatable_cpu_milli = context_.machine_cpu_milli,
-          .allocatable_memory_bytes = context_.machine_memory_bytes};
+          .allocatable_cpu_milli = context_.allocatable.cpu_milli,
+          .allocatable_memory_bytes = context_.allocatable.memory_bytes,
+          .allocatable_storage_bytes = context_.allocatable.ephemeral_storage_bytes};
 }
 
 VolumeInput PodWorker::Volumes(const PodSources& sources) const {

@@ -21,6 +21,7 @@
 #include "node/pods/pod_sources.h"
 #include "node/pods/pod_stage.h"
 #include "node/pods/pod_status.h"
+#include "node/pods/source_watch.h"
 #include "node/pods/volumes.h"
 #include "node/resources/pod_amounts.h"
 #include "node/resources/pod_limits.h"
@@ -96,6 +97,8 @@ struct PodContext {
   const NodeFeatures* features = nullptr;
   // Why a pod that is new on the node must not start now, such as pressure. Null: nothing.
   std::function<std::optional<PodVerdict>(api::Value pod)> refuse_new = nullptr;
+  // Says when a volume's content has changed. Null: volumes are only refreshed periodically.
+  SourceWatch* sources = nullptr;
   // Computes allocatedResourcesStatus of a container. Empty with ResourceHealthStatus disabled.
   std::function<api::Draft(api::Value pod, api::Value container)> resource_health;
 };
@@ -124,8 +127,10 @@ class PodWorker {
   static constexpr Duration kShowPullError = std::chrono::seconds(3);
   static constexpr Duration kLongestTime = std::chrono::hours(24 * 365);
   static constexpr Duration kLongestHook = std::chrono::hours(24);
-  // How stale ConfigMaps, Secrets and tokens in volumes may be.
+  // How stale tokens in volumes may be, and ConfigMaps and Secrets that are not watched.
   static constexpr Duration kRefreshEvery = std::chrono::seconds(60);
+  // A source that keeps changing refreshes the volumes no more often than this.
+  static constexpr Duration kRefreshPause = std::chrono::seconds(1);
   // How long a volume may exceed its limit unnoticed. A volume that takes long to measure is
   // measured less often.
   static constexpr Duration kMeasureEvery = std::chrono::seconds(10);
@@ -143,6 +148,8 @@ class PodWorker {
   void Sync();
   // A driver registered, or was declared gone: calls waiting for one are retried at once.
   void DriverUsable();
+  // A ConfigMap or Secret in one of its volumes has changed.
+  void VolumesChanged();
   // Ends the pod as failed, with at most this grace period. The first call counts.
   void Evict(PodVerdict verdict, Duration grace);
 
@@ -249,6 +256,11 @@ class PodWorker {
 
   // Periodic work on volumes.
   void RefreshVolumes();
+  // The next refresh comes soon.
+  void RefreshSoon();
+  // Remembers what the volumes show, so that changes of it are noticed.
+  void NoteSources(const PodSources& sources);
+  void WatchSources();
   void MeasureVolumes();
 
   // Stopping.
@@ -352,6 +364,9 @@ class PodWorker {
   std::optional<PreparedVolumes> volumes_;
   PodSources::Tokens tokens_;  // as written to the volumes
   Chore refresh_;
+  MonotonicTime refreshed_at_{};
+  bool refresh_again_ = false;  // something changed during the refresh in flight
+  std::optional<ShownSources> unwatched_sources_;
   Chore measure_;
   std::optional<PodVerdict> eviction_;
   Duration eviction_grace_ = kEvictionGrace;

@@ -11,6 +11,7 @@
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
+#include "node/pods/environment_file.h"
 #include "node/pods/service_variables.h"
 #include "node/runtime/network/pod_network.h"
 #include "telemetry/log/log.h"
@@ -26,6 +27,7 @@ constexpr Logger kLog("node.pods");
 
 void PodWorker::StepRun(const PodPlan& plan) {
   RefreshVolumes();
+  WatchSources();
   MeasureVolumes();
   const bool hook_runs = std::ranges::any_of(attempts_, [](const auto& attempt) {
     return attempt.second.post_start == PostStartHook::kRunning;
@@ -88,10 +90,45 @@ void PodWorker::OnSources(Result<PodSources> sources) {
     BackOff();
   } else {
     volumes_ = std::move(*volumes);
+    NoteSources(*sources);
     tokens_ = std::move(sources->tokens);
+    refreshed_at_ = Tick();
     refresh_.due = Tick() + kRefreshEvery;
   }
   StepAgain();
+}
+
+void PodWorker::NoteSources(const PodSources& sources) {
+  if (context_.sources == nullptr) return;
+  ShownSources shown;
+  for (const auto& [is_secret, objects] :
+       {std::pair(false, &sources.config_maps), std::pair(true, &sources.secrets)}) {
+    for (const auto& [name, object] : *objects) {
+      if (object != nullptr && (*object)["immutable"].boolean()) continue;
+      shown[{is_secret, std::string(pod_->namespace_()), name}] =
+          object == nullptr ? 0 : object->resource_version();
+    }
+  }
+  unwatched_sources_ = std::move(shown);
+}
+
+// Once a container runs: watches must not delay its start.
+void PodWorker::WatchSources() {
+  if (!unwatched_sources_ || !facts_.any_running()) return;
+  context_.sources->Show(uid_, *std::exchange(unwatched_sources_, std::nullopt));
+}
+
+void PodWorker::VolumesChanged() {
+  RefreshSoon();
+  Sync();
+}
+
+void PodWorker::RefreshSoon() {
+  if (refresh_.state == Chore::State::kInFlight) {
+    refresh_again_ = true;
+  } else {
+    refresh_.due = std::min(refresh_.due, std::max(Tick(), refreshed_at_ + kRefreshPause));
+  }
 }
 
 // Runs in parallel with everything else. If the refresh fails, the old content stays until the next
@@ -101,12 +138,16 @@ void PodWorker::RefreshVolumes() {
   if (refresh_.due > Tick()) return ArmTimer(refresh_.due);
   refresh_.state = Chore::State::kInFlight;
   auto finish = [this](Result<PodSources> sources) {
+    refreshed_at_ = Tick();
     refresh_ = {Chore::State::kIdle, Tick() + kRefreshEvery};
+    if (std::exchange(refresh_again_, false)) RefreshSoon();
     if (IsStopping()) return;
     auto volumes =
         sources.ok() ? PrepareVolumes(Volumes(*sources)) : Result<PreparedVolumes>(sources.error());
     if (volumes.ok()) {
+      NoteSources(*sources);
       tokens_ = std::move(sources->tokens);
+      WatchSources();
     } else {
       context_.events.Warning(pod_, "FailedMount", volumes.error().message);
     }
@@ -365,6 +406,12 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
 
 Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt,
                                                const PodSources& sources) {
+  const auto read_file = [this](const std::string& volume,
+                                const std::string& path) -> Result<std::string> {
+    const auto found = volumes_->find(volume);
+    if (found == volumes_->end()) return NotFound("the pod has no such volume");
+    return context_.volume_host.ReadInside(found->second.host_path, path, kMaxEnvironmentFileBytes);
+  };
   ASSIGN_OR_RETURN(auto environment,
                    MakeEnvironment({Downward(), spec, sources,
                                     PodServiceVariables(
@@ -372,7 +419,8 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                                         HasOwnNetwork() && !context_.pod_network_variables.empty()
                                             ? context_.pod_network_variables
                                             : context_.service_variables,
-                                        context_.services)}));
+                                        context_.services),
+                                    read_file}));
   std::map<std::string, std::string> variables;
   for (const EnvironmentVariable& each : environment) variables[each.name] = each.value;
   ASSIGN_OR_RETURN(auto mounts,

@@ -26,9 +26,11 @@ FileSystem& Disk() {
 
 // Modes are set explicitly, regardless of the umask.
 Result<void> SetAccess(const std::string& path, std::uint32_t mode,
-                       std::optional<std::uint32_t> group) {
-  if (group && ::lchown(path.c_str(), static_cast<uid_t>(-1), *group) != 0) {
-    return ErrnoError(errno, "change group of " + path);
+                       std::optional<std::uint32_t> group,
+                       std::optional<std::uint32_t> user = std::nullopt) {
+  constexpr auto kSame = static_cast<std::uint32_t>(-1);
+  if ((group || user) && ::lchown(path.c_str(), user.value_or(kSame), group.value_or(kSame)) != 0) {
+    return ErrnoError(errno, "change owner of " + path);
   }
   return Disk().SetMode(path, mode);
 }
@@ -90,7 +92,7 @@ Result<void> WriteInto(const std::string& directory, const VolumeFiles& files,
     }
     const std::string full = JoinPath(directory, path);
     RETURN_IF_ERROR(Disk().WriteFile(full, file.content, file.mode));
-    RETURN_IF_ERROR(SetAccess(full, file.mode, group));
+    RETURN_IF_ERROR(SetAccess(full, file.mode, group, file.user));
   }
   return Ok();
 }

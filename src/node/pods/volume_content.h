@@ -13,6 +13,7 @@ namespace drakkar::node {
 struct VolumeFile {
   std::string content;
   std::uint32_t mode = 0644;
+  std::optional<std::uint32_t> user = std::nullopt;  // its owner, if not root
 };
 // By path within the volume: relative, without "..", and not starting with "..", which is how the
 // volume's own names begin.

@@ -57,6 +57,17 @@ TEST_F(VolumeContentTest, KeysAreLinksIntoADirectoryWithATime) {
   EXPECT_EQ(files_.Stat(volume_ + "/..data/")->mode & 07777, 0755u);
 }
 
+TEST_F(VolumeContentTest, AFileMayBelongToAUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  Show({{"mine", {.content = "1", .mode = 0600, .user = 1000}}, {"other", {.content = "2"}}});
+  struct stat info {};
+  ASSERT_EQ(::stat((volume_ + "/mine").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 1000u);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+  ASSERT_EQ(::stat((volume_ + "/other").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 0u);
+}
+
 TEST_F(VolumeContentTest, AChangeIsOneSwitchOfOneLink) {
   Show({{"a", {.content = "1"}}, {"b", {.content = "1"}}, {"old/x", {.content = "1"}}});
   const std::string before = Current();

@@ -12,6 +12,7 @@
 #include "base/env/descriptor.h"
 #include "base/env/tree_walk.h"
 #include "base/text/text.h"
+#include "node/runtime/images/unpack.h"
 #include "node/runtime/oci/host.h"
 
 namespace drakkar::node {
@@ -87,6 +88,13 @@ Result<void> MakeMountPoint(const std::string& target, bool directory) {
   return files.WriteFile(target, "", 0600);
 }
 
+Result<std::string> NoLarger(Result<std::string> text, std::size_t max_bytes) {
+  if (text.ok() && text->size() > max_bytes) {
+    return FailedPrecondition(StrCat("it is larger than ", max_bytes, " bytes"));
+  }
+  return text;
+}
+
 class MachineVolumeHost final : public VolumeHost {
  public:
   Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
@@ -139,6 +147,11 @@ class MachineVolumeHost final : public VolumeHost {
       return ErrnoError(errno, StrCat("mount ", sub_path, " on ", target));
     }
     return target;
+  }
+
+  Result<std::string> ReadInside(const std::string& volume, const std::string& path,
+                                 std::size_t max_bytes) override {
+    return NoLarger(ReadFileInRoot(volume, path, max_bytes + 1), max_bytes);
   }
 
   Result<void> UnmountBelow(const std::string& path) override { return UnmountAll(path); }
@@ -200,6 +213,10 @@ class PlainVolumeHost final : public VolumeHost {
     const std::string path = JoinPath(volume, sub_path);
     if (!files_.Exists(path)) RETURN_IF_ERROR(files_.MakeDirectories(path, 0755));
     return path;
+  }
+  Result<std::string> ReadInside(const std::string& volume, const std::string& path,
+                                 std::size_t max_bytes) override {
+    return NoLarger(files_.ReadFile(JoinPath(volume, path)), max_bytes);
   }
   Result<void> UnmountBelow(const std::string&) override { return Ok(); }
   Result<std::uint64_t> Usage(const std::string&) override { return std::uint64_t{0}; }

@@ -35,6 +35,9 @@ class VolumeHost {
   // directories are created.
   virtual Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
                                          const std::string& target) = 0;
+  // Reads a regular file of the volume, with links resolved inside it; larger ones are an error.
+  virtual Result<std::string> ReadInside(const std::string& volume, const std::string& path,
+                                         std::size_t max_bytes) = 0;
   // Unmounts everything on or below the directory. No mounts is no error.
   virtual Result<void> UnmountBelow(const std::string& path) = 0;
   // Disk usage of a directory in bytes.

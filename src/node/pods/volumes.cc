@@ -25,6 +25,24 @@ std::optional<std::uint32_t> FsGroup(Value pod) {
   return static_cast<std::uint32_t>(*group);
 }
 
+// The user that all containers run as according to the pod; nothing if they differ or an image
+// decides.
+std::optional<std::uint32_t> OnlyUser(Value pod) {
+  std::optional<std::int64_t> user;
+  const Value of_pod = pod["spec"]["securityContext"]["runAsUser"];
+  for (const api::FieldName list :
+       api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
+    for (Value container : pod["spec"][list].elements()) {
+      auto own = container["securityContext"]["runAsUser"].optional_integer();
+      if (!own) own = of_pod.optional_integer();
+      if (!own || (user && *user != *own)) return std::nullopt;
+      user = own;
+    }
+  }
+  if (!user) return std::nullopt;
+  return static_cast<std::uint32_t>(*user);
+}
+
 // Relative, and inside the volume.
 Result<void> CheckPath(std::string_view path) {
   if (path.empty() || path.starts_with('/')) {
@@ -50,7 +68,8 @@ class Files {
  public:
   explicit Files(std::size_t& budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  Result<void> Add(std::string_view path, std::string content, std::uint32_t mode) {
+  Result<void> Add(std::string_view path, std::string content, std::uint32_t mode,
+                   std::optional<std::uint32_t> user = std::nullopt) {
     RETURN_IF_ERROR(CheckPath(path));
     if (path.starts_with("..")) {
       return InvalidArgument(StrCat("path ", Quote(path), " must not start with '..'"));
@@ -61,7 +80,7 @@ class Files {
                           " bytes; mount fewer ConfigMaps, Secrets and fields")};
     }
     budget_bytes_ -= content.size();
-    map_[std::string(path)] = {std::move(content), mode};
+    map_[std::string(path)] = {std::move(content), mode, user};
     return Ok();
   }
   VolumeFiles Take() { return std::move(map_); }
@@ -143,7 +162,11 @@ Result<void> CollectProjected(const VolumeInput& input, Value projected, Files& 
       const auto token = input.sources.tokens.find(TokenKey(account));
       if (token == input.sources.tokens.end())
         return NotFound("the service account's token was not fetched");
-      RETURN_IF_ERROR(files.Add(account["path"].str(), token->second.text, mode));
+      // Nobody else in the pod may use it, if it is known who does.
+      const auto user = OnlyUser(input.downward.pod);
+      const bool is_restricted = user || FsGroup(input.downward.pod);
+      RETURN_IF_ERROR(
+          files.Add(account["path"].str(), token->second.text, is_restricted ? 0600 : mode, user));
     } else {
       std::string kind;
       for (const api::MemberView member : source.members()) kind = std::string(member.name);
@@ -357,8 +380,11 @@ Result<std::vector<Mount>> MakeMounts(const MountInput& input) {
     }
     std::string sub_path(use["subPath"].str());
     if (!use["subPathExpr"].str().empty()) {
-      ASSIGN_OR_RETURN(sub_path, ExpandReferences(use["subPathExpr"].str(), input.environment,
-                                                  kMaxSubPathBytes));
+      auto expanded = ExpandPath(use["subPathExpr"].str(), input.environment, kMaxSubPathBytes);
+      if (!expanded.ok()) {
+        return expanded.error().Prefixed(StrCat("subPathExpr of volume ", Quote(name)));
+      }
+      sub_path = *std::move(expanded);
     }
     if (!volume.image.empty()) {
       if (auto valid = sub_path.empty() ? Ok() : CheckPath(sub_path); !valid.ok()) {

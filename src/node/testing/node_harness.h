@@ -97,6 +97,7 @@ class NodeHarness {
   LogLimits logs;                                            // of agents started later
   PullLimits pulls;                                          // of agents started later
   Duration longest_crash_backoff = std::chrono::minutes(5);  // of agents started later
+  bool watch_sources = true;                                 // of agents started later
   std::optional<CpuManager> cpu_manager;                     // of agents started later
   std::vector<ShutdownPeriod> shutdown_periods;              // of agents started later
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
