@@ -240,6 +240,7 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   config.labels[kContainerNameLabel] = config.name;
   config.annotations["io.kubernetes.container.restartCount"] = std::to_string(input.attempt);
   config.annotations[kResourcesAnnotation] = ResourcesText(container);
+  config.annotations[kImageAnnotation] = config.image;
   if (input.pod_run > 0) config.annotations[kPodRunAnnotation] = std::to_string(input.pod_run);
   config.annotations["io.kubernetes.container.terminationMessagePath"] =
       std::string(container["terminationMessagePath"].str());

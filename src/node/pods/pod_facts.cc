@@ -138,7 +138,7 @@ RestartSettings ReadRestartSettings(Value pod, bool container_rules, bool restar
 bool ShouldRestart(const ContainerFacts& container, const RestartSettings& settings) {
   if (container.superseded) return true;
   if (!container.ended()) return false;
-  if (container.sidecar || container.restarts_for_resize) return true;
+  if (container.sidecar || container.restarts_for_change) return true;
   if (container.init && container.succeeded()) return false;
   if (ActionOf(container, settings) == "Restart") return true;
   RestartPolicy policy = settings.policy;

@@ -18,6 +18,9 @@ inline constexpr char kPodRunAnnotation[] = "drakkar.io/pod-run";
 // Container annotation: the requests and limits in effect, as JSON (see ResourcesText).
 inline constexpr char kResourcesAnnotation[] = "drakkar.io/resources";
 
+// Container annotation: the image as the spec named it.
+inline constexpr char kImageAnnotation[] = "drakkar.io/image";
+
 // What the runtime reports about one container of a pod.
 struct ContainerFacts {
   std::string name;
@@ -31,8 +34,8 @@ struct ContainerFacts {
   // Belongs to a previous run of the pod: all containers are being restarted.
   bool superseded = false;
 
-  // Stopped to start again with other resources, whatever the restart policy says.
-  bool restarts_for_resize = false;
+  // Stopped to start again with other resources or another image, whatever the restart policy says.
+  bool restarts_for_change = false;
 
   bool running() const { return current && current->state == ContainerState::kRunning; }
   bool ended() const {

@@ -80,6 +80,28 @@ TEST_F(PodResize, AContainerWhoseResizePolicySaysSoRestartsAlsoUnderOnFailure) {
   EXPECT_EQ((*object)["status"]["containerStatuses"].at(0)["restartCount"].integer(), 1);
 }
 
+TEST_F(PodResize, AContainerWhoseImageChangesStartsAgainWhateverTheRestartPolicySays) {
+  node_.machine.has_every_image = true;
+  node_.CreatePod("q", R"("restartPolicy":"Never","containers":[
+      {"name":"a","image":"busybox:1"},{"name":"b","image":"busybox:1"}])");
+  ASSERT_EQ(node_.Phase("q"), "Running");
+  api::Draft pod(node_.Pod("q")->tree());
+  pod["spec"]["containers"].at(0)["image"] = "busybox:2";
+  ASSERT_TRUE(node_.api.Update("Pod", "default/q", "", pod.Freeze()).ok());
+  node_.Advance(seconds(5));
+  ASSERT_EQ(node_.Containers("q", "a").size(), 2u);
+  EXPECT_EQ(node_.Containers("q", "a").back()->config.image, "busybox:2");
+  EXPECT_EQ(node_.Containers("q", "b").size(), 1u);
+  EXPECT_EQ(node_.Phase("q"), "Running");
+  EXPECT_THAT(node_.Events("Killing"),
+              ElementsAre("Container a definition changed, will be restarted"));
+  // An agent that finds it later does not restart it again.
+  node_.KillAgent();
+  node_.StartAgent();
+  node_.Advance(seconds(5));
+  EXPECT_EQ(node_.Containers("q", "a").size(), 2u);
+}
+
 TEST(RestartRules, AContainerStoppedForAResizeStartsAgainWhateverItsExitCode) {
   PodFacts facts;
   facts.regular.push_back({.name = "a", .current = ContainerStatus{}});
@@ -87,7 +109,7 @@ TEST(RestartRules, AContainerStoppedForAResizeStartsAgainWhateverItsExitCode) {
   a.current->state = ContainerState::kExited;
   const RestartSettings settings{.policy = RestartPolicy::kOnFailure};
   EXPECT_TRUE(PlanPod(facts, settings).finished);
-  a.restarts_for_resize = true;
+  a.restarts_for_change = true;
   EXPECT_FALSE(PlanPod(facts, settings).finished);
   EXPECT_EQ(PlanPod(facts, settings).start.size(), 1u);
 }

@@ -115,7 +115,7 @@ struct ContainerAttempt {
   StateMachine<kStopTable> stop{ContainerStop::kNotRequested};
   MonotonicTime kill_at{};  // the earliest deadline requested so far
   PostStartHook post_start = PostStartHook::kNone;
-  bool restarts_for_resize = false;
+  bool restarts_for_change = false;
   // For sleep hooks. Both hooks may run at the same time.
   TimerHandle post_start_timer, pre_stop_timer;
 };

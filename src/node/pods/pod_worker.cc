@@ -159,6 +159,7 @@ void PodWorker::Step() {
   SyncProbes();
   if (IsStopping()) return StepStop();
   RecoverDevices();
+  StopChangedContainers();
   if (StopSupersededContainers() && StepResize()) StepRun(plan);
 }
 
@@ -168,7 +169,7 @@ PodFacts PodWorker::LookAtRuntime() const {
   for (auto* list : {&facts.init, &facts.regular}) {
     for (ContainerFacts& each : *list) {
       const auto attempt = each.current ? attempts_.find(each.current->id) : attempts_.end();
-      each.restarts_for_resize = attempt != attempts_.end() && attempt->second.restarts_for_resize;
+      each.restarts_for_change = attempt != attempts_.end() && attempt->second.restarts_for_change;
     }
   }
   facts.pod = pod_;
@@ -193,6 +194,26 @@ bool PodWorker::StopSupersededContainers() {
     }
   }
   return false;
+}
+
+void PodWorker::StopChangedContainers() {
+  for (const auto* list : {&facts_.init, &facts_.regular}) {
+    for (const ContainerFacts& each : *list) {
+      if (!each.running() || (each.init && !each.sidecar)) continue;
+      const std::string& id = each.current->id;
+      const auto image = each.current->annotations.find(kImageAnnotation);
+      // Containers of older agents do not say.
+      if (image == each.current->annotations.end() || image->second == each.spec["image"].str() ||
+          IsStopRequested(id)) {
+        continue;
+      }
+      attempts_[id].restarts_for_change = true;
+      context_.events.Normal(
+          pod_, "Killing",
+          StrCat("Container ", each.name, " definition changed, will be restarted"));
+      StopContainer(id, each.name, GracePeriod());
+    }
+  }
 }
 
 // Gives every running container its probes and drops those of earlier attempts.

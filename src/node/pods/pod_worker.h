@@ -208,6 +208,8 @@ class PodWorker {
   RestartSettings Restart() const;
   // True once no container of a previous run is running.
   bool StopSupersededContainers();
+  // Containers whose image was changed start again with the new one.
+  void StopChangedContainers();
   void SyncProbes();
 
   // Resizing. False: an operation was started.

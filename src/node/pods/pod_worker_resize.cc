@@ -98,7 +98,7 @@ bool PodWorker::StepResize() {
       }
       if (WantsRestart(each.spec, applied->second)) {
         SetResize(ResizeState{});
-        attempts_[each.current->id].restarts_for_resize = true;
+        attempts_[each.current->id].restarts_for_change = true;
         context_.events.Normal(pod_, "Killing",
                                StrCat("Container ", each.name, " resize requires restart"));
         StopContainer(each.current->id, each.name, GracePeriod());

@@ -332,7 +332,8 @@ MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
     if (retry->second.at > Tick()) return retry->second.at;
   }
   if (!container.ended()) return Tick();
-  // It did not crash: it was stopped because all containers are being restarted.
+  // It did not crash: it was stopped because it, or the whole pod, is to start again.
+  if (container.restarts_for_change) return Tick();
   if (container.superseded && !RestartsAll(container, Restart())) return Tick();
   const ContainerStatus& last = *container.current;
   auto [entry, added] = crash_.try_emplace(container.name);
