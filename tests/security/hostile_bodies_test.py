@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The most expensive bodies that fit a request, for every kind: each gets a response, and meanwhile another client
 is served. `hostile_bodies_test.py BINARY --all` sends the bodies of every list and map of every kind (minutes)
-and prints the longest wait of the other client for each; `--milliseconds N` fails above that."""
+and prints for each the longest wait of the other client and the processor time of the busiest loop; `--milliseconds N`
+fails if both are above that. A wait alone may be due to a busy machine."""
 import argparse
 import itertools
 import json
@@ -76,6 +77,16 @@ class Probe:
         assert self.process.exitcode == 0, f"the other client ended with {self.process.exitcode}"
 
 
+def loop_times(pid):
+    """Seconds on a processor of each loop that other clients wait for: that of the API server's core and of HTTP."""
+    times = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        if task.name == str(pid) or name.startswith("http"):
+            times[task.name] = int((task / "schedstat").read_text().split()[0]) / 1e9
+    return times
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
@@ -110,20 +121,23 @@ def main():
         worst = []
         for name, method, path, kind, body in attacks:
             probe.take()
-            begun = time.monotonic()
+            before, begun = loop_times(server.pid), time.monotonic()
             status, text = admin.ask(port, method, path, body, **({"kind": kind} if kind else {}))
             took, waited = time.monotonic() - begun, probe.take()
-            worst.append((waited, took, status, name))
             assert server.poll() is None, f"the server ended after: {name}"
+            busy = max(now - before.get(task, 0) for task, now in loop_times(server.pid).items())
+            worst.append((waited, busy, took, status, name))
             assert 200 <= status < 500 or status in (500, 503, 504), (name, status, text[:300])
             assert status < 400 or len(text) < 1 << 20, (name, status, len(text))
         probe.stop()
         worst.sort(reverse=True)
-        for waited, took, status, name in worst if options.all else worst[:8]:
-            print(f"{waited * 1000:8.1f} ms waited, {took * 1000:8.1f} ms taken, {status}: {name}")
+        for waited, busy, took, status, name in worst if options.all else worst[:8]:
+            print(f"{waited * 1000:8.1f} ms waited, {busy * 1000:8.1f} ms of a loop, {took * 1000:8.1f} ms taken, {status}: {name}")
         print(f"{len(worst)} attacks, {probe.count.value} requests of the other client")
         assert not probe.failures, probe.failures[:3]
-        assert worst[0][0] * 1000 <= options.milliseconds, "another client waited too long"
+        assert worst[0][0] <= SECONDS_MAX, "another client waited too long"
+        slow = [each for each in worst if min(each[:2]) * 1000 > options.milliseconds]
+        assert not slow, f"another client waited too long: {slow[:8]}"
     except BaseException:
         print((work / "log").read_text()[-3000:])
         raise
