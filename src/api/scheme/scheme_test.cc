@@ -155,7 +155,7 @@ TEST(Kinds, StoredKindsHaveMetadataAListAndColumns) {
     EXPECT_FALSE(kind.verbs.empty());
     if (std::ranges::find(kind.verbs, "list") == kind.verbs.end()) continue;
     EXPECT_NE(FindKind(kind.group, kind.version, std::string(kind.kind) + "List"), nullptr);
-    EXPECT_GE(std::ranges::count(kind.columns, "name", &ColumnSchema::format), 1) << kind.kind;
+    EXPECT_GE(std::ranges::count(kind.columns, "Name", &ColumnSchema::name), 1) << kind.kind;
   }
 }
 
