@@ -253,6 +253,29 @@ TEST(PodVolumes, HugePagesAreMountedInTheSizeThatThePodAsksFor) {
             (std::map<std::string, std::int64_t>{{"1GB", 0}, {"2MB", 4 << 20}}));
 }
 
+TEST(PodVolumes, AMountThatMustBeReadOnlyRecursivelyIsRefused) {
+  NodeHarness node;
+  node.StartAgent();
+  const auto pod = [](const char* mode) {
+    return StrCat(R"("volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"a",
+      "image":"busybox:1","volumeMounts":[{"name":"v","mountPath":"/v","readOnly":true,
+      "recursiveReadOnly":")",
+                  mode, R"("}]}])");
+  };
+  node.CreatePod("must", pod("Enabled"));
+  EXPECT_EQ(node.Containers("must", "a").size(), 0u);
+  const auto waiting =
+      node.Pod("must")->root()["status"]["containerStatuses"].at(0)["state"]["waiting"];
+  EXPECT_EQ(waiting["reason"].str(), "CreateContainerConfigError");
+  EXPECT_EQ(waiting["message"].str(),
+            R"(volume "v": this node cannot mount with recursiveReadOnly: Enabled)");
+  for (const char* mode : {"IfPossible", "Disabled"}) {
+    const std::string name = ToLower(mode);
+    node.CreatePod(name, pod(mode));
+    EXPECT_TRUE(node.Containers(name, "a").at(0)->config.mounts.at(0).readonly) << mode;
+  }
+}
+
 TEST(PodVolumes, TheNodeReportsItsHugePagesAndRejectsPodsThatNeedMore) {
   NodeHarness node;
   node.huge_pages = {{"2Mi", 64 << 20}};

@@ -373,6 +373,11 @@ Result<std::vector<Mount>> MakeMounts(const MountInput& input) {
     mount.container_path = std::string(use["mountPath"].str());
     mount.host_path = volume.host_path;
     mount.readonly = use["readOnly"].boolean() || volume.always_read_only;
+    // IfPossible is content with a mount whose submounts stay writable.
+    if (use["recursiveReadOnly"].str() == "Enabled") {
+      return FailedPrecondition(StrCat("volume ", Quote(name),
+                                       ": this node cannot mount with recursiveReadOnly: Enabled"));
+    }
     if (use["mountPropagation"].str() == "HostToContainer") {
       mount.propagation = MountPropagation::kHostToContainer;
     } else if (use["mountPropagation"].str() == "Bidirectional") {
