@@ -201,7 +201,8 @@ struct ControllersWork {
                      .client_for = ClientFor(loop, client, component.account_clients),
                      .ca_pem = component.ca_pem,
                      .signing = component.signing,
-                     .selection = component.controllers}) {
+                     .selection = component.controllers,
+                     .pod_group_claims = component.pod_group_claims}) {
     controllers.Start();
   }
   bool IsReady() const { return controllers.has_synced(); }

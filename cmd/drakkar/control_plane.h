@@ -114,6 +114,7 @@ struct ComponentOptions {
   std::optional<controllers::SigningAuthority> signing = {};
   client::Fence fence = nullptr;  // of the clients; set while the Lease is held
   controllers::Selection controllers = {};
+  bool pod_group_claims = false;  // see Controllers::Options
   // The controllers' clients, each of its own account; null: all use the component's.
   AccountClients account_clients = nullptr;
 };

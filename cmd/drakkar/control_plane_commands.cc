@@ -98,6 +98,7 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<controllers::Selection> selection = ReadControllers(arguments);
   if (!selection.ok()) return Fail(console, selection.error());
   component.controllers = std::move(*selection);
+  component.pod_group_claims = gates->Enabled(Gate::kDRAWorkloadResourceClaims);
   Result<std::optional<controllers::SigningAuthority>> signing = ReadSigning(arguments);
   if (!signing.ok()) return Fail(console, signing.error());
   component.signing = std::move(*signing);

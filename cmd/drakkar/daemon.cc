@@ -180,7 +180,7 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments, std::vecto
                                                      .file_overrides = std::string(file_gates),
                                                      .turned_on = std::move(turned_on)});
   if (!gates.ok()) return gates;
-  // Nothing implements these gates, so nobody should rely on them.
+  // Nobody should rely on gates that nothing implements.
   const Result<FeatureGates> defaults = FeatureGates::Create({.emulated = *version});
   if (defaults.ok() && defaults->Enabled(Gate::kDynamicResourceAllocation) &&
       !gates->Enabled(Gate::kDynamicResourceAllocation)) {
@@ -188,9 +188,8 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments, std::vecto
         "feature gate DynamicResourceAllocation cannot be turned off: Drakkar is the "
         "implementation of dynamic resource allocation");
   }
-  for (const Gate gate : {Gate::kDRANodeAllocatableResources, Gate::kGenericWorkload}) {
-    if (!gates->Enabled(gate)) continue;
-    return InvalidArgument(StrCat("feature gate ", GateName(gate),
+  if (gates->Enabled(Gate::kDRANodeAllocatableResources)) {
+    return InvalidArgument(StrCat("feature gate ", GateName(Gate::kDRANodeAllocatableResources),
                                   " is not implemented; leave it out of --feature-gates"));
   }
   return gates;

@@ -135,6 +135,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
        .ca_pem = server->pki().ca().certificate_pem,
        .signing = controllers::SigningAuthority{server->pki().ca()},
        .controllers = std::move(*selection),
+       .pod_group_claims = gates->Enabled(Gate::kDRAWorkloadResourceClaims),
        .account_clients = DirectAccounts(server->DirectClients())}));
   scheduler->leader_election.leader_elect = elects;
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler),

@@ -30,12 +30,13 @@ bool IsReservedForNoneBut(Value claim, std::string_view pod_uid) {
   return true;
 }
 
-void AddReservation(api::Draft& claim, std::string_view pod_name, std::string_view pod_uid) {
-  api::Draft consumer = api::Draft::Object();
-  consumer["resource"] = "pods";
-  consumer["name"] = pod_name;
-  consumer["uid"] = pod_uid;
-  claim["status"]["reservedFor"].Append(std::move(consumer));
+void AddReservation(api::Draft& claim, const Consumer& consumer) {
+  api::Draft entry = api::Draft::Object();
+  if (consumer.is_group) entry["apiGroup"] = "scheduling.k8s.io";
+  entry["resource"] = consumer.is_group ? "podgroups" : "pods";
+  entry["name"] = consumer.name;
+  entry["uid"] = consumer.uid;
+  claim["status"]["reservedFor"].Append(std::move(entry));
 }
 
 void RemoveReservations(api::Draft& claim,
@@ -56,13 +57,13 @@ void ClearAllocation(api::Draft& claim) {
   status.Remove("devices");
 }
 
-std::optional<OwnerPod> FindOwnerPod(Value claim) {
+std::optional<Owner> FindOwnerPod(Value claim) {
   const Value metadata = claim["metadata"];
   for (Value owner : metadata["ownerReferences"].elements()) {
     if (owner["controller"].boolean() && owner["kind"].str() == "Pod" &&
         owner["apiVersion"].str() == "v1") {
-      return OwnerPod{StrCat(metadata["namespace"].str(), "/", owner["name"].str()),
-                      std::string(owner["uid"].str())};
+      return Owner{StrCat(metadata["namespace"].str(), "/", owner["name"].str()),
+                   std::string(owner["uid"].str())};
     }
   }
   return std::nullopt;

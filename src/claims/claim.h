@@ -28,19 +28,25 @@ bool IsReservedFor(api::Value claim, std::string_view pod_uid);
 // Whether nobody but this pod has reserved the claim. Also true if nobody has.
 bool IsReservedForNoneBut(api::Value claim, std::string_view pod_uid);
 
-void AddReservation(api::Draft& claim, std::string_view pod_name, std::string_view pod_uid);
+// Who a claim is reserved for.
+struct Consumer {
+  std::string name;
+  std::string uid;
+  bool is_group = false;  // a PodGroup, not a pod
+};
+void AddReservation(api::Draft& claim, const Consumer& consumer);
 // Removes the entries of status.reservedFor whose uid `is_over` accepts.
 void RemoveReservations(api::Draft& claim,
                         const std::function<bool(std::string_view uid)>& is_over);
 // Removes the allocation and the status of its devices. Reservations stay.
 void ClearAllocation(api::Draft& claim);
 
-// The pod that controls the claim, which is the pod it was made for.
-struct OwnerPod {
+// The object that controls the claim, which is the one it was made for.
+struct Owner {
   std::string key;  // namespace/name
   std::string uid;
 };
-std::optional<OwnerPod> FindOwnerPod(api::Value claim);
+std::optional<Owner> FindOwnerPod(api::Value claim);
 // The reference that makes the pod the claim's controller.
 api::Draft OwnerReference(std::string_view pod_name, std::string_view pod_uid);
 // Whether the scheduler made the claim for a pod's extended resources.

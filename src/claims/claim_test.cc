@@ -44,8 +44,8 @@ TEST(Claim, OnlyPodsOfTheCoreGroupCountAsPods) {
 
 TEST(Claim, ReservationsAreAddedAndRemovedByUid) {
   api::Draft claim = api::Draft::Object();
-  AddReservation(claim, "a", "1");
-  AddReservation(claim, "b", "2");
+  AddReservation(claim, {"a", "1"});
+  AddReservation(claim, {"b", "2"});
   EXPECT_EQ(Text(claim), R"({"status":{"reservedFor":[{"name":"a","resource":"pods","uid":"1"},)"
                          R"({"name":"b","resource":"pods","uid":"2"}]}})");
   RemoveReservations(claim, [](std::string_view uid) { return uid == "1"; });

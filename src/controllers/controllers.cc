@@ -72,6 +72,10 @@ struct Controllers::Impl {
                All("resource.k8s.io", "ResourceClaim")),
         templates(options.loop, options.random, options.client,
                   All("resource.k8s.io", "ResourceClaimTemplate")),
+        pod_groups(
+            options.loop, options.random, options.client,
+            {.collection = {api::FindKind("scheduling.k8s.io", "v1beta1", "PodGroup"), "", "", ""},
+             .may_be_missing = true}),
         slices(options.loop, options.random, options.client,
                All("resource.k8s.io", "ResourceSlice")),
         taint_rules(
@@ -138,7 +142,7 @@ struct Controllers::Impl {
       }
       resource_claim.emplace(ResourceClaimController::Options{
           options.loop, options.random, actor.client, std::move(warn), options.metrics, pods,
-          claims, templates});
+          options.pod_group_claims ? &pod_groups : nullptr, claims, templates});
     }
     if (Runs("pod-garbage-collector-controller")) {
       pod_gc.emplace(options.loop, options.random,
@@ -389,20 +393,23 @@ struct Controllers::Impl {
 
   // In the order in which they are started: owners before their dependents.
   std::vector<client::Informer*> Informers() {
-    return {&nodes,       &accounts,      &authorities,   &namespaces,
-            &templates,   &slices,        &taint_rules,   &claims,
-            &deployments, &replica_sets,  &cron_jobs,     &replication_controllers,
-            &daemon_sets, &stateful_sets, &revisions,     &volume_claims,
-            &leases,      &services,      &endpoints,     &endpoint_slices,
-            &quotas,      &budgets,       &pool_requests, &signing_requests,
-            &migrations,  &token_secrets, &cluster_info,  &jobs,
-            &pods};
+    std::vector<client::Informer*> informers = {
+        &nodes,       &accounts,      &authorities,   &namespaces,
+        &templates,   &slices,        &taint_rules,   &claims,
+        &deployments, &replica_sets,  &cron_jobs,     &replication_controllers,
+        &daemon_sets, &stateful_sets, &revisions,     &volume_claims,
+        &leases,      &services,      &endpoints,     &endpoint_slices,
+        &quotas,      &budgets,       &pool_requests, &signing_requests,
+        &migrations,  &token_secrets, &cluster_info,  &jobs};
+    if (options.pod_group_claims) informers.push_back(&pod_groups);
+    informers.push_back(&pods);
+    return informers;
   }
 
   const Options options;
   // Informers and indexes come first, so that they outlive the controllers that use them.
-  client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates, slices,
-      taint_rules;
+  client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates, pod_groups,
+      slices, taint_rules;
   client::Informer deployments, replica_sets, replication_controllers, jobs, cron_jobs;
   client::Informer daemon_sets, stateful_sets, revisions, volume_claims, leases;
   client::Informer services, endpoints, endpoint_slices, quotas, budgets, pool_requests;

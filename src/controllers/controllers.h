@@ -35,6 +35,8 @@ class Controllers {
     // The CA that signs certificates; without it none are signed.
     std::optional<SigningAuthority> signing = {};
     Selection selection = {};
+    // Whether the pods of a PodGroup share its claims (gate DRAWorkloadResourceClaims).
+    bool pod_group_claims = false;
   };
   explicit Controllers(Options options);
   ~Controllers();

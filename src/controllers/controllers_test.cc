@@ -6,6 +6,7 @@
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
+#include "claims/pod_group.h"
 #include "controllers/resource_claim/planner.h"
 #include "controllers/workload/pod_facts.h"
 #include "telemetry/metrics/metrics.h"
@@ -17,9 +18,12 @@ namespace {
 
 class ControllersTest : public ::testing::Test {
  protected:
-  ControllersTest() { Start(); }
+  explicit ControllersTest(FeatureGates gates = FeatureGates(), bool pod_group_claims = false)
+      : server_(loop_, std::move(gates)) {
+    Start(pod_group_claims);
+  }
 
-  void Start() {
+  void Start(bool pod_group_claims = false) {
     controllers_.reset();
     controllers_ = std::make_unique<Controllers>(Controllers::Options{
         .loop = loop_,
@@ -30,7 +34,8 @@ class ControllersTest : public ::testing::Test {
             [this](const api::ObjectPtr&, std::string_view reason, std::string message) {
               warnings_.push_back(std::string(reason) + ": " + message);
             },
-        .ca_pem = "the authority"});
+        .ca_pem = "the authority",
+        .pod_group_claims = pod_group_claims});
     controllers_->Start();
     Settle();
   }
@@ -83,7 +88,7 @@ class ControllersTest : public ::testing::Test {
   }
 
   SeededLoop loop_;
-  testing::TestApiServer server_{loop_};
+  testing::TestApiServer server_;
   Metrics metrics_;
   std::vector<std::string> warnings_;
   std::unique_ptr<client::Client> client_ = server_.NewClient("system:kube-controller-manager");
@@ -197,7 +202,7 @@ TEST_F(ControllersTest, TheClaimForExtendedResourcesIsLeftToTheSchedulerUntilIts
   api::Draft status(server_.Get("ResourceClaim", "default/x")->tree());
   EXPECT_EQ(status["metadata"]["finalizers"].size(), 1u) << "it is about to be allocated";
   status["status"]["allocation"]["devices"] = api::Draft::Object();
-  claims::AddReservation(status, "p", pod->uid());
+  claims::AddReservation(status, {"p", std::string(pod->uid())});
   ASSERT_TRUE(server_.Update("ResourceClaim", "default/x", "status", status.Freeze()).ok());
   Settle();
   ASSERT_EQ(ClaimCount(), 1u);
@@ -206,6 +211,130 @@ TEST_F(ControllersTest, TheClaimForExtendedResourcesIsLeftToTheSchedulerUntilIts
   ASSERT_TRUE(server_.Update("Pod", "default/p", "status", done.Freeze()).ok());
   Settle();
   EXPECT_EQ(ClaimCount(), 0u);
+}
+
+class PodGroupClaims : public ControllersTest {
+ protected:
+  PodGroupClaims()
+      : ControllersTest(FeatureGates()
+                            .With(Gate::kGenericWorkload, true)
+                            .With(Gate::kDRAWorkloadResourceClaims, true),
+                        /*pod_group_claims=*/true) {}
+
+  void CreateGroup() {
+    server_.Create(R"({"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup",
+      "metadata":{"name":"g"},"spec":{"schedulingPolicy":{"basic":{}},"resourceClaims":[
+      {"name":"shared","resourceClaimTemplateName":"gpu"}]}})");
+    Settle();
+  }
+  // A pod of the group with a claim of its own and the shared one.
+  void CreateMember(const std::string& name) {
+    server_.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name + R"("},
+      "spec":{"containers":[{"name":"c","image":"i"}],"schedulingGroup":{"podGroupName":"g"},
+      "resourceClaims":[{"name":"own","resourceClaimTemplateName":"gpu"},
+                        {"name":"shared","resourceClaimTemplateName":"gpu"}]}})");
+    Settle();
+  }
+  // "entry" of each claim in the status.
+  std::map<std::string, std::string> Recorded(std::string_view kind, const std::string& name) {
+    std::map<std::string, std::string> claims;
+    for (const api::Value status : server_.Get(std::string(kind), "default/" + name)
+                                       ->root()["status"]["resourceClaimStatuses"]
+                                       .elements()) {
+      claims[std::string(status["name"].str())] = status["resourceClaimName"].str();
+    }
+    return claims;
+  }
+  void Allocate(const std::string& claim, const std::optional<claims::Consumer>& consumer = {}) {
+    api::Draft status(server_.Get("ResourceClaim", "default/" + claim)->tree());
+    status["status"]["allocation"]["devices"] = api::Draft::Object();
+    if (consumer) claims::AddReservation(status, *consumer);
+    ASSERT_TRUE(
+        server_.Update("ResourceClaim", "default/" + claim, "status", status.Freeze()).ok());
+    Settle();
+  }
+};
+
+TEST_F(PodGroupClaims, AreMadeOnceAndRecordedInTheGroupAndItsPods) {
+  CreateTemplate();
+  CreateMember("early");
+  EXPECT_EQ(ClaimCount(), 0u) << "without its group nobody knows which claims the pod shares";
+  CreateGroup();
+  CreateMember("late");
+  EXPECT_EQ(ClaimCount(), 3u);
+  const std::string shared = Recorded("PodGroup", "g")["shared"];
+  EXPECT_TRUE(shared.starts_with("g-shared-")) << shared;
+  for (const char* pod : {"early", "late"}) {
+    EXPECT_EQ(Recorded("Pod", pod)["shared"], shared) << pod;
+    EXPECT_TRUE(Recorded("Pod", pod)["own"].starts_with(StrCat(pod, "-own-"))) << pod;
+  }
+  const api::ObjectPtr claim = server_.Get("ResourceClaim", "default/" + shared);
+  const api::Value owner = claim->root()["metadata"]["ownerReferences"].at(0);
+  EXPECT_EQ(owner["apiVersion"].str(), "scheduling.k8s.io/v1beta1");
+  EXPECT_EQ(owner["kind"].str(), "PodGroup");
+  EXPECT_TRUE(claims::IsMadeFor(claim->root(), server_.Get("PodGroup", "default/g")->uid()));
+  EXPECT_EQ(claim->root()["metadata"]["annotations"].Entry(claims::kPodClaimAnnotation).str(),
+            "shared");
+}
+
+TEST_F(PodGroupClaims, StayReservedUntilTheGroupIsGone) {
+  CreateTemplate();
+  CreateGroup();
+  CreateMember("p");
+  const std::string shared = Recorded("PodGroup", "g")["shared"];
+  const std::string uid(server_.Get("PodGroup", "default/g")->uid());
+  Allocate(shared, claims::Consumer{"g", uid, true});
+  server_.Delete("Pod", "default/p");
+  Settle(std::chrono::minutes(1));
+  ASSERT_EQ(ClaimCount(), 1u) << "only the claim of the pod is deleted";
+  EXPECT_EQ(
+      server_.Get("ResourceClaim", "default/" + shared)->root()["status"]["reservedFor"].size(),
+      1u);
+  server_.Delete("PodGroup", "default/g");
+  Settle(std::chrono::minutes(1));
+  EXPECT_EQ(ClaimCount(), 0u);
+}
+
+TEST_F(PodGroupClaims, OfAPodBoundWithoutTheSchedulerAreReservedForTheGroup) {
+  CreateTemplate();
+  CreateGroup();
+  const std::string shared = Recorded("PodGroup", "g")["shared"];
+  Allocate(shared);
+  server_.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
+      "spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}],
+      "schedulingGroup":{"podGroupName":"g"},
+      "resourceClaims":[{"name":"shared","resourceClaimTemplateName":"gpu"}]}})");
+  Settle(std::chrono::seconds(5));
+  const api::ObjectPtr claim = server_.Get("ResourceClaim", "default/" + shared);
+  EXPECT_TRUE(claims::IsReservedForGroup(claim->root(), "g"));
+  EXPECT_FALSE(claims::IsReservedFor(claim->root(), server_.Get("Pod", "default/p")->uid()));
+}
+
+TEST_F(PodGroupClaims, WithoutTheGatePodsHaveTheirOwnAndReservationsOfGroupsStay) {
+  Start(/*pod_group_claims=*/false);
+  CreateTemplate();
+  CreateMember("p");
+  EXPECT_EQ(ClaimCount(), 2u) << "the pod does not wait for its group";
+  const std::string shared = Recorded("Pod", "p")["shared"];
+  EXPECT_TRUE(shared.starts_with("p-shared-")) << shared;
+  CreateGroup();
+  EXPECT_EQ(ClaimCount(), 2u);
+  EXPECT_TRUE(Recorded("PodGroup", "g").empty());
+  Allocate(shared, claims::Consumer{"gone", "gone-uid", true});
+  Settle(std::chrono::minutes(1));
+  EXPECT_TRUE(claims::IsReservedForGroup(server_.Get("ResourceClaim", "default/" + shared)->root(),
+                                         "gone"));
+}
+
+TEST_F(PodGroupClaims, ThatCannotBeMadeAreReportedOnTheGroup) {
+  CreateGroup();
+  ASSERT_FALSE(warnings_.empty());
+  EXPECT_TRUE(warnings_[0].starts_with(
+      "FailedResourceClaimCreation: PodGroupResourceClaim shared: resource claim template "))
+      << warnings_[0];
+  CreateTemplate();
+  Settle();
+  EXPECT_EQ(ClaimCount(), 1u);
 }
 
 TEST_F(ControllersTest, ASharedClaimOutlivesItsConsumersButNotTheirReservations) {

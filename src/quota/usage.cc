@@ -134,7 +134,7 @@ bool IsBehind(Value claim, const api::Object& pod, const Surroundings& around) {
 Amounts UsageBehind(Value claim, const Surroundings& around) {
   Amounts usage;
   if (!claims::IsForExtendedResources(claim)) return usage;
-  const std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim);
+  const std::optional<claims::Owner> owner = claims::FindOwnerPod(claim);
   const api::ObjectPtr pod = owner ? around.find_pod(owner->key) : nullptr;
   if (pod != nullptr && pod->uid() == owner->uid && IsBehind(claim, *pod, around)) {
     AddPod(usage, pod->root(), around.now);

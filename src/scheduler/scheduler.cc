@@ -11,6 +11,7 @@
 #include "base/result/check.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
+#include "claims/pod_group.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
 #include "client/scoped_client.h"
@@ -93,7 +94,8 @@ class Scheduler::Impl {
   void Refuse(const PodInfoPtr& pod, const Decision& decision);
   void Fail(const PodInfo& pod, const Status& status, Retry retry = {});
   void Tell(const PodInfo& pod, std::string_view reason, const std::string& message);
-  bool IsBound(std::string_view pod_uid) const;
+  bool IsBound(std::string_view uid) const;
+  bool IsAnyBound(const api::Object& group) const;
   template <typename Visit>
   void ForEachPlugin(Visit visit) const {
     for (const auto& profile : profiles_) {
@@ -123,6 +125,7 @@ class Scheduler::Impl {
   NodeTable nodes_;
   Placements placements_{nodes_};
   NamespaceLabels namespaces_;
+  PodGroups pod_groups_;
   DeviceState devices_;
   ClaimCache claims_;
   Preemptor preemptor_;
@@ -198,6 +201,7 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
               .nodes = owner.nodes_,
               .placements = owner.placements_,
               .namespaces = owner.namespaces_,
+              .pod_groups = owner.pod_groups_,
               .claims = owner.claims_,
               .devices = owner.devices_,
               .gates = owner.options_.gates,
@@ -299,6 +303,7 @@ SchedulerState Scheduler::Impl::State(const std::string& pod_key) const {
                                    : kind == "DeviceClass"   ? cluster.classes
                                    : kind == "ResourceClaim" ? cluster.claims
                                    : kind == "Namespace"     ? cluster.namespaces
+                                   : kind == "PodGroup"      ? cluster.pod_groups
                                                              : cluster.taint_rules;
     into.reserve(informer->objects().size());
     for (const auto& [name, object] : informer->objects()) {
@@ -397,6 +402,18 @@ void Scheduler::Impl::Start() {
                         },
                     .on_delete = [this](const ObjectPtr& ns) { namespaces_.Remove(ns); }}));
   const auto changed = [this](EventKind kind) { queue_->OnEvent({kind, nullptr, nullptr, {}}); };
+  if (options_.gates.Enabled(Gate::kGenericWorkload)) {
+    const auto on_group = [this, changed](const ObjectPtr& group) {
+      pod_groups_.Set(group);
+      changed(EventKind::kPodGroupChange);
+    };
+    informers_.push_back(MakeInformer(
+        "scheduling.k8s.io", "v1beta1", "PodGroup",
+        {.on_add = on_group,
+         .on_update = [on_group](const ObjectPtr&, const ObjectPtr& group) { on_group(group); },
+         .on_delete = [this](const ObjectPtr& group) { pod_groups_.Remove(group); }},
+        /*may_be_missing=*/true));
+  }
   const auto add_devices = [&](std::string_view version, std::string_view kind, EventKind event,
                                void (DeviceState::*set)(const ObjectPtr&),
                                void (DeviceState::*remove)(const ObjectPtr&),
@@ -624,8 +641,11 @@ void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectP
   ForEachPlugin([&](Plugin& plugin) { plugin.OnClaimChanged(claim_key); });
 }
 
-bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
-  const std::string uid(pod_uid);
+bool Scheduler::Impl::IsBound(std::string_view pod_or_group) const {
+  if (const ObjectPtr group = pod_groups_.FindByUid(pod_or_group); group != nullptr) {
+    return IsAnyBound(*group);
+  }
+  const std::string uid(pod_or_group);
   if (placements_.FindNodeOf(uid) != nullptr) {
     if (!placements_.IsAssumed(uid)) return true;
     // Assumed without a binding in flight: the pod is bound, but the watch has not delivered that
@@ -635,6 +655,18 @@ bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
   }
   // An unknown pod may be bound.
   return queue_->Find(uid) == nullptr;
+}
+
+bool Scheduler::Impl::IsAnyBound(const api::Object& group) const {
+  const std::string prefix = StrCat(group.namespace_(), "/");
+  const auto& pods = pods_->objects();
+  for (auto each = pods.lower_bound(prefix);
+       each != pods.end() && std::string_view(each->first).starts_with(prefix); ++each) {
+    if (claims::PodGroupOf(each->second->root()) == group.name() && IsBound(each->second->uid())) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // ---- Scheduling.

@@ -32,6 +32,7 @@ SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOpt
               .nodes = nodes,
               .placements = placements,
               .namespaces = namespaces,
+              .pod_groups = pod_groups,
               .claims = claims,
               .devices = devices,
               .gates = gates_,
@@ -49,6 +50,7 @@ SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOpt
     devices.SetNode(placements.SetNode(node), node);
   }
   for (const api::ObjectPtr& ns : simulation.namespaces) namespaces.Set(ns);
+  for (const api::ObjectPtr& group : simulation.pod_groups) pod_groups.Set(group);
   for (const api::ObjectPtr& slice : simulation.slices) devices.SetSlice(slice);
   for (const api::ObjectPtr& each : simulation.classes) devices.SetClass(each);
   if (gates_.Enabled(Gate::kDRADeviceTaintRules)) {

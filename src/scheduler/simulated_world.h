@@ -7,6 +7,7 @@
 #include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
+#include "scheduler/cache/pod_groups.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/framework/metrics.h"
 #include "scheduler/plugins/registry.h"
@@ -36,6 +37,7 @@ class SimulatedWorld {
   NodeTable nodes;
   Placements placements{nodes};
   NamespaceLabels namespaces;
+  PodGroups pod_groups;
   DeviceState devices;
   ClaimCache claims;
   const PluginContext context;

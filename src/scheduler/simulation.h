@@ -32,6 +32,7 @@ struct Simulation {
   std::vector<api::ObjectPtr> claims;      // with uid and resourceVersion
   std::vector<api::ObjectPtr> pods;        // other pods, bound or nominated
   std::vector<api::ObjectPtr> namespaces;  // for selectors in pod affinity
+  std::vector<api::ObjectPtr> pod_groups;
   std::vector<api::ObjectPtr> leases;  // of the nodes, for ExplainPod; empty: every node is alive
   api::ObjectPtr pod;
 };

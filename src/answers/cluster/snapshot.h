@@ -36,7 +36,8 @@ struct Snapshot {
   Objects taint_rules;
   Objects leases;  // of nodes
   Objects namespaces;
-  Objects events;  // about the object in question
+  Objects pod_groups;  // only from the scheduler
+  Objects events;      // about the object in question
 
   // True if all lists have the same resource version. False if the server could not provide that.
   bool consistent = true;

@@ -16,6 +16,7 @@ inline Snapshot SnapshotOf(scheduler::SchedulerState state, WallTime now) {
   snapshot.classes = std::move(state.cluster.classes);
   snapshot.taint_rules = std::move(state.cluster.taint_rules);
   snapshot.namespaces = std::move(state.cluster.namespaces);
+  snapshot.pod_groups = std::move(state.cluster.pod_groups);
   return snapshot;
 }
 

@@ -64,6 +64,7 @@ WhatIf::WhatIf(const scheduler::Simulation& whole, const std::string& node,
   simulation_.classes = whole.classes;
   simulation_.taint_rules = whole.taint_rules;
   simulation_.namespaces = whole.namespaces;
+  simulation_.pod_groups = whole.pod_groups;
   simulation_.pod = whole.pod;
 }
 

@@ -338,6 +338,7 @@ class Explainer {
     simulation.pods = snapshot_.pods;
     simulation.leases = snapshot_.leases;
     simulation.namespaces = snapshot_.namespaces;
+    simulation.pod_groups = snapshot_.pod_groups;
     simulation.pod = pod;
     const scheduler::SimulationOptions simulated = SimulationOptionsFor(profile);
     Result<scheduler::PodExplanation> asked = scheduler::ExplainPod(simulation, simulated);

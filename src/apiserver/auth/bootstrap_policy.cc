@@ -180,7 +180,7 @@ std::vector<RoleText> ComponentRoles() {
         {"patch update", "core", "persistentvolumeclaims persistentvolumes"},
         {kRead, "apps", "replicasets statefulsets"},
         {kRead, "policy", "poddisruptionbudgets"},
-        {kRead, "scheduling.k8s.io", "priorityclasses"},
+        {kRead, "scheduling.k8s.io", "podgroups priorityclasses"},
         {kRead, "storage.k8s.io",
          "csidrivers csinodes csistoragecapacities storageclasses volumeattachments"},
         {kRead, "resource.k8s.io", "deviceclasses devicetaintrules resourceslices"},

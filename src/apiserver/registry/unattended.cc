@@ -34,10 +34,11 @@ constexpr std::array kTable = {
     Unattended{"scheduling.k8s.io", "Workload", nullptr,
                "the Workload is stored, but Drakkar's scheduler places pods one by one and no "
                "controller makes PodGroups from its templates"},
-    Unattended{"scheduling.k8s.io", "PodGroup", nullptr,
-               "the PodGroup is stored, but Drakkar's scheduler places its pods one by one, and no "
-               "claims are made for it; kube-scheduler and kube-controller-manager with the gate "
-               "GenericWorkload do both"},
+    Unattended{
+        "scheduling.k8s.io", "PodGroup", nullptr,
+        "the PodGroup is stored; only with the gates GenericWorkload and "
+        "DRAWorkloadResourceClaims are its claims made and its pods placed, one by one. Pods "
+        "of a gang stay pending"},
     Unattended{kStorage, "StorageClass", nullptr,
                "the StorageClass is stored, but nothing provisions volumes for it"},
     Unattended{kStorage, "CSIDriver", nullptr,

@@ -22,8 +22,9 @@ class Metrics;
 
 namespace drakkar::controllers {
 
-// Creates claims from templates for pods, removes pods from reservedFor once they are done or gone,
-// and deallocates a claim that has no consumers left. Never allocates.
+// Creates claims from templates for pods and PodGroups, removes pods from reservedFor once they are
+// done or gone, and groups once they are gone, and deallocates a claim that has no consumers left.
+// Never allocates.
 //
 // Loop-bound. The given informers are shared and must outlive it.
 class ResourceClaimController {
@@ -32,11 +33,12 @@ class ResourceClaimController {
     EventLoop& loop;
     Random& random;
     client::Client& client;
-    // Records an event about the pod, with a reason and a message.
-    std::function<void(const api::ObjectPtr& pod, std::string_view reason, std::string message)>
+    // Records an event about the pod or group, with a reason and a message.
+    std::function<void(const api::ObjectPtr& owner, std::string_view reason, std::string message)>
         warn;
     Metrics& metrics;
     client::Informer& pods;
+    client::Informer* groups;  // PodGroups; null if they share no claims
     client::Informer& claims;
     client::Informer& templates;
   };
@@ -47,13 +49,15 @@ class ResourceClaimController {
   using Done = client::WorkQueue::Done;
 
   void Sync(const std::string& key, Done done);
-  void SyncPod(const std::string& key, Done done);
+  // A pod or a group, the owner of claims.
+  void SyncOwner(const OwnerKey& key, Done done);
   void SyncClaim(const std::string& key, Done done);
-  void CreateClaims(const api::ObjectPtr& pod, std::vector<PodPlan::Create> wanted, Done done);
-  void WriteStatuses(const api::ObjectPtr& pod,
+  void CreateClaims(const OwnerKey& key, const api::ObjectPtr& owner,
+                    std::vector<OwnerPlan::Create> wanted, Done done);
+  void WriteStatuses(const OwnerKey& key, const api::ObjectPtr& owner,
                      const std::vector<std::pair<std::string, std::string>>& statuses, Done done);
-  void Reserve(const api::ObjectPtr& pod, std::vector<std::string> claims, Done done);
-  void Confirm(const std::string& claim_key, const std::vector<std::string>& pods, Done done);
+  void Reserve(const OwnerPlan::Reserve& wanted, Done done);
+  void Confirm(const std::string& claim_key, const OwnerKey& owner, Done done);
   void Release(const api::ObjectPtr& claim, const ClaimPlan& plan, Done done);
   enum class Then { kNothing, kDelete, kRemoveFinalizer };
   void RemoveFinalizer(api::ObjectPtr claim, Then then, Done done);
@@ -61,29 +65,41 @@ class ResourceClaimController {
 
   void OnPod(const api::ObjectPtr& pod);
   void OnPodGone(const api::ObjectPtr& pod);
+  void OnGroup(const api::ObjectPtr& group);
+  void OnGroupGone(const api::ObjectPtr& group);
   void OnClaim(const api::ObjectPtr& before, const api::ObjectPtr& claim);
   void OnClaimGone(const api::ObjectPtr& claim);
   void SetConsumers(const std::string& name, const api::Object& claim);
-  void QueueClaimsOf(const api::Object& pod);
-  void RememberGone(const std::string& pod);
-  void FailCreation(const api::ObjectPtr& pod, const std::string& entry, const Error& error);
+  void ForgetConsumer(const OwnerKey& consumer, const std::string& claim);
+  void Queue(const OwnerKey& owner);
+  void QueueClaimsOf(const OwnerKey& key, std::string_view uid);
+  void RememberGone(const OwnerKey& owner);
+  void FailCreation(const OwnerKey& key, const api::ObjectPtr& owner, const std::string& entry,
+                    const Error& error);
+  api::ObjectPtr Find(const OwnerKey& owner) const {
+    const client::Informer* informer = owner.is_group ? options_.groups : &options_.pods;
+    return informer == nullptr ? nullptr : informer->Find(owner.key);
+  }
 
   Options options_;
   Counter& claims_made_;
   Counter& claims_failed_;
   client::WorkQueue queue_;
-  // Claims we created that the informer may not show yet, by pod UID: entry and claim name.
+  // Claims we created that the informer may not show yet, by UID of the owner: entry and claim
+  // name.
   std::unordered_map<std::string, std::vector<std::pair<std::string, std::string>>> made_;
-  // Claims by the UID of the owning pod.
+  // Claims by the UID of the owner.
   std::unordered_map<std::string, std::map<std::string, api::ObjectPtr>> owned_;
-  // Claims ("namespace/name") by the pod ("namespace/name") they are reserved for.
-  std::unordered_map<std::string, std::set<std::string>> reserved_by_pod_;
-  std::unordered_map<std::string, std::set<std::string>> pods_of_claim_;
-  // Pods by the missing template ("namespace/name") they wait for.
-  std::map<std::string, std::set<std::string>> waiting_for_template_;
-  // Pods that the server confirmed as gone, until one of that name appears. Bounded; a dropped
+  // Claims ("namespace/name") by whom they are reserved for.
+  std::map<OwnerKey, std::set<std::string>> reserved_by_;
+  std::unordered_map<std::string, std::set<OwnerKey>> consumers_of_;
+  // Owners by the missing template ("namespace/name") they wait for.
+  std::map<std::string, std::set<OwnerKey>> waiting_for_template_;
+  // Pods ("namespace/name") with claims, by their group ("namespace/name").
+  std::map<std::string, std::set<std::string>> members_;
+  // Owners that the server confirmed as gone, until one of that name appears. Bounded; a dropped
   // entry costs one request.
-  std::unordered_set<std::string> confirmed_gone_;
+  std::set<OwnerKey> confirmed_gone_;
   Lifetime lifetime_;
 };
 

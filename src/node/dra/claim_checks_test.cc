@@ -8,6 +8,7 @@
 #include "api/json/reader.h"
 #include "base/exec/wakefulness.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
@@ -32,6 +33,33 @@ TEST(ClaimChecks, AClaimThatIsNotReservedForThePodIsNotTouched) {
   EXPECT_TRUE(node.history.empty());
   EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
               HasSubstr("is not allowed to use ResourceClaim c"));
+}
+
+TEST(ClaimChecks, AClaimOfThePodsGroupIsAcceptedWithTheGate) {
+  for (const bool enabled : {false, true}) {
+    GpuNode node(NodeHarness::DefaultGates().With(Gate::kDRAWorkloadResourceClaims, enabled));
+    node.CreateClaim("c", {"gpu.example.com/dev-0"});
+    api::Draft claim(node.api.Get("ResourceClaim", "default/c")->tree());
+    claim["metadata"]["ownerReferences"].Append(
+        {{"apiVersion", api::Draft("scheduling.k8s.io/v1beta1")},
+         {"kind", api::Draft("PodGroup")},
+         {"name", api::Draft("g")},
+         {"uid", api::Draft("g-uid")},
+         {"controller", api::Draft(true)}});
+    ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "", claim.Freeze()).ok());
+    api::Draft reserved(node.api.Get("ResourceClaim", "default/c")->tree());
+    claims::AddReservation(reserved, {"g", "g-uid", true});
+    ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", reserved.Freeze()).ok());
+    node.CreatePod("p", R"("schedulingGroup":{"podGroupName":"g"},
+        "containers":[{"name":"a","image":"busybox:1"}],
+        "resourceClaims":[{"name":"c","resourceClaimTemplateName":"t"}])");
+    api::Draft status(node.Pod("p")->tree());
+    status["status"]["resourceClaimStatuses"].Append(
+        {{"name", api::Draft("c")}, {"resourceClaimName", api::Draft("c")}});
+    ASSERT_TRUE(node.api.Update("Pod", "default/p", "status", status.Freeze()).ok());
+    node.Advance(seconds(5));
+    EXPECT_EQ(node.Phase("p"), enabled ? "Running" : "Pending");
+  }
 }
 
 TEST(ClaimChecks, ATemplateClaimOfAnotherPodIsRefused) {

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "base/text/truncate.h"
 #include "claims/claim.h"
+#include "claims/pod_group.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_claims.h"
@@ -149,12 +150,20 @@ Result<void> DraManager::CheckClaims(PrepareOperation& operation) {
 Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, Value claim) {
   const std::string& name = pod_claim.claim_name;
   const std::string_view pod_uid = pod["metadata"]["uid"].str();
-  if (pod_claim.from_template && !claims::IsMadeFor(claim, pod_uid)) {
+  // Empty: claims of groups are not accepted.
+  const std::string_view group = options_.gates.Enabled(Gate::kDRAWorkloadResourceClaims)
+                                     ? claims::PodGroupOf(pod)
+                                     : std::string_view();
+  if (pod_claim.from_template && !claims::IsMadeFor(claim, pod_uid) &&
+      !claims::IsMadeForGroup(claim, group)) {
+    const std::string why = group.empty()
+                                ? "Pod is not owner"
+                                : StrCat("neither Pod nor PodGroup ", group, " is the owner");
     return FailedPrecondition(StrCat("ResourceClaim ", QualifiedName(claim),
-                                     " was not created for Pod ", QualifiedName(pod),
-                                     " (Pod is not owner)"));
+                                     " was not created for Pod ", QualifiedName(pod), " (", why,
+                                     ")"));
   }
-  if (!claims::IsReservedFor(claim, pod_uid)) {
+  if (!claims::IsReservedFor(claim, pod_uid) && !claims::IsReservedForGroup(claim, group)) {
     return FailedPrecondition(StrCat("pod ", pod["metadata"]["name"].str(), " (", pod_uid,
                                      ") is not allowed to use ResourceClaim ", name, " (",
                                      claim["metadata"]["uid"].str(), ")"));

@@ -111,7 +111,7 @@ TEST(SeveralClaims, AContainerGetsTheDevicesThatItsExtendedResourcesAreMappedTo)
              R"("spec":{"containers":[)", named('a'), ",", named('b'),
              R"(,{"name":"c","image":"busybox:1"}]}})"));
   api::Draft claim(node.api.Get("ResourceClaim", "default/x")->tree());
-  claims::AddReservation(claim, "p", pod->uid());
+  claims::AddReservation(claim, {"p", std::string(pod->uid())});
   ASSERT_TRUE(node.api.Update("ResourceClaim", "default/x", "status", claim.Freeze()).ok());
   api::Draft changed(pod->tree());
   api::Draft& status = changed["status"]["extendedResourceClaimStatus"];

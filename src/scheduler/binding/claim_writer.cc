@@ -7,6 +7,7 @@
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "claims/claim.h"
+#include "claims/pod_group.h"
 #include "device/from_api.h"
 #include "device/to_api.h"
 #include "scheduler/binding/binding_conditions.h"
@@ -157,9 +158,9 @@ api::TreePtr WithoutReservation(const api::Object& claim, std::string_view uid) 
 }  // namespace
 
 ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string timestamp,
-                                         ClaimConsumer pod) {
+                                         claims::Consumer consumer) {
   return [allocation = std::move(allocation), timestamp = std::move(timestamp),
-          pod = std::move(pod)](const api::Object& claim) -> Step {
+          consumer = std::move(consumer)](const api::Object& claim) -> Step {
     const std::string name = claim.qualified_name();
     if (claim.is_being_deleted()) {
       return ClaimWriter::Refused{StrCat("claim ", name, " got deleted in the meantime")};
@@ -170,12 +171,12 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
         return ClaimWriter::Refused{
             StrCat("claim ", name, " got deallocated elsewhere in the meantime")};
       }
-      if (claims::IsReservedFor(claim.root(), pod.uid)) return ClaimWriter::Finished{};
+      if (claims::IsReservedFor(claim.root(), consumer.uid)) return ClaimWriter::Finished{};
     } else if (allocated) {
       // It is our own if an earlier write succeeded but its response was lost.
       const auto written = device::AllocationFromApi(claim["status"]["allocation"]);
       if (written.ok() && HoldSameDevices(*written, *allocation) &&
-          claims::IsReservedFor(claim.root(), pod.uid)) {
+          claims::IsReservedFor(claim.root(), consumer.uid)) {
         return ClaimWriter::Finished{};
       }
       return ClaimWriter::Refused{
@@ -191,7 +192,7 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
       if (!timestamp.empty()) result["allocationTimestamp"] = timestamp;
       draft["status"]["allocation"] = std::move(result);
     }
-    claims::AddReservation(draft, pod.name, pod.uid);
+    claims::AddReservation(draft, consumer);
     return ClaimWriter::WriteStatus{draft.Freeze(), true};
   };
 }
@@ -214,8 +215,10 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr released,
     }
     for (Value consumer : claim["status"]["reservedFor"].elements()) {
       const std::string_view uid = consumer["uid"].str();
-      // A consumer that is not a pod may be using the claim.
-      if (uid == pod_uid || (claims::IsPod(consumer) && !is_bound(uid))) continue;
+      if (uid == pod_uid) continue;
+      // Another kind of consumer may be using the claim.
+      const bool is_known = claims::IsPod(consumer) || claims::IsPodGroup(consumer);
+      if (is_known && !is_bound(uid)) continue;
       if (!claims::IsReservedFor(claim.root(), pod_uid)) return ClaimWriter::Finished{};
       return ClaimWriter::WriteStatus{WithoutReservation(claim, pod_uid), true};
     }
@@ -223,10 +226,10 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr released,
   };
 }
 
-ClaimWriter::Plan PlanDeallocate(std::string pod_uid) {
-  return [pod_uid = std::move(pod_uid)](const api::Object& claim) -> Step {
+ClaimWriter::Plan PlanDeallocate(std::string consumer_uid) {
+  return [consumer_uid = std::move(consumer_uid)](const api::Object& claim) -> Step {
     if (!claims::IsAllocated(claim.root()) ||
-        !claims::IsReservedForNoneBut(claim.root(), pod_uid)) {
+        !claims::IsReservedForNoneBut(claim.root(), consumer_uid)) {
       return ClaimWriter::Finished{};
     }
     return ClaimWriter::WriteStatus{WithoutAllocation(claim), true};

@@ -9,6 +9,7 @@
 #include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
 #include "base/exec/lifetime.h"
+#include "claims/claim.h"
 #include "client/client.h"
 #include "scheduler/cache/claim_cache.h"
 
@@ -81,16 +82,11 @@ class ClaimWriter {
 // Whether a write that failed with this error may have been applied.
 bool MayHaveHappened(const Error& error);
 
-struct ClaimConsumer {
-  std::string name;
-  std::string uid;
-};
-
 // Adds the finalizer if it is missing, then writes the allocation (null: the claim must already be
-// allocated) and the reservation for the pod in one status update. An empty `timestamp` is not
+// allocated) and the reservation in one status update. An empty `timestamp` is not
 // written.
 ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string timestamp,
-                                         ClaimConsumer pod);
+                                         claims::Consumer consumer);
 
 // Removes the pod's reservation. In the same write it also removes the allocation and all other
 // reservations, unless `is_bound` says that one of them belongs to a bound pod. A no-op if the
@@ -100,8 +96,8 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
 ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr released,
                               std::function<bool(std::string_view pod_uid)> is_bound);
 
-// Removes allocation and reservation if only this pod has a reservation. Otherwise a no-op.
-ClaimWriter::Plan PlanDeallocate(std::string pod_uid);
+// Removes allocation and reservation if only this consumer has a reservation. Otherwise a no-op.
+ClaimWriter::Plan PlanDeallocate(std::string consumer_uid);
 
 // Removes the finalizer, so that the claim can be deleted although it is allocated.
 ClaimWriter::Plan PlanRemoveFinalizer();

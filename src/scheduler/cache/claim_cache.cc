@@ -52,7 +52,7 @@ const CachedClaim* ClaimCache::FindExtended(const std::string& pod_uid) const {
 
 void ClaimCache::IndexExtended(const api::Object& claim, bool exists) {
   if (!claims::IsForExtendedResources(claim.root())) return;
-  const std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim.root());
+  const std::optional<claims::Owner> owner = claims::FindOwnerPod(claim.root());
   if (!owner) return;
   std::set<std::string>& keys = extended_[owner->uid];
   if (exists) {

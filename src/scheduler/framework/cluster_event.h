@@ -26,6 +26,7 @@ enum class EventKind : std::uint8_t {
   kSliceChange,     // added or changed, taint rules included
   kClassChange,     // added or changed
   kNamespaceLabel,  // added, or its labels changed
+  kPodGroupChange,  // added or changed
   kCount,
 };
 std::string_view EventName(EventKind kind);  // as the queue's metrics spell it

@@ -45,6 +45,8 @@ std::string_view EventName(EventKind kind) {
       return "ResourceSliceUpdate";
     case EventKind::kClassChange:
       return "DeviceClassUpdate";
+    case EventKind::kPodGroupChange:
+      return "PodGroupUpdate";
     case EventKind::kNamespaceLabel:
       return "NamespaceUpdate";
     case EventKind::kCount:

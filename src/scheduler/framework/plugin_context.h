@@ -10,6 +10,7 @@
 #include "scheduler/cache/namespace_labels.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/cache/placements.h"
+#include "scheduler/cache/pod_groups.h"
 #include "scheduler/cache/taints.h"
 #include "scheduler/framework/cluster_event.h"
 
@@ -41,6 +42,7 @@ struct PluginContext {
   const NodeTable& nodes;
   const Placements& placements;  // which pods are on which node, with their labels
   const NamespaceLabels& namespaces;
+  const PodGroups& pod_groups;
   ClaimCache& claims;
   DeviceState& devices;  // slices, classes and the allocator
 
@@ -56,8 +58,8 @@ struct PluginContext {
   // Call it when a pod in PreBind has nothing left to write and starts to wait, so that others may
   // write.
   std::function<void()> on_wait_began;
-  // Whether the pod is bound. True if that is unknown.
-  std::function<bool(std::string_view pod_uid)> is_bound;
+  // Whether the pod, or some pod of the PodGroup, is bound. True if that is unknown.
+  std::function<bool(std::string_view uid)> is_bound;
   // Evicts pods of lower priority if that makes the pod fit a node, and returns what it did, or
   // nothing. May be empty, where nothing must be evicted.
   std::function<std::string(Cycle& cycle)> preempt;

@@ -12,6 +12,7 @@
 #include "api/json/reader.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "client/silent_client.h"
 #include "scheduler/plugins/dynamic_resources/dynamic_resources.h"
 #include "scheduler/testing/test_context.h"
@@ -127,6 +128,8 @@ class DynamicResourcesSteps : public ::testing::Test {
   int version_ = 0;
 };
 
+// The pod of DynamicResourcesSteps::Pod.
+inline const claims::Consumer kPod{"p", "p"};
 inline constexpr char kDeleted[] = R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")";
 
 // Stores what it is given, except for what the test removes.
@@ -159,6 +162,7 @@ inline PluginContext ContextWith(TestContext& world, client::Client& client) {
           .nodes = world.nodes,
           .placements = world.placements,
           .namespaces = world.namespaces,
+          .pod_groups = world.pod_groups,
           .claims = world.claims,
           .devices = world.devices,
           .gates = world.gates,

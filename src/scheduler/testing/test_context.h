@@ -37,6 +37,7 @@ class TestContext {
   NodeTable nodes;
   Placements placements{nodes};
   NamespaceLabels namespaces;
+  PodGroups pod_groups;
   DeviceState devices{gates, expressions, loop.random()};
   ClaimCache claims{devices.allocated()};
   std::vector<ClusterEvent> notified;
@@ -49,6 +50,7 @@ class TestContext {
       .nodes = nodes,
       .placements = placements,
       .namespaces = namespaces,
+      .pod_groups = pod_groups,
       .claims = claims,
       .devices = devices,
       .gates = gates,

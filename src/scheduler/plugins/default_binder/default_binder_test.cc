@@ -68,6 +68,7 @@ class DefaultBinderTest : public ::testing::Test {
                                 .nodes = world_.nodes,
                                 .placements = world_.placements,
                                 .namespaces = world_.namespaces,
+                                .pod_groups = world_.pod_groups,
                                 .claims = world_.claims,
                                 .devices = world_.devices,
                                 .gates = world_.gates,

@@ -5,6 +5,7 @@
 
 #include "base/text/text.h"
 #include "claims/claim.h"
+#include "claims/pod_group.h"
 #include "device/node_selector.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/binding/binding_conditions.h"
@@ -83,12 +84,35 @@ Status DynamicResources::CheckClaims(const PodInfo& pod) const {
       return Status::Unresolvable(
           StrCat("resourceclaim ", Quote(wanted.claim_name), " is being deleted"));
     }
-    if (wanted.from_template && !claims::IsMadeFor(claim->latest->root(), pod.uid)) {
+    // Empty: claims of groups are not accepted.
+    const std::string_view group = context_.gates.Enabled(Gate::kDRAWorkloadResourceClaims)
+                                       ? claims::PodGroupOf(pod.pod->root())
+                                       : std::string_view();
+    if (wanted.from_template && !claims::IsMadeFor(claim->latest->root(), pod.uid) &&
+        !claims::IsMadeForGroup(claim->latest->root(), group)) {
+      const std::string why = group.empty()
+                                  ? "Pod is not owner"
+                                  : StrCat("neither Pod nor PodGroup ", group, " is the owner");
       return Status::Unresolvable(StrCat("ResourceClaim ", claim_key, " was not created for Pod ",
-                                         pod.key, " (Pod is not owner)"));
+                                         pod.key, " (", why, ")"));
     }
   }
   return Status::Success();
+}
+
+claims::Consumer DynamicResources::ConsumerOf(const PodInfo& pod, const PodClaim& entry) const {
+  const std::string_view name = claims::PodGroupOf(pod.pod->root());
+  if (!name.empty() && context_.gates.Enabled(Gate::kDRAWorkloadResourceClaims)) {
+    const api::ObjectPtr group = context_.pod_groups.Find(StrCat(pod.ns(), "/", name));
+    for (const api::Value each : pod.spec()["resourceClaims"].elements()) {
+      if (group == nullptr || each["name"].str() != entry.entry ||
+          !claims::IsEntryOfGroup(group->root(), each)) {
+        continue;
+      }
+      return {std::string(group->name()), std::string(group->uid()), true};
+    }
+  }
+  return {std::string(pod.name()), pod.uid};
 }
 
 Status DynamicResources::PreEnqueue(const PodInfo& pod) {
@@ -115,6 +139,7 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
     ClaimItem& item = state->items.emplace_back();
     item.key = std::move(claim_key);
     item.uid = std::string(claim.latest->uid());
+    item.consumer = ConsumerOf(pod, wanted);
     if (claim.is_being_released) {
       return Status::Unschedulable(
           StrCat("resource claim ", item.key, " is in the process of being deallocated"));
@@ -372,7 +397,10 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     for (api::Value consumer : claim.latest->root()["status"]["reservedFor"].elements()) {
       const std::string_view other = consumer["uid"].str();
       // Other waiters cannot use a claim whose devices failed either.
-      in_use = in_use || (other != uid && (is_usable || context_.is_bound(other)));
+      if (other == uid) continue;
+      // The pod's own group does not use a claim as long as none of its pods runs.
+      const bool is_own_group = item.consumer.is_group && other == item.consumer.uid;
+      in_use = in_use || (is_usable && !is_own_group) || context_.is_bound(other);
     }
     if (in_use) continue;
     any = true;
@@ -384,13 +412,13 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     // retried before the outcome is known: otherwise it could be bound with an allocation that a
     // late write removes.
     context_.claims.SetBeingReleased(item.key, item.uid, true);
-    writer_.Run(
-        item.key, item.uid,
-        is_usable ? PlanDeallocate(uid) : PlanRelease(uid, claim.allocation, context_.is_bound),
-        [this, claim_key = item.key, claim_uid = item.uid](std::string) {
-          context_.claims.SetBeingReleased(claim_key, claim_uid, false);
-          context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});
-        });
+    writer_.Run(item.key, item.uid,
+                is_usable ? PlanDeallocate(item.consumer.uid)
+                          : PlanRelease(uid, claim.allocation, context_.is_bound),
+                [this, claim_key = item.key, claim_uid = item.uid](std::string) {
+                  context_.claims.SetBeingReleased(claim_key, claim_uid, false);
+                  context_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});
+                });
   }
   return any ? Status::Unschedulable("deallocation of ResourceClaim completed") : Status::Success();
 }
@@ -431,7 +459,11 @@ Status DynamicResources::Reserve(Cycle& cycle) {
   if (allocation == nullptr) return Status::Error("claim allocation not found for node");
   if (variant.extended != nullptr) {
     state.chosen_extended = variant.extended;
-    state.items.push_back({.key = {}, .uid = {}, .to_allocate = true, .is_extended = true});
+    state.items.push_back({.key = {},
+                           .uid = {},
+                           .to_allocate = true,
+                           .consumer = {std::string(cycle.pod->name()), cycle.pod->uid},
+                           .is_extended = true});
   }
   std::size_t next = 0;
   for (ClaimItem& item : state.items) {

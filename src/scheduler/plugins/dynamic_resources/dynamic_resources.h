@@ -71,6 +71,8 @@ class DynamicResources final : public Plugin {
     return cycle.states[id()] != nullptr && StateOf(cycle).has_problem;
   }
   Status CheckClaims(const PodInfo& pod) const;
+  // Whom the claim of the entry is reserved for.
+  claims::Consumer ConsumerOf(const PodInfo& pod, const PodClaim& entry) const;
   // What the pod needs on the node.
   PodDevices::Variant& VariantOn(NodeIndex node, const PodInfo& pod, PodDevices& state) const;
   // Removes nodes on which an allocated claim cannot be used.

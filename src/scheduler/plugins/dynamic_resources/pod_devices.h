@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "allocator/allocator.h"
+#include "claims/claim.h"
 #include "device/extended_resources.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/node_set.h"
@@ -18,6 +19,7 @@ struct ClaimItem {
   std::string key;  // namespace/name; empty for extended resources until the claim is created
   std::string uid;
   bool to_allocate = false;
+  claims::Consumer consumer;  // whom it is reserved for: the pod, or its PodGroup
   bool is_extended = false;   // the claim for extended resources (KEP-5004); added by Reserve
   bool unavailable = false;   // allocated, but not usable on some node
   AllocationPtr chosen = {};  // set by Reserve

@@ -127,8 +127,7 @@ void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback
   const MonotonicTime allocated_at = context_.clock().Monotonic();
   if (context_.gates.BindingConditions()) timestamp = api::FormatTime(context_.clock().Now());
   writer_.Run(item.key, item.uid,
-              PlanAllocateAndReserve(item.chosen, std::move(timestamp),
-                                     {std::string(cycle->pod->name()), cycle->pod->uid}),
+              PlanAllocateAndReserve(item.chosen, std::move(timestamp), item.consumer),
               [this, at, allocated_at, cycle, done = std::move(done)](std::string error) mutable {
                 PodDevices& written = StateOf(*cycle);
                 if (!error.empty()) {
@@ -192,7 +191,7 @@ void DynamicResources::TakeBack(std::size_t at, std::string why, CyclePtr cycle,
                                 StatusCallback done) {
   const ClaimItem& item = StateOf(*cycle).items[at];
   context_.claims.ClearPending(item.key, cycle->pod->uid);
-  writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
+  writer_.Run(item.key, item.uid, PlanDeallocate(item.consumer.uid),
               [why = std::move(why), done = std::move(done)](std::string) {
                 // If the write fails, the next attempt finds the claim unchanged.
                 done(Status::Error(why));
@@ -240,7 +239,7 @@ void DynamicResources::Conclude(CyclePtr cycle, StatusCallback done) {
     if (contender.empty()) continue;
     std::string why = StrCat("a device of claim ", item.key, " is already allocated to claim ",
                              contender, ", by another scheduler");
-    writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
+    writer_.Run(item.key, item.uid, PlanDeallocate(item.consumer.uid),
                 [this, cycle, claim_key = item.key, why = std::move(why),
                  done = std::move(done)](std::string) {
                   // If others have reserved the claim, nothing has changed.
@@ -374,6 +373,8 @@ void DynamicResources::ReleaseOthers(std::shared_ptr<Failure> failure, std::size
   for (; at < items.size(); ++at) {
     const CachedClaim* claim = context_.claims.Find(items[at].key);
     if (claim == nullptr || claim->allocation == nullptr) continue;
+    // What its group uses stays.
+    if (items[at].consumer.is_group) continue;
     writer_.Run(items[at].key, items[at].uid, PlanDeallocate(failure->cycle->pod->uid),
                 [this, failure, at](std::string) { ReleaseOthers(failure, at + 1); });
     return;

@@ -13,6 +13,7 @@ namespace {
 
 using device_steps::ContextWith;
 using device_steps::DynamicResourcesSteps;
+using device_steps::kPod;
 using device_steps::LossyClient;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -80,6 +81,7 @@ class ReleaseSteps : public DynamicResourcesSteps {
       .nodes = world_.nodes,
       .placements = world_.placements,
       .namespaces = world_.namespaces,
+      .pod_groups = world_.pod_groups,
       .claims = world_.claims,
       .devices = world_.devices,
       .gates = world_.gates,
@@ -156,8 +158,11 @@ class BindSteps : public DynamicResourcesSteps {
     for (const auto& [name, allocation] : chosen) {
       names.push_back(name);
       EXPECT_TRUE(world_.claims.SetPending("d/" + name, allocation, "p"));
-      state->items.push_back(
-          {.key = "d/" + name, .uid = name, .to_allocate = true, .chosen = allocation});
+      state->items.push_back({.key = "d/" + name,
+                              .uid = name,
+                              .to_allocate = true,
+                              .consumer = kPod,
+                              .chosen = allocation});
     }
     cycle_ = std::make_shared<Cycle>();
     cycle_->pod = Pod(names);
@@ -242,7 +247,8 @@ TEST(BindStepsWithoutConditions, WriteNoTimestamp) {
   auto allocation = std::make_shared<device::AllocationResult>();
   allocation->results.emplace_back().id = {"d.example.com", "a", "x"};
   auto state = std::make_unique<PodDevices>();
-  state->items.push_back({.key = "d/c", .uid = "c", .to_allocate = true, .chosen = allocation});
+  state->items.push_back(
+      {.key = "d/c", .uid = "c", .to_allocate = true, .consumer = kPod, .chosen = allocation});
   auto cycle = std::make_shared<Cycle>();
   cycle->pod = MakePodInfo(device_steps::Parse(R"({"metadata":{"namespace":"d","name":"p",
       "uid":"p"},"spec":{"resourceClaims":[{"name":"e","resourceClaimName":"c"}]}})"));

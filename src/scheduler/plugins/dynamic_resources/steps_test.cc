@@ -12,6 +12,7 @@ using device_steps::Claim;
 using device_steps::ContextWith;
 using device_steps::DynamicResourcesSteps;
 using device_steps::kDeleted;
+using device_steps::kPod;
 using device_steps::LossyClient;
 using device_steps::Parse;
 using ::testing::ElementsAre;
@@ -306,7 +307,8 @@ TEST_F(DynamicResourcesSteps, AnAllocationThatWasNotStoredCompletelyIsTakenBack)
         device.binding_failure_conditions = {"Broken"};
       }
       auto state = std::make_unique<PodDevices>();
-      state->items.push_back({.key = "d/c", .uid = "c", .to_allocate = true, .chosen = allocation});
+      state->items.push_back(
+          {.key = "d/c", .uid = "c", .to_allocate = true, .consumer = kPod, .chosen = allocation});
       ASSERT_TRUE(world_.claims.SetPending("d/c", allocation, "p"));
       auto cycle = std::make_shared<Cycle>();
       cycle->pod = Pod({"c"});
@@ -351,8 +353,8 @@ TEST_F(DynamicResourcesSteps, ADeviceThatAnotherSchedulerAllocatedFirstIsGivenUp
   const auto bind = [&](const char* reservations) {
     SetClaim("two", {.allocated = "a/dev-1", .status = reservations});
     auto state = std::make_unique<PodDevices>();
-    state->items.push_back({.key = "d/one", .uid = "one"});
-    state->items.push_back({.key = "d/two", .uid = "two"});
+    state->items.push_back({.key = "d/one", .uid = "one", .consumer = kPod});
+    state->items.push_back({.key = "d/two", .uid = "two", .consumer = kPod});
     cycle_ = std::make_shared<Cycle>();
     cycle_->pod = Pod({"one", "two"});
     cycle_->node_name = "a";
@@ -389,7 +391,7 @@ TEST_F(DynamicResourcesSteps, AWaitForAnAllocatedClaimIsRememberedAndEndsWithIts
   };
   SetClaim("c", claim("False"));
   auto state = std::make_unique<PodDevices>();
-  state->items.push_back({.key = "d/c", .uid = "c"});
+  state->items.push_back({.key = "d/c", .uid = "c", .consumer = kPod});
   cycle_ = std::make_shared<Cycle>();
   cycle_->pod = Pod({"c"});
   cycle_->node_name = "a";
@@ -417,7 +419,8 @@ TEST_F(DynamicResourcesSteps, AnAllocationThatIsGoneAfterTheWriteEndsTheAttempt)
     auto allocation = std::make_shared<device::AllocationResult>();
     allocation->results.emplace_back().id = {"d.example.com", "a", "x"};
     auto state = std::make_unique<PodDevices>();
-    state->items.push_back({.key = "d/c", .uid = "c", .to_allocate = true, .chosen = allocation});
+    state->items.push_back(
+        {.key = "d/c", .uid = "c", .to_allocate = true, .consumer = kPod, .chosen = allocation});
     auto cycle = std::make_shared<Cycle>();
     cycle->pod = Pod({"c"});
     cycle->node_name = "a";

@@ -1,6 +1,10 @@
 #include "scheduler/plugins/unsupported_fields/unsupported_fields.h"
 
+#include <utility>
+
 #include "base/text/text.h"
+#include "claims/pod_group.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::scheduler {
 
@@ -77,15 +81,40 @@ std::string FindUnsupportedField(const PodInfo& pod) {
     }
     ++index;
   }
-  if (spec["schedulingGroup"].has_value()) return "spec.schedulingGroup";
   return {};
+}
+
+std::string UnsupportedFields::FindGroupProblem(const PodInfo& pod) const {
+  constexpr std::string_view kUnsupported = " is not supported by this scheduler";
+  const Value reference = pod.spec()["schedulingGroup"];
+  if (!reference.has_value()) return {};
+  const std::string_view name = claims::PodGroupOf(pod.pod->root());
+  if (!context_.gates.Enabled(Gate::kGenericWorkload) || name.empty()) {
+    return StrCat("spec.schedulingGroup", kUnsupported);
+  }
+  const std::string group_key = StrCat(pod.ns(), "/", name);
+  const api::ObjectPtr group = context_.pod_groups.Find(group_key);
+  if (group == nullptr) return StrCat("waiting for PodGroup ", group_key, " to be created");
+  const Value spec = (*group)["spec"];
+  std::string_view field;
+  if (spec["schedulingPolicy"]["gang"].has_value()) field = "spec.schedulingPolicy.gang";
+  if (!spec["schedulingConstraints"]["topology"].empty()) field = "spec.schedulingConstraints";
+  if (!spec["parentCompositePodGroupName"].str().empty()) {
+    field = "spec.parentCompositePodGroupName";
+  }
+  if (field.empty()) return {};
+  return StrCat(field, " of PodGroup ", group_key, kUnsupported);
 }
 
 Status UnsupportedFields::PreFilter(Cycle& cycle) {
   std::string field = FindUnsupportedField(*cycle.pod);
   if (field.empty()) field = FindOversizedField(*cycle.pod);
-  if (field.empty()) return Status::Skip();
-  return Status::Unresolvable(StrCat(field, " is not supported by this scheduler"));
+  if (!field.empty()) {
+    return Status::Unresolvable(StrCat(field, " is not supported by this scheduler"));
+  }
+  std::string problem = FindGroupProblem(*cycle.pod);
+  if (problem.empty()) return Status::Skip();
+  return Status::Unresolvable(std::move(problem));
 }
 
 }  // namespace drakkar::scheduler

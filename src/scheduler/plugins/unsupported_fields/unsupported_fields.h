@@ -9,9 +9,17 @@ namespace drakkar::scheduler {
 // preferences are ignored, because a preference need not be met.
 class UnsupportedFields final : public Plugin {
  public:
-  explicit UnsupportedFields(const PluginContext&) {}
-  EventMask events() const override { return MaskOf(EventKind::kTargetPodChange); }
+  explicit UnsupportedFields(const PluginContext& context) : context_(context) {}
+  EventMask events() const override {
+    return MaskOf(EventKind::kTargetPodChange, EventKind::kPodGroupChange);
+  }
   Status PreFilter(Cycle& cycle) override;
+
+ private:
+  // Why the pod's PodGroup keeps it from being scheduled by itself; empty if it does not.
+  std::string FindGroupProblem(const PodInfo& pod) const;
+
+  const PluginContext& context_;
 };
 
 // The path of the first unsupported field, or empty.
