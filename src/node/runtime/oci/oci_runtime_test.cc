@@ -148,8 +148,11 @@ TEST_F(OciRuntimeTest, ContainersOfAPodMayShareTheirProcesses) {
   sandbox_config_.share_process_namespace = true;
   RunSandbox();
   // The second process becomes an orphan and ends.
-  auto first = Create(Script("(sleep 0.1 &); exec sleep 1234"));
+  ContainerConfig impostor = Script("(sleep 0.1 &); exec sleep 1234");
+  impostor.environment.push_back({"DRAKKAR_POD_SANDBOX", sandbox_});
+  auto first = Create(impostor);
   ASSERT_TRUE(first.ok() && Start(*first).ok());
+  EXPECT_THAT(*FindHolders(sandbox_), SizeIs(1)) << "a container is not taken for the holder";
   harness_->KillAgent();
   harness_->StartAgent();
   ContainerConfig second = Script(

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "base/env/descriptor.h"
@@ -83,11 +82,12 @@ Result<int> StartHolder(const std::string& name) {
   return pid;
 }
 
+// A holder has this variable and no other. Processes of pods can make theirs endless.
 bool IsHolder(int pid, const std::string& name) {
-  const auto environment = RealFileSystem().ReadFile(StrCat("/proc/", pid, "/environ"));
-  if (!environment.ok()) return false;
-  const auto variables = Split(*environment, '\0');
-  return std::ranges::find(variables, kVariable + name) != variables.end();
+  const std::string wanted = StrCat(kVariable, name, std::string_view("\0", 1));
+  const auto environment =
+      RealFileSystem().ReadFileRange(StrCat("/proc/", pid, "/environ"), 0, wanted.size() + 1);
+  return environment.ok() && *environment == wanted;
 }
 
 }  // namespace
