@@ -172,7 +172,8 @@ Result<std::uint64_t> ProcessStartTicks(int pid) {
 }
 
 bool IsSupervisor(int pid, const std::string& argument) {
-  auto arguments = RealFileSystem().ReadFile(StrCat("/proc/", pid, "/cmdline"));
+  constexpr std::size_t kMaxBytes = 128 << 10;  // processes of pods can make theirs endless
+  auto arguments = RealFileSystem().ReadFileRange(StrCat("/proc/", pid, "/cmdline"), 0, kMaxBytes);
   if (!arguments.ok()) return false;
   const auto parts = Split(*arguments, '\0');
   const std::string_view program = BaseName(parts[0]);
